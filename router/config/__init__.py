@@ -1,1 +1,1 @@
-"""The configuration: what may be set, how it is read from a file, and what is wrong with it."""
+"""Configuration of the router: the model, the readers of its files, and the checks."""

@@ -1,4 +1,4 @@
-"""What does not fit together of where addresses send messages that cannot go their ordinary way."""
+"""Checks of dead letter addresses, fallbacks, held messages and stuck receivers."""
 
 from __future__ import annotations
 

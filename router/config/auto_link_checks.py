@@ -1,6 +1,6 @@
-"""What no single attribute of an auto-link can tell: those that need or exclude each other.
+"""Checks of auto-links: missing attributes and repeated names.
 
-As in `router.config.checks`, which asks for these as well.
+As in `router.config.checks`, which runs these checks as well.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""From the data of a file, in whatever syntax it was, to a `Configuration` or to what is wrong.
+"""Build a `Configuration` from parsed data in any syntax, or find what is wrong with it.
 
-cattrs structures the data into the model and collects what each kind refused, and the cross checks
-look at what is left. A value that was refused is taken out before they run, so that they neither
-stop at it nor repeat it.
+cattrs structures the data into the model and collects the values that the kinds refuse. Then the
+cross checks run, without the refused values, so that they neither fail on one nor report it again.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from router.config.structure import structure, value_at
 
 @attrs.frozen
 class Built:
-    """A configuration, which means nothing where there are `findings`."""
+    """Result of a build; with `findings`, the configuration means nothing."""
 
     configuration: Configuration
     findings: tuple[Finding, ...]
@@ -36,9 +35,9 @@ class Built:
         source: str,
         place: Callable[[DataPath], DataPath] = lambda path: path,
     ) -> list[Mistake]:
-        """What is wrong, as people read it, in the order of the file, and in the files it names.
+        """Return the mistakes in the file, by line, and then those in the files that it names.
 
-        `lines` are where things stand in it, and `place` is what a path in the data is there.
+        `lines` are the lines of paths in the data, and `place` maps such a path to one in the file.
         """
         found = [
             Mistake(
@@ -58,9 +57,10 @@ class Built:
 
 
 def build(data: dict[str, Any], folder: Path | None, further: Iterable[Check] = ()) -> Built:
-    """Build a configuration from parsed data. Paths in it are relative to `folder`, or to the
-    working folder if there is none; `further` finds what is wrong by what this part of the router
-    does not know.
+    """Build a configuration from parsed data.
+
+    Paths in it are relative to `folder`, or to the working folder if there is none. `further` are
+    the checks of other parts of the router.
     """
     refused = structure(data).findings
     usable = without(data, {finding.path for finding in refused})
@@ -78,8 +78,9 @@ def build(data: dict[str, Any], folder: Path | None, further: Iterable[Check] = 
 
 
 def without(data: dict[str, Any], gone: set[DataPath]) -> dict[str, Any]:
-    """A copy of `data` with the values at `gone` left out; in a list an empty table takes the
-    place.
+    """Return a copy of `data` without the values at `gone`.
+
+    In a list, an empty table takes the place of a removed one, so that indices stay the same.
     """
 
     def copied(value: Any, here: DataPath) -> Any:
@@ -101,12 +102,12 @@ def without(data: dict[str, Any], gone: set[DataPath]) -> dict[str, Any]:
 
 
 def touches(path: DataPath, wrong: set[DataPath]) -> bool:
-    """Whether a path leads to, or into, one of those that are wrong."""
+    """Return whether a path is, or leads into, one of the `wrong` paths."""
     return any(path[:length] in wrong for length in range(1, len(path) + 1))
 
 
 def _anchored(configuration: Configuration, folder: Path) -> Configuration:
-    """The same, with whole paths of files where they were relative to `folder`."""
+    """Return the configuration with file paths made absolute, relative to `folder`."""
     folder = folder.absolute()
     return attrs.evolve(
         configuration,

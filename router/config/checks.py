@@ -1,9 +1,8 @@
-"""What no single attribute can tell: duplicates, attributes that need or exclude each other, files
-to be read.
+"""Cross checks: duplicates, attributes that need or exclude each other, files to be read.
 
-Each check yields findings for one rule and looks at a configuration whose values are right one by
-one. The parsed data comes along because an attribute that was given is another thing than one left
-at its default.
+Each check yields the findings of one rule, for a configuration whose values are right one by one.
+It gets the parsed data as well, because an attribute that was given is different from one at its
+default.
 """
 
 from __future__ import annotations
@@ -43,13 +42,13 @@ HTTP_ATTRIBUTES: Final = (
 
 
 def find_contradictions(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[Finding]:
-    """Everything in `configuration` that cannot be meant. `data` is what it was made from."""
+    """Yield everything in `configuration` that cannot be meant; it was made from `data`."""
     for check in _CHECKS:
         yield from check(configuration, data)
 
 
 def users_file_mistakes(configuration: Configuration) -> Iterator[Mistake]:
-    """What is wrong inside the users files that can be read at all, each of them read once."""
+    """Yield the mistakes in the users files that can be read, each of them read once."""
     paths = {
         listener.users_file: None
         for listener in configuration.listeners
@@ -83,7 +82,7 @@ def _listener_sockets(configuration: Configuration, _: Mapping[str, Any]) -> Ite
 
 
 def _collide(one: ListenerSettings, other: ListenerSettings) -> bool:
-    """Tell whether two listeners on the same host and port want the same socket."""
+    """Return whether two listeners on the same host and port want the same socket."""
     families = {one.socket_address_family, other.socket_address_family}
     return one.port != 0 and (len(families) == 1 or None in families)
 
@@ -167,13 +166,13 @@ def _address_repeats(configuration: Configuration, _: Mapping[str, Any]) -> Iter
 
 
 def _covered(address: AddressSettings | RedirectSettings) -> tuple[str, ...] | None:
-    """The tokens that an entity matches: a prefix is a pattern that ends in #."""
+    """Return the tokens that an entity matches: a prefix is a pattern that ends in #."""
     return tokens_covered(address.prefix, address.pattern)
 
 
 @lru_cache(maxsize=65536)
 def tokens_covered(prefix: str | None, pattern: str | None) -> tuple[str, ...] | None:
-    """The tokens that a prefix or a pattern matches; None where there is not one of the two."""
+    """Return the tokens that a prefix or a pattern matches; None unless one of them is given."""
     # of very many addresses few change from one configuration to the next
     if (prefix is None) == (pattern is None):
         return None
@@ -346,9 +345,9 @@ def _buffers(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[
 
 
 def _repeats(keys: Sequence[Hashable | None]) -> Iterator[tuple[int, int]]:
-    """The index of each key, with those of the first few equal ones before it; None equals nothing.
+    """Yield the index of each key with those of the first few equal ones; None equals nothing.
 
-    Were it with all of them, a configuration that says the same many times would take for ever.
+    With all equal ones, a configuration that repeats itself many times would take for ever.
     """
     present = [key for key in keys if key is not None]
     if len(set(present)) == len(present):
@@ -364,7 +363,7 @@ def _repeats(keys: Sequence[Hashable | None]) -> Iterator[tuple[int, int]]:
 
 
 def _unreadable(path: FilePath) -> str:
-    """Why the file at `path` cannot be read, or nothing."""
+    """Return why the file at `path` cannot be read, or an empty text."""
     try:
         with path.open("rb") as file:
             file.read(1)

@@ -1,6 +1,6 @@
-"""Which container an auto-link or a link route is for: by its id, or by the connection to it.
+"""Checks of the containers of auto-links and link routes, by id or by connection.
 
-As in `router.config.checks`, which asks for these as well.
+As in `router.config.checks`, which runs these checks as well.
 """
 
 from __future__ import annotations

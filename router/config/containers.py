@@ -1,4 +1,4 @@
-"""How auto-links and link routes call containers, and are called after them."""
+"""Containers in auto-links and link routes: how they are named, and names made from them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ ENTITY_NAME: Final = kinds.text(4 * LONGEST_NAME)
 
 
 def name_at(name: str, container_id: str | None, connection: str | None) -> str:
-    """A name, with what leads to the container behind it: others may differ only in that."""
+    """Return a name with the container or connection behind it, if one is given."""
     container = connection if container_id is None else container_id
     return name if container is None else f"{name}/{container}"

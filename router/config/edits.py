@@ -1,7 +1,7 @@
-"""What is to be other in a configuration where that is known: some entities, and all else stays.
+"""Edits of a configuration: the entities that change, where all others stay.
 
-Of very many entities few change at a time. Who knows which they are spares everybody the comparison
-of all (docs/decisions/0102-one-change-beside-very-many.md).
+Of very many entities few change at a time. Knowing which saves comparing all of them
+(docs/decisions/0102-one-change-beside-very-many.md).
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from router.config.model import Entity
 
 @attrs.frozen(eq=False)
 class Edit:
-    """One entity in the place of another one that is known by the same: `old` is None for one that
-    is added, and `new` for one that is removed.
+    """Replacement of one entity by another with the same key.
+
+    `old` is None for an entity that is added, and `new` for one that is removed.
     """
 
     entity: Entity
@@ -26,7 +27,7 @@ class Edit:
 
     @property
     def undone(self) -> Edit:
-        """What takes it back."""
+        """Return the edit that reverts this one."""
         return Edit(self.entity, self.new, self.old)
 
 
@@ -34,7 +35,7 @@ Edits = Sequence[Edit]
 
 
 def others(edits: Edits, entity: str) -> tuple[list[Any], list[Any]]:
-    """Return the entities of a kind that are there no more as they were, and those that come."""
+    """Return the entities of a kind that the edits take away, and those that they bring in."""
     gone = [each.old for each in edits if each.entity.name == entity and each.old is not None]
     come = [each.new for each in edits if each.entity.name == entity and each.new is not None]
     return gone, come

@@ -1,4 +1,4 @@
-"""What listeners and connectors have in common: how the connections are that they make."""
+"""Attributes of connections that listeners and connectors have in common."""
 
 from __future__ import annotations
 

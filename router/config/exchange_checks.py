@@ -1,6 +1,6 @@
-"""What no single attribute of exchanges and bindings can tell; the loops they would make.
+"""Checks of exchanges and bindings: missing attributes, duplicates and loops.
 
-As in `router.config.checks`, which asks for these as well.
+As in `router.config.checks`, which runs these checks as well.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _is_cut(key: str) -> bool:
 
 
 def _loops(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
-    """An exchange whose messages may come back to it: each path is told once, where it closes."""
+    """Yield a finding for each hop that closes a loop, by which messages return to an exchange."""
     at: dict[Place, str] = {}
     leads: dict[str, list[tuple[Place, Path]]] = {}
     for index, exchange in enumerate(configuration.exchanges):
@@ -138,7 +138,7 @@ def _loops(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Findi
 def _closing(
     at: Mapping[Place, str], leads: Mapping[str, list[tuple[Place, Path]]]
 ) -> Iterator[tuple[str, Path]]:
-    """The hops that lead back to an exchange on the way to them, found by walking each way once."""
+    """Yield the hops that lead back to an exchange on the way to them, walking each way once."""
     done: set[str] = set()
     for start in leads:
         if start in done:

@@ -1,7 +1,7 @@
-"""Whether an exchange whose bindings change may send to itself, found from where they change.
+"""Find out whether a change of bindings makes an exchange send to itself.
 
-A loop that has come goes through what is new. So the exchanges that it leads to and those that lead
-to it are walked along by turns, until one of the two ends: what leads nowhere costs nothing.
+A new loop goes through what has changed. So the exchanges after the change and those before it are
+walked by turns, until one of the two ends: a side that leads nowhere costs nothing.
 (docs/decisions/0102-one-change-beside-very-many.md)
 """
 
@@ -21,12 +21,12 @@ MOST_WALKED: Final = 1000
 
 
 def name_of(address: str) -> str:
-    """Return the name that an address text means."""
+    """Return an address without slashes in front and separators behind: the name it stands for."""
     return address.lstrip("/").rstrip("/.")
 
 
 class Loops:
-    """Where the exchanges of one configuration lead; no two have the same name or address."""
+    """Graph of the exchanges of one configuration; no two have the same name or address."""
 
     def __init__(self) -> None:
         self._places: dict[str, Place] = {}
@@ -36,7 +36,7 @@ class Loops:
         self._before: dict[Place, Counter[str]] = {}
 
     def enter(self, edit: Edit) -> None:
-        """Take up one change of an exchange or a binding."""
+        """Apply one change of an exchange or a binding."""
         if edit.entity.name == "exchange":
             if edit.old is not None:
                 self._count(edit.old.name, _alternate(edit.old), -1)
@@ -50,7 +50,7 @@ class Loops:
                     self._count(one.exchange_name, _hop(one), by)
 
     def may_be_closed_by(self, edits: Edits) -> bool:
-        """Return whether what is new is part of a loop, or would have to be walked too far for."""
+        """Return whether a change is part of a loop, or the walk to find out is too long."""
         left = MOST_WALKED * len(edits)
         for edit in edits:
             new = edit.new
@@ -70,14 +70,15 @@ class Loops:
         return False
 
     def pieces(self) -> Iterator[object]:
-        """Take apart, piece by piece, what is no longer needed."""
+        """Take the graph apart, one entry at a step, when it is no longer needed."""
         for one in (self._places, self._exchanges, self._after, self._before):
             while one:
                 yield one.popitem()
 
     def _walked(self, start: str, end: str, left: int) -> int:
-        """Walk from one exchange to another; return how many steps are left of so many, -1 where
-        there is a way, or the steps are used up.
+        """Walk from `start` to `end`, from both sides, in at most `left` steps.
+
+        Return how many steps are left; -1 if there is a way, or if the steps are used up.
         """
         # one that leads to itself is found again on either side
         found: tuple[set[str], set[str]] = ({start}, {end}) if start != end else (set(), set())
@@ -97,7 +98,10 @@ class Loops:
         return -1
 
     def _following(self, pending: list[str], found: set[str], *, ahead: bool) -> Iterator[str]:
-        """Yield the exchanges behind or before some, and an empty name for a way to no exchange."""
+        """Yield the exchanges after or before those in `pending`, but for those in `found`.
+
+        An empty name stands for a step that leads to no new exchange.
+        """
         while pending:
             name = pending.pop()
             for other in self._ahead(name) if ahead else self._behind(name):

@@ -1,4 +1,4 @@
-"""Exchanges and their bindings in the configuration: messages go where their subjects lead."""
+"""Exchanges and bindings in the configuration: messages are routed by their subjects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is configured of failing over: where clients of a listener can go, and connectors do."""
+"""Failover attributes: alternatives for the clients of a listener, and for a connector."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What a configured value may be: a few kinds, each with its rule in words and its reader.
+"""Kinds of configured values: each has its rule in words and the function that reads a value.
 
-A kind is the only place that knows its rule. The loader reads what the file says with it, the model
-reads what a program passes, and the reference prints its words, so the three cannot disagree. Two
-properties hold for every kind and are tested: reading what was read gives the same again, and a
-value that is not allowed leaves as `Refused`, never as another exception.
+A kind is the only place that knows its rule. The loader reads the file with it, the model checks
+what a program passes, and the reference prints its words, so the three cannot disagree. Two
+properties hold for every kind and are tested: reading a value that was read returns the same
+value, and a value that is not allowed raises `Refused`, never another exception.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ HIGHEST_COST: Final = 1_000_000
 
 
 class Refused(ValueError):
-    """A value is not allowed. `allowed` says in words what is, as the rest of "give ..."."""
+    """Refusal of a value that is not allowed.
+
+    `allowed` says in words what is, as the rest of "give ...".
+    """
 
     def __init__(self, allowed: str) -> None:
         super().__init__(f"give {allowed}")
@@ -35,10 +38,10 @@ class Refused(ValueError):
 
 @attrs.frozen
 class Kind:
-    """One kind of value.
+    """Kind of configured values.
 
-    `words` are its rule, `unit` is empty where a value has none, and `secret` values are never
-    shown. `read` turns what a file says into what the program uses, or raises Refused.
+    `words` state its rule, `unit` is empty if values have none, and `secret` values are never
+    shown. `read` converts what a file says into what the program uses, or raises Refused.
     """
 
     words: str
@@ -48,7 +51,7 @@ class Kind:
 
 
 def flag() -> Kind:
-    """Return the kind of true and false, without what merely looks like one, as "yes"."""
+    """Return the kind of true and false, which refuses look-alikes such as "yes"."""
     words = "true or false"
 
     def read(value: object) -> bool:
@@ -74,7 +77,7 @@ def whole_number(low: int, high: int, unit: str, *, zero: str = "") -> Kind:
 
 
 def priority() -> Kind:
-    """Return the kind of priorities of addresses."""
+    """Return the kind of address priorities."""
     words = "a priority from 0 to 9, or -1 (that of each message)"
 
     def read(value: object) -> int:
@@ -86,8 +89,9 @@ def priority() -> Kind:
 
 
 def cost() -> Kind:
-    """Return the kind of costs of the way to another router; those of many add up to less than
-    2**31.
+    """Return the kind of costs of the way to another router.
+
+    The bound keeps the sum of many costs below 2**31.
     """
     words = f"a cost from 1 to {HIGHEST_COST}"
 
@@ -100,7 +104,7 @@ def cost() -> Kind:
 
 
 def period(high: int) -> Kind:
-    """Return the kind of times after which something is done again and again, in seconds."""
+    """Return the kind of intervals of repeated actions, in seconds, up to `high`."""
     words = f"a number of seconds from {SHORTEST_PERIOD_S} to {high}"
 
     def read(value: object) -> float:
@@ -114,7 +118,7 @@ def period(high: int) -> Kind:
 
 
 def phase() -> Kind:
-    """Return the kind of the phases of an address."""
+    """Return the kind of address phases."""
     return attrs.evolve(whole_number(0, 9, "waypoints"), words="a phase from 0 to 9", unit="")
 
 
@@ -151,8 +155,9 @@ def number(low: float, high: float, unit: str = "") -> Kind:
 
 
 def names(longest: int, least: int = 0, most: int = 10_000) -> Kind:
-    """Return the kind of lists of names, `least` to `most` of them, none of them twice; or one
-    name, which is a list of itself.
+    """Return the kind of lists of `least` to `most` different names.
+
+    If `least` is below 2, a single name stands for a list of one.
     """
     one = text(longest, spaces=False)
     words = f"a name, or a list of {least} to {most} different ones"
@@ -173,7 +178,7 @@ def names(longest: int, least: int = 0, most: int = 10_000) -> Kind:
 
 
 def choice(choices: tuple[str, ...]) -> Kind:
-    """Return the kind of one word out of `choices`."""
+    """Return the kind that allows one word out of `choices`."""
     words = _one_of(choices)
 
     def read(value: object) -> str:
@@ -201,7 +206,7 @@ def text(longest: int, *, spaces: bool = True) -> Kind:
 
 
 def port(low: int) -> Kind:
-    """Return the kind of TCP ports from `low`, and the service name of AMQP without TLS."""
+    """Return the kind of TCP ports from `low`; "amqp" is the port of AMQP without TLS."""
     zero = " (0: any free port)" if low == 0 else ""
     words = f'a whole number from {low} to 65535{zero}, or "amqp" ({AMQP_PORT})'
 
@@ -245,8 +250,9 @@ def host() -> Kind:
 
 
 def hosts(*, any_host: bool = False) -> Kind:
-    """Return the kind of lists of hosts, by name or address; with `any_host`, * may be among them
-    and stands for all.
+    """Return the kind of lists of hosts, by name or address.
+
+    With `any_host`, a list may contain *, which stands for all hosts.
     """
     words = "a list of host names and IP addresses, without spaces or ports"
     others = {"*"} if any_host else set()
@@ -267,7 +273,7 @@ def hosts(*, any_host: bool = False) -> Kind:
 
 
 def file_path() -> Kind:
-    """Return the kind of paths of files; whether one can be read is for the loader to ask."""
+    """Return the kind of file paths; the loader checks whether a file can be read."""
     words = "the path of a file, absolute or relative to the folder of the configuration file"
 
     def read(value: object) -> Path:
@@ -281,7 +287,7 @@ def file_path() -> Kind:
 
 
 def secret() -> Kind:
-    """Return the kind of passwords: the text itself, or where to find it."""
+    """Return the kind of passwords: the text itself, or a reference to where it is stored."""
     words = "text, or env:VARIABLE, file:PATH, pass:TEXT or literal:TEXT"
 
     def read(value: object) -> Secret:
@@ -298,7 +304,7 @@ def secret() -> Kind:
 
 
 def secret_reference() -> Kind:
-    """Return the kind of places where a password is, so that the file does not hold it."""
+    """Return the kind of references to passwords, which keep them out of the file."""
     words = "env:VARIABLE or file:PATH, where the secret is"
 
     def read(value: object) -> Secret:
@@ -315,12 +321,12 @@ def secret_reference() -> Kind:
 
 
 def address_prefix() -> Kind:
-    """Return the kind of the first tokens of an address."""
+    """Return the kind of address prefixes: the first tokens of an address."""
     return _spelt_out("the first tokens of an address")
 
 
 def address() -> Kind:
-    """Return the kind of one address."""
+    """Return the kind of single addresses."""
     return _spelt_out("the tokens of one address")
 
 
@@ -339,7 +345,7 @@ def _spelt_out(what: str) -> Kind:
 
 
 def address_pattern() -> Kind:
-    """Return the kind of tokens of which some stand for others."""
+    """Return the kind of address patterns, whose tokens may be wildcards."""
     words = (
         f"tokens, up to {LONGEST_ADDRESS} characters, separated by / or . and without spaces, "
         "where a whole token may be * (exactly one token) or # (any number of tokens, or none)"
@@ -357,12 +363,12 @@ def address_pattern() -> Kind:
 
 
 def address_tokens(address: str) -> tuple[str, ...]:
-    """Split an address, a prefix or a pattern, whose last separator may be followed by nothing."""
+    """Split an address, prefix or pattern into tokens, ignoring separators at its end."""
     return tuple(re.split(r"[/.]", address.rstrip("/.")))
 
 
 def is_host(value: str) -> bool:
-    """Whether this may be a host; a port behind it, or brackets around it, are no part of one."""
+    """Return whether a text can be a host; a port or brackets are not part of one."""
     if not 1 <= len(value) <= LONGEST_HOST or not value.isprintable() or set(value) & set(" []/*"):
         return False
     return value.count(":") != 1

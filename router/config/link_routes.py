@@ -1,4 +1,4 @@
-"""Link routes in the configuration: links that are forwarded to a container as they are."""
+"""Link routes in the configuration: links that are forwarded to a container unchanged."""
 
 from __future__ import annotations
 
@@ -110,7 +110,10 @@ class LinkRouteSettings:
 
 
 def covered(settings: Any) -> tuple[str, ...] | None:
-    """The tokens that a link route matches: a prefix is a pattern that ends in #."""
+    """Return the tokens that a link route matches: a prefix is a pattern that ends in #.
+
+    None unless exactly one of the two is given.
+    """
     if (settings.prefix is None) == (settings.pattern is None):
         return None
     if settings.prefix is not None:

@@ -1,7 +1,6 @@
-"""From a file to a `Configuration`, or to every mistake in it at once.
+"""Load a `Configuration` from a file, or find every mistake in it at once.
 
-The file is TOML, or one of Dispatch's; which of them it is, its content says
-(`router.config.qdrouterd.form`).
+The file is TOML or one of Dispatch's; its content tells which (`router.config.qdrouterd.form`).
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _TOML_PLACE: Final = re.compile(r" \(at (?:line (\d+), column (\d+)|end of docum
 
 @attrs.frozen
 class Loaded:
-    """What a file says; the report is of a file of Dispatch's, and None for TOML."""
+    """Contents of a file; `report` is that of a Dispatch file, and None for TOML."""
 
     configuration: Configuration
     report: Report | None = None
@@ -47,9 +46,9 @@ def load_file(
 ) -> Loaded:
     """Read the configuration file at `path`; files that it names are relative to its folder.
 
-    `further` finds what is wrong by what this part of the router does not know, and
-    `weaker_security` takes a file of Dispatch's even where not all of what keeps it secure can be
-    had. Raises InvalidConfiguration with every mistake found, also when the file cannot be read.
+    `further` are the checks of other parts of the router. `weaker_security` accepts a Dispatch file
+    even if not all of its security settings are supported. Raises InvalidConfiguration with every
+    mistake found, also if the file cannot be read.
     """
     text, source = read_text(path), str(path)
     form = form_of(text, path.suffix)
@@ -70,7 +69,7 @@ def load_file(
 
 
 def read_text(path: Path) -> str:
-    """The text of a configuration file; raises InvalidConfiguration where it has none."""
+    """Return the text of a configuration file; raises InvalidConfiguration if it has none."""
     source = str(path)
     try:
         data = path.read_bytes()
@@ -91,11 +90,10 @@ def read_text(path: Path) -> str:
 def parse_configuration(
     text: str, *, source: str, folder: Path | None = None, further: Iterable[Check] = ()
 ) -> Configuration:
-    """Read a configuration from TOML text. `source` is what mistakes call it.
+    """Read a configuration from TOML text. Mistakes name `source` as the file.
 
     Paths in it are relative to `folder`, or to the working folder if there is none. The users files
-    that it names are read to see that they can be. Raises InvalidConfiguration with every mistake
-    found.
+    that it names are read too, to check them. Raises InvalidConfiguration with every mistake found.
     """
     data, lines = read_toml(text, source)
     built = build(data, folder, further)
@@ -106,17 +104,17 @@ def parse_configuration(
 
 
 def default_configuration() -> Configuration:
-    """What the router runs with when it is given no file: `default_text`, read."""
+    """Return what the router runs if it is given no file: `default_text`, read."""
     return parse_configuration(default_text(), source=DEFAULT_SOURCE)
 
 
 def default_text() -> str:
-    """The commented default configuration that comes with the package."""
+    """Return the commented default configuration that comes with the package."""
     return (resources.files("router.config") / "default.toml").read_text(encoding="utf-8")
 
 
 def read_toml(text: str, source: str) -> tuple[dict[str, Any], Mapping[DataPath, int]]:
-    """The data of a TOML text, and where what stands in it; raises InvalidConfiguration."""
+    """Return the data of a TOML text and the lines of its parts; raises InvalidConfiguration."""
     try:
         return tomllib.loads(text), locate(text)
     except RecursionError:

@@ -1,6 +1,6 @@
-"""The levels of log lines and the modules they belong to, under Dispatch's names.
+"""Log levels and the modules that log lines belong to, under Dispatch's names.
 
-Which levels of a module are written is said as in Dispatch: `info+` is info and all above it,
+The levels of a module are selected as in Dispatch: `info+` is info and all above it,
 `debug, warning+` is debug and all from warning up, `none` is nothing.
 """
 
@@ -34,12 +34,12 @@ LONGEST: Final = 200
 
 
 def bit(level: str) -> int:
-    """The bit that stands for a level in a mask; raises ValueError for what is none."""
+    """Return the bit of a level in a mask; raises ValueError if there is no such level."""
     return 1 << LEVELS.index(level)
 
 
 def parse_enabled(text: object) -> int:
-    """The mask of the levels that a text like `debug, warning+` enables; raises Refused."""
+    """Return the mask of the levels that text like `debug, warning+` enables; raises Refused."""
     if not isinstance(text, str) or len(text) > LONGEST:
         raise Refused(_WORDS)
     words = [word for word in _SEPARATORS.split(text) if word]
@@ -58,7 +58,7 @@ def parse_enabled(text: object) -> int:
 
 
 def module_levels() -> Kind:
-    """Return the kind of a table from modules to the levels that are written of them."""
+    """Return the kind of tables from modules to the levels that are written."""
     words = f"a table of modules ({', '.join(MODULES)}) with {_WORDS}"
 
     def read(value: object) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""What is configured of the log."""
+"""Settings of the log."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ class LogSettings:
     )
 
     def default_levels(self) -> str:
-        """What is written of modules that nothing is said of, as `info+`."""
+        """Return the levels of modules without levels of their own, as in `info+`."""
         return self.levels.get(DEFAULT, f"{self.level}+")
 
     def mask(self, module: str) -> int:
-        """The levels of a module that are written, as bits (`router.config.log_levels.bit`)."""
+        """Return the enabled levels of a module, as bits (`router.config.log_levels.bit`)."""
         return parse_enabled(self.levels.get(module, self.default_levels()))
 
 
 def with_levels(settings: LogSettings, module: str, enabled: str | None) -> LogSettings:
-    """The settings with other levels for a module, or for None with those of DEFAULT.
+    """Return the settings with other levels for a module, or for None with those of DEFAULT.
 
     Raises ValueError, which says what is allowed.
     """

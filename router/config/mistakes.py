@@ -1,9 +1,8 @@
-"""What is wrong with a configuration: every mistake at once, each with its place and with what to
-write instead.
+"""Mistakes in a configuration: all at once, each with its place and with what is allowed.
 
 `Finding` is a mistake by its path in the data, as the readers and the cross checks find it.
-`Mistake` is the same with file, line and value, as people read it. `InvalidConfiguration` carries
-all of them.
+`Mistake` is the same with file, line and value, for people. `InvalidConfiguration` carries all of
+them.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ LONGEST_VALUE: Final = 60
 
 @attrs.frozen
 class Finding:
-    """A mistake at `path`. `shown` says whether the value there is part of what is wrong.
+    """Mistake at `path`; `shown` says whether the value there is part of what is wrong.
 
-    `concerns` lists further paths that it was found from: had one of them been wrong in itself, the
-    finding would say nothing new.
+    `concerns` lists further paths that it was found from. If one of them is wrong in itself, the
+    finding says nothing new and is dropped.
     """
 
     path: Path
@@ -41,8 +40,9 @@ class Finding:
 
 @attrs.frozen
 class Mistake:
-    """One mistake. `line` and `column` count from 1, and are 0 where there is none; `path` may be
-    empty too.
+    """Mistake as people read it.
+
+    `line` and `column` count from 1, and are 0 if there is none; `path` may be empty too.
     """
 
     source: str
@@ -71,8 +71,9 @@ class Mistake:
 
 
 class InvalidConfiguration(ConfigurationError):
-    """A configuration that cannot be used. `mistakes` are all of them, in the order of the file;
-    never none.
+    """Configuration that cannot be used.
+
+    `mistakes` has all of its mistakes, in the order of the file; there is at least one.
     """
 
     def __init__(self, mistakes: Iterable[Mistake]) -> None:
@@ -81,7 +82,7 @@ class InvalidConfiguration(ConfigurationError):
 
 
 def format_path(path: Path) -> str:
-    """`("listener", 1, "port")` as `listener[1].port`; keys that are not plain words are quoted."""
+    """Return `("listener", 1, "port")` as `listener[1].port`; unusual keys are quoted."""
     text = ""
     for part in path:
         if isinstance(part, int):
@@ -93,7 +94,7 @@ def format_path(path: Path) -> str:
 
 
 def format_value(value: object) -> str:
-    """A value of the file as the file would write it, cut short where it is long."""
+    """Return a value as the file would write it, cut short if it is long."""
     match value:
         case bool():
             return "true" if value else "false"

@@ -1,9 +1,9 @@
-"""The whole configuration as typed, frozen values: every entity, attribute, default and rule.
+"""Typed, frozen model of the whole configuration: every entity, attribute, default and rule.
 
 Entities and attributes carry the names of Qpid Dispatch: camelCase in the file (`maxFrameSize`),
-snake_case here (`max_frame_size`). What a field's metadata says, its kind and its description, is
-what the loader enforces, what the constructors enforce, and what the reference prints. Every
-attribute here has an effect on the router; one without would be a promise not kept.
+snake_case here (`max_frame_size`). The loader and the constructors enforce the kind in a field's
+metadata, and the reference prints it with the description. Every attribute must have an effect on
+the router.
 """
 
 from __future__ import annotations
@@ -388,8 +388,9 @@ class MetricsSettings:
 
 @attrs.frozen(kw_only=True)
 class Configuration:
-    """One configuration file. The tables that may stand more than once are tuples, in the order of
-    the file.
+    """Contents of one configuration file.
+
+    Tables that may occur more than once are tuples, in the order of the file.
     """
 
     router: RouterSettings = attrs.field(factory=RouterSettings)
@@ -408,7 +409,7 @@ class Configuration:
 
 @attrs.frozen
 class Entity:
-    """How one entity is written: `[name]`, or `[[name]]` where it may stand more than once."""
+    """Entity of the file, written `[name]`, or `[[name]]` if it may occur more than once."""
 
     name: str
     attribute: str

@@ -1,9 +1,9 @@
-"""Which entities of a configuration another one has to do with, found without a search of all.
+"""Index of the entities that may contradict each other, to find them without a full search.
 
-Two entities contradict each other only where they share something: a name, the addresses that they
-cover, an exchange. A configuration without mistakes is entered here by what may be shared. Where
-few of its entities change, they are checked together with those that share something with them, by
-the same rules as the whole (docs/decisions/0102-one-change-beside-very-many.md).
+Two entities contradict each other only if they share something: a name, the addresses that they
+cover, an exchange. A configuration without mistakes is indexed by what may be shared. If few of
+its entities change, they are checked together with those that share something with them, by the
+same rules as the whole (docs/decisions/0102-one-change-beside-very-many.md).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Key = tuple[Hashable, ...]
 
 
 class Neighbours:
-    """The entities of one configuration, by what they may share with others."""
+    """Entities of one configuration, indexed by what they may share with others."""
 
     def __init__(self, configuration: Configuration) -> None:
         self._configuration = configuration
@@ -46,7 +46,7 @@ class Neighbours:
                     self._loops.enter(edit)
 
     def are_of(self, configuration: Configuration) -> bool:
-        """Whether they are those of a configuration."""
+        """Return whether the index holds the entities of a configuration."""
         return all(
             getattr(self._configuration, each) is getattr(configuration, each)
             for each in ENTERED.values()
@@ -55,11 +55,10 @@ class Neighbours:
     def change(
         self, wanted: Configuration, edits: Edits, is_right: Callable[[Configuration], bool]
     ) -> bool:
-        """Be those of another configuration without mistakes, which differs by the edits; return
-        False, and stay as they are, where it may have some.
+        """Update the index to `wanted`, which differs by the edits, if it has no mistakes.
 
-        `is_right` is asked about a small configuration: what is new, and all that shares something
-        with it.
+        Return False, and leave the index as it is, if it may have some. `is_right` checks a small
+        configuration: the new entities, and all that share something with them.
         """
         edits = [edit for edit in edits if edit.entity.name in ENTERED]
         for edit in edits:
@@ -89,7 +88,7 @@ class Neighbours:
         return attrs.evolve(wanted, **values)
 
     def pieces(self) -> Iterator[object]:
-        """Take apart, piece by piece, what is no longer needed."""
+        """Take the index apart, one entry at a step, when it is no longer needed."""
         while self._sharing:
             yield self._sharing.popitem()
         yield from self._loops.pieces()
@@ -140,7 +139,7 @@ class Neighbours:
 
 
 def _is_as_good(old: ExchangeSettings, new: ExchangeSettings | None) -> bool:
-    """Whether bindings that were right with one exchange are right with the other."""
+    """Return whether bindings that were right with `old` are right with `new`."""
     return new is not None and (new.name, new.match_method) == (old.name, old.match_method)
 
 
@@ -151,7 +150,7 @@ def _all_keys(kind: str, one: Any) -> Iterator[Key]:
 
 
 def _keys(kind: str, one: Any) -> Iterator[Key]:
-    """Yield what no other entity of its kind may have as well, or not in each case."""
+    """Yield the keys that another entity of the kind must not share, in some cases or in all."""
     if one.name is not None:
         yield kind, "name", one.name
     if kind == "address":

@@ -1,7 +1,6 @@
-"""What of a network of routers cannot be meant: roles that a router of this mode has not, costs of
-what is no way to another router.
+"""Checks of network settings: roles that do not fit the router's mode, costs, intervals, id.
 
-As in `router.config.checks`, which asks for these as well.
+As in `router.config.checks`, which runs these checks as well.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The kind of `openProperties`: what may be added to the properties of the open performative.
+"""Kind of `openProperties`: additions to the properties of the open performative.
 
-AMQP 1.0 part 2.7.1 makes them a map from symbols to any values. What TOML can write of that is
-taken, but for the keys that the router sets itself and that other routers read.
+AMQP 1.0 part 2.7.1 makes them a map from symbols to any values. Whatever TOML can write of that is
+allowed, except for the keys that the router sets itself and that other routers read.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ DEEPEST: Final = 8
 
 
 def open_properties() -> Kind:
-    """Return the kind of further properties for open."""
+    """Return the kind of additional properties for open."""
     words = (
         "a table of text, true or false, numbers (whole ones of 64 bits), and lists and tables of "
         f"those; without the keys {', '.join(RESERVED_KEYS)}, and those that begin with "

@@ -1,5 +1,4 @@
-"""What no single attribute of a plugin's section can tell: whether it is installed, and whether it
-understands its settings.
+"""Checks of plugin sections: whether the plugin is installed and accepts its settings.
 
 As in `router.config.checks`, which runs these checks as well.
 """

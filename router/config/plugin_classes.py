@@ -30,19 +30,19 @@ second when something is added.
 
 
 class PluginClass(Protocol):
-    """What the configuration needs of a plugin's class; see `router.plugin.Plugin`."""
+    """Part of a plugin's class that the configuration needs; see `router.plugin.Plugin`."""
 
     api_version: tuple[int, int]
     settings_class: type[attrs.AttrsInstance]
 
 
 class PluginUnusable(ConfigurationError):
-    """A plugin cannot be run; the text says why."""
+    """Refusal of a plugin that cannot be run; the text says why."""
 
 
 @attrs.frozen
 class Installed:
-    """An installed plugin, of which nothing has been imported."""
+    """Installed plugin, whose code has not been imported yet."""
 
     name: str
     distribution: str
@@ -116,9 +116,9 @@ def _is_version(version: object) -> bool:
 def read_settings(
     plugin: PluginClass, data: Mapping[str, object]
 ) -> tuple[Any, tuple[Finding, ...]]:
-    """Return a plugin's settings as its class has them, and what is wrong with them.
+    """Return a plugin's settings as its class has them, and the findings.
 
-    The paths of findings begin with `settings`. With any, the settings mean nothing.
+    The paths of findings begin with `settings`. With findings, the settings mean nothing.
     """
     entity = Entity("settings", "settings", plugin.settings_class, repeated=False)
     own = attrs.field(factory=plugin.settings_class, type=plugin.settings_class)
@@ -141,7 +141,7 @@ def read_settings(
 
 
 def _tamed(finding: Finding, fields: Mapping[str, attrs.Attribute[Any]]) -> Finding:
-    """Return a finding that does not show a value that nobody should see."""
+    """Return a finding without the value, if that is a secret."""
     field = fields.get(str(finding.path[1])) if len(finding.path) > 1 else None
     if field is not None and setting_of(field).kind.secret:
         return attrs.evolve(finding, shown=False)
@@ -149,7 +149,7 @@ def _tamed(finding: Finding, fields: Mapping[str, attrs.Attribute[Any]]) -> Find
 
 
 def anchored(plugin: PluginSettings, folder: FilePath) -> PluginSettings:
-    """Return a plugin's section with whole paths of files where they were relative to `folder`.
+    """Return a plugin's section with file paths relative to `folder` made absolute.
 
     Settings that are wrong, or of a plugin that cannot be used, stay as they are.
     """

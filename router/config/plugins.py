@@ -1,4 +1,4 @@
-"""Plugins in the configuration: which ones the router runs, and what they are told."""
+"""Plugins in the configuration: which ones the router runs, and their settings."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _DEEPEST: Final = 8
 
 
 def metric_part(name: str) -> str:
-    """Return what stands for a plugin's name in the names of its metrics."""
+    """Return the form of a plugin's name in the names of its metrics."""
     return re.sub("[^a-zA-Z0-9]", "_", name)
 
 
 def settings_table() -> Kind:
-    """Return the kind of a plugin's own settings, before the plugin has looked at them."""
+    """Return the kind of a plugin's own settings, before the plugin checks them."""
     words = "a table of text, numbers, true or false, and lists and tables of those"
 
     def read(value: object) -> Mapping[str, object]:

@@ -1,8 +1,8 @@
-"""The lines of a TOML document's keys, tables and list items, by their paths in the parsed data.
+"""Find the lines of a TOML document's keys, tables and list items, by paths in the parsed data.
 
-tomllib keeps no positions. This walks over a text that tomllib has already accepted, so it only has
-to tell where things begin and end, never whether they are right; what it cannot follow it leaves
-out. TOML 1.0 (https://toml.io/en/v1.0.0) names the parts.
+tomllib keeps no positions. This module walks over a text that tomllib has already accepted, so it
+only has to find where things begin and end, not whether they are valid. It leaves out what it
+cannot follow. The parts are named as in TOML 1.0 (https://toml.io/en/v1.0.0).
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ _OTHER: Final = re.compile(r"[^,\]}#\n]+")
 
 
 def locate(text: str) -> Mapping[Path, int]:
-    """The line, from 1, of everything in `text`, which must be valid TOML.
+    """Return the line, from 1, of everything in `text`, which must be valid TOML.
 
-    A list of tables stands where its first table does. May raise RecursionError, as tomllib itself
-    may.
+    A list of tables has the line of its first table. May raise RecursionError, as tomllib may.
     """
     walk = _Walk(text.replace("\r\n", "\n"))
     try:
@@ -40,14 +39,14 @@ def locate(text: str) -> Mapping[Path, int]:
 
 
 def line_of(lines: Mapping[Path, int], path: Path) -> int:
-    """The line of `path`, or of the nearest thing around it; 0 if there is none."""
+    """Return the line of `path`, or of the nearest thing around it; 0 if there is none."""
     while path and path not in lines:
         path = path[:-1]
     return lines.get(path, 0)
 
 
 class _Lost(Exception):
-    """The text is not what it was taken for."""
+    """Failure to follow a text."""
 
 
 class _Walk:
@@ -131,7 +130,7 @@ class _Walk:
             self.match(_BLANK)
 
     def key(self) -> list[str]:
-        """The parts of a dotted key, with their escapes resolved by tomllib itself."""
+        """Return the parts of a dotted key, with their escapes resolved by tomllib."""
         start = self.at
         self.match(_KEY)
         try:

@@ -1,4 +1,4 @@
-"""Finds the mistakes of one configuration after the other, where few entities differ each time."""
+"""Check one configuration after another, where few entities differ each time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from router.config.validate import find_mistakes
 
 
 class Rechecks:
-    """The checks of what one router is to run; `further` are those that other parts of it know."""
+    """Checks of the configurations of one router; `further` are those of its other parts."""
 
     def __init__(self, further: Sequence[Check] = ()) -> None:
         self._further = further
@@ -22,8 +22,9 @@ class Rechecks:
     def find_mistakes(
         self, old: Configuration, wanted: Configuration, edits: Edits | None
     ) -> list[Mistake]:
-        """Return every mistake in `wanted`, which differs from `old` by the edits, if these are
-        known: as `validate.find_mistakes`, but without looking at everything each time.
+        """Return every mistake in `wanted`, as `validate.find_mistakes` does.
+
+        If `edits` says how it differs from `old`, not everything is checked again.
         """
         neighbours = self._neighbours
         is_known = neighbours is not None and neighbours.are_of(old)
@@ -44,7 +45,7 @@ class Rechecks:
         return not find_mistakes(configuration, self._further)
 
     def _forget(self) -> None:
-        """Free what may be very large, piece by piece: other threads may run in between."""
+        """Free the index, which may be very large, in pieces, so that other threads can run."""
         neighbours, self._neighbours = self._neighbours, None
         if neighbours is not None:
             for _ in neighbours.pieces():

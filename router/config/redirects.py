@@ -1,4 +1,4 @@
-"""Redirects in the configuration: those that the router issues, and which a connector follows."""
+"""Redirects in the configuration: those that the router issues, and those it follows."""
 
 from __future__ import annotations
 

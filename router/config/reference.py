@@ -1,6 +1,6 @@
-"""The reference of the configuration as Markdown, written from the model.
+"""Configuration reference in Markdown, generated from the model.
 
-`python -m router.config.reference > docs/reference/configuration.md` brings the page up to date.
+`python -m router.config.reference > docs/reference/configuration.md` updates the page.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ to its folder. `deploy/trioute.toml` holds every attribute with its default.
 
 
 def format_reference() -> str:
-    """The whole page."""
+    """Return the whole page."""
     return "\n".join(_page())
 
 
@@ -38,7 +38,7 @@ def _page() -> Iterator[str]:
 
 
 def format_entities(entities: Iterable[Entity]) -> Iterator[str]:
-    """The lines of a page about these entities: a list of them, and a table for each."""
+    """Yield the lines of a page about entities: a list of them, and a table for each."""
     listed = list(entities)
     for entity in listed:
         yield f"- [{entity.name}](#{entity.name}): {_about(entity)}"
@@ -72,7 +72,7 @@ def _about(entity: Entity) -> str:
 
 
 def default_words(field: attrs.Attribute[Any]) -> str:
-    """What an attribute is where it is not given: in words, or as the file would write it."""
+    """Return the default of an attribute: in words, or as the file would write it."""
     if words := setting_of(field).default:
         return words
     value = field.default

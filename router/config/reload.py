@@ -1,8 +1,7 @@
-"""What is different between two configurations, and what of it a running router cannot take up.
+"""Compare two configurations, and find the changes that a running router cannot apply.
 
-Nothing here touches a router: two configurations go in, and what would have to be done comes out,
-in the words of the configuration file, to be shown to people, sent to programs, and acted upon.
-A secret is never in it.
+Nothing here touches a router. The differences are in the words of the configuration file, to be
+shown to people, sent to programs, and applied. They never contain a secret.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ NOT_LIVE: Final = {
 
 
 class NotApplied(ConfigurationError):
-    """A configuration that a running router did not take up; nothing has changed.
+    """Refusal of a running router to apply a configuration; nothing has changed.
 
-    `reasons` are all of them, a sentence each, with the place it is about; never none.
+    `reasons` has a sentence for each reason, with the place that it is about; never none.
     """
 
     def __init__(self, reasons: Iterable[str]) -> None:
@@ -42,7 +41,7 @@ class NotApplied(ConfigurationError):
 
 
 class Overtaken(NotApplied):
-    """Another configuration was faster: what is wanted has to be made of that one."""
+    """Refusal because the configuration changed meanwhile; redo the change on the new one."""
 
     def __init__(self) -> None:
         super().__init__(["the configuration was changed meanwhile: look again"])
@@ -50,8 +49,10 @@ class Overtaken(NotApplied):
 
 @attrs.frozen
 class FieldChange:
-    """One attribute, under its name in the file. `old` and `new` are values as the file has them:
-    text, numbers, lists and tables; None is for none, and a secret is `SECRET`.
+    """Change of one attribute, under its name in the file.
+
+    `old` and `new` are values as in the file: text, numbers, lists and tables. None is for none,
+    and a secret is `SECRET`.
     """
 
     name: str
@@ -61,11 +62,10 @@ class FieldChange:
 
 @attrs.frozen
 class Difference:
-    """One entity that is there in one configuration alone, or other in the two.
+    """Entity that was added, removed or changed between two configurations.
 
-    `key` is its name, or what it is known by, and empty where there is one of its kind. `fields`
-    are the attributes that are not the same; of what is added or removed, those that are not at
-    their defaults.
+    `key` is its name or other key, and empty if its kind has one entity only. `fields` are the
+    attributes that differ; of an added or removed entity, those that are not at their defaults.
     """
 
     entity: str
@@ -75,16 +75,16 @@ class Difference:
 
     @property
     def place(self) -> str:
-        """Which entity it is, for people."""
+        """Return the kind and the key of the entity, for people."""
         return f"{self.entity} {self.key}" if self.key else self.entity
 
 
 @attrs.frozen
 class Applied:
-    """What a router has taken up: the `differences` from what it was, none where it was the same.
+    """Result of applying a configuration; `differences` is empty if nothing changed.
 
-    `revision` is the number of the configuration that it runs now. `saved` is where that is kept
-    for the next start, or None: then it is lost when the router stops.
+    `revision` is the number of the configuration that runs now. `saved` is where it is kept for the
+    next start; if it is None, the change is lost when the router stops.
     """
 
     differences: tuple[Difference, ...]
@@ -95,9 +95,9 @@ class Applied:
 def find_differences(
     old: Configuration, new: Configuration, edits: Edits | None = None
 ) -> tuple[Difference, ...]:
-    """What has to be done to `old` to make it `new`: what is added first, what is removed last.
+    """Return the differences that turn `old` into `new`: added, changed, then removed ones.
 
-    `edits` is all that is other, where that is known: then nothing else is looked at.
+    `edits` is all that differs, if that is known; then nothing else is compared.
     """
     found = [
         each
@@ -109,7 +109,7 @@ def find_differences(
 
 
 def find_impossible(differences: Iterable[Difference]) -> list[str]:
-    """Why a running router cannot take these up, a sentence each; none where it can."""
+    """Return why a running router cannot apply the differences, a sentence each."""
     return [
         f"{difference.entity}.{field.name} cannot be changed while the router runs: {reason}"
         for difference in differences
@@ -120,7 +120,7 @@ def find_impossible(differences: Iterable[Difference]) -> list[str]:
 
 
 def key_of(settings: Any) -> str:
-    """What an entity of a kind of which there may be several is known by."""
+    """Return the key of a repeated entity: its name or, for a redirect, what it applies to."""
     if not isinstance(settings, RedirectSettings):
         return str(settings.name)
     kinds = ("prefix", "pattern", "hostname")
@@ -135,7 +135,7 @@ def key_of(settings: Any) -> str:
 def _entities(
     entity: Entity, old: Configuration, new: Configuration, edits: Edits | None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The entities of a kind that may be others in two configurations, by their keys."""
+    """Return the entities of a kind that may differ in two configurations, by their keys."""
     if edits is None:
         return _by_key(entity, old, new), _by_key(entity, new, old)
     gone, come = others(edits, entity.name)
@@ -159,7 +159,7 @@ def _between(entity: Entity, before: dict[str, Any], after: dict[str, Any]) -> I
 
 
 def _by_key(entity: Entity, of: Configuration, other: Configuration) -> dict[str, Any]:
-    """The entities of a configuration, without those that are the very same objects in another."""
+    """Return the entities of a configuration, without the very objects that `other` has too."""
     value, theirs = getattr(of, entity.attribute), getattr(other, entity.attribute)
     if not entity.repeated:
         return {"": value}
@@ -168,7 +168,7 @@ def _by_key(entity: Entity, of: Configuration, other: Configuration) -> dict[str
 
 
 def default_of(entity: Entity, settings: Any) -> Any:
-    """An entity with nothing configured, but that it is known by the same name."""
+    """Return an entity of the same name with nothing configured."""
     if "name" in attrs.fields_dict(entity.settings):
         return entity.settings(name=settings.name)  # type: ignore[call-arg]
     return entity.settings()

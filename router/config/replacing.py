@@ -1,7 +1,7 @@
-"""A file that is replaced as a whole: who reads it sees the old one or the new one, never a half.
+"""Replace files as a whole: a reader sees the old file or the new one, never a half.
 
-So it is after a crash of the process or of the host, too: what is new is on the disk before it has
-the name, and the name is on the disk before anybody is told.
+That holds after a crash of the process or of the host, too: the new file is on the disk before it
+gets the name, and the name is on the disk before the call returns.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from pathlib import Path
 
 
 def replace_file(file: Path, text: str) -> None:
-    """Put `text` in the place of `file`, for its owner alone to read; raises OSError.
+    """Replace `file` with `text`, readable for its owner alone; raises OSError.
 
-    The owner stays who it was. What is in the way of it, half written, is taken away again.
+    The owner stays the same. If that fails, the half-written file is removed.
     """
     descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     try:
@@ -37,7 +37,7 @@ def replace_file(file: Path, text: str) -> None:
 
 
 def move_file(file: Path, there: Path) -> None:
-    """Give `file`, if it is there, another name in its folder, taken or not; raises OSError."""
+    """Rename `file`, if it exists, within its folder, over any other; raises OSError."""
     with contextlib.suppress(FileNotFoundError):
         file.replace(there)
         _sync_folder(there)

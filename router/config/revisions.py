@@ -1,4 +1,4 @@
-"""The configurations that a router has run, the last of them, so that it can go back."""
+"""History of the last configurations that a router has run, so that it can go back."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ MOST: Final = 20
 
 @attrs.frozen
 class Revision:
-    """One configuration: since when it was run, in seconds since 1970, what for, and what was other
-    in the one before.
+    """Configuration that was run.
+
+    `at_s` is when that began, in seconds since 1970, `cause` is why, and `differences` are those
+    from the revision before.
     """
 
     number: int
@@ -29,7 +31,7 @@ class Revision:
 
 
 class History:
-    """Those of one router, in memory; the first is what it began with."""
+    """Revisions of one router, in memory; the first is what it started with."""
 
     def __init__(self, configuration: Configuration, at_s: float, number: int = 1) -> None:
         first = Revision(number, at_s, "start", (), configuration)
@@ -37,15 +39,15 @@ class History:
 
     @property
     def current(self) -> Revision:
-        """The one that runs."""
+        """Return the revision that runs."""
         return self._revisions[-1]
 
     def __iter__(self) -> Iterator[Revision]:
-        """The newest first."""
+        """Iterate over the revisions, newest first."""
         return reversed(self._revisions)
 
     def find(self, number: int) -> Revision | None:
-        """The one of this number, if it is remembered."""
+        """Return the revision of this number, or None if it is not kept."""
         return next((each for each in self._revisions if each.number == number), None)
 
     def add(
@@ -55,8 +57,9 @@ class History:
         cause: str,
         at_s: float,
     ) -> tuple[Revision, Revision | None]:
-        """Another one runs; see `share`. Also returns the one that is not remembered any more, if
-        there were as many as there may be.
+        """Add the configuration that runs now; see `share`.
+
+        Return its revision, and the oldest one if it was dropped to make room.
         """
         number = self.current.number + 1
         revision = Revision(number, at_s, cause, differences, configuration)
@@ -66,7 +69,7 @@ class History:
 
 
 def share(old: Configuration, new: Configuration) -> Configuration:
-    """`new`, of the entities of `old` wherever they are the same, which are so kept once."""
+    """Return `new` with the objects of `old` where entities are equal, so that they exist once."""
     fields = {}
     for entity in ENTITIES:
         before, after = getattr(old, entity.attribute), getattr(new, entity.attribute)
@@ -77,7 +80,10 @@ def share(old: Configuration, new: Configuration) -> Configuration:
 
 
 def _shared(old: tuple[Any, ...], new: tuple[Any, ...]) -> tuple[Any, ...]:
-    """There may be very many, of which few are others: those alone are looked at."""
+    """Return the entities of `new`, with the objects of `old` in place of equal ones.
+
+    There may be very many, of which few differ; only objects that are not the same are compared.
+    """
     same = set(map(id, old))
     others = {at: each for at, each in enumerate(new) if id(each) not in same}
     if not others:

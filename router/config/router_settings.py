@@ -1,4 +1,4 @@
-"""What is configured for the router as a whole; the other entities are in `model`."""
+"""Settings of the router as a whole; the other entities are in `model`."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What was changed while a router ran, kept for its next start: a file beside the configuration's.
+"""Changes made while a router ran, kept for its next start in a file beside the configuration's.
 
-It is a configuration as any other, and the whole of it, with a few lines in front that say which
-configuration file it was made over. That file may have been edited since. Then it is not for the
-router to say which of the two is meant: it does not start, and tells how they differ, until
-somebody says which (docs/decisions/0039-what-is-saved.md).
+The file is a whole configuration like any other, with a few lines in front that say which
+configuration file it was made from. That file may have been edited since. Then the router cannot
+know which of the two is meant: it does not start, and reports how they differ, until somebody
+chooses (docs/decisions/0039-what-is-saved.md).
 """
 
 from __future__ import annotations
@@ -51,9 +51,10 @@ _REVISION: Final = re.compile(r"^#: revision (\d{1,9}) of ", re.MULTILINE)
 
 @attrs.frozen
 class Base:
-    """What a configuration file says: what the router was told to run. `file` is None for the
-    embedded default, and `report` for what is not a file of Dispatch's; with `weaker_security` one
-    is taken whatever its report says.
+    """Configuration file as it was given to the router.
+
+    `file` is None for the embedded default, and `report` for all but a Dispatch file. With
+    `weaker_security`, a Dispatch file is accepted whatever its report says.
     """
 
     configuration: Configuration
@@ -63,19 +64,19 @@ class Base:
 
     @property
     def digest(self) -> str:
-        """Tells what it says from all else; how it is written is no matter, nor are comments."""
+        """Return a hash of the contents; format and comments do not matter."""
         text = format_configuration(self.configuration)
         return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
     @property
     def source(self) -> str:
-        """What it is called."""
+        """Return the path of the file, or the name of the default."""
         return DEFAULT_SOURCE if self.file is None else str(self.file)
 
 
 @attrs.frozen
 class Saved:
-    """What was kept of the last run: its configuration, and the text that this was made over."""
+    """Configuration saved by the last run, and the digest of the file it was made from."""
 
     configuration: Configuration
     digest: str
@@ -84,7 +85,7 @@ class Saved:
 
 @attrs.frozen
 class Start:
-    """What to run, and the `differences` of it from the configuration file."""
+    """Configuration to run, and its `differences` from the configuration file."""
 
     configuration: Configuration
     differences: tuple[Difference, ...] = ()
@@ -92,7 +93,7 @@ class Start:
 
 
 class Edited(ConfigurationError):
-    """The configuration file is not the one that changes were saved over."""
+    """Refusal to start: the configuration file changed since changes were saved over it."""
 
 
 def load_base(
@@ -110,9 +111,9 @@ def load_base(
 
 
 def load_saved(file: Path, further: Iterable[Check] = ()) -> Saved | None:
-    """What was saved in a file; None where nothing was.
+    """Return what was saved in a file, or None if there is no such file.
 
-    Raises InvalidConfiguration for what this router has not written.
+    Raises InvalidConfiguration for a file that this router has not written.
     """
     if not file.exists():
         return None
@@ -126,9 +127,9 @@ def load_saved(file: Path, further: Iterable[Check] = ()) -> Saved | None:
 
 
 def choose(base: Base, saved: Saved | None, file: Path, prefer: Preference | None) -> Start:
-    """What a router runs for which something was saved in `file`, or nothing.
+    """Return what the router runs, given what was saved in `file`, if anything.
 
-    Raises Edited where two things may be meant and `prefer` does not say which.
+    Raises Edited if either may be meant and `prefer` does not say which.
     """
     if saved is None:
         return Start(base.configuration)
@@ -147,19 +148,20 @@ def choose(base: Base, saved: Saved | None, file: Path, prefer: Preference | Non
 
 
 def aside(file: Path) -> Path:
-    """Where what was saved is put that is not wanted any more."""
+    """Return the path to move saved changes to when they are not wanted any more."""
     return file.with_name(f"{file.name}.old")
 
 
 class Keeper:
-    """Keeps what was changed in a file."""
+    """Keeper of changes in a file."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
 
     def save(self, base: Base, configuration: Configuration, revision: int, at_s: float) -> None:
-        """Keep a configuration that is not the base any more, or nothing where it is; raises
-        OSError. `at_s` is in seconds since 1970.
+        """Save a configuration if it differs from the base; otherwise put the file aside.
+
+        Raises OSError. `at_s` is in seconds since 1970.
         """
         if not find_differences(base.configuration, configuration):
             self.put_aside()
@@ -169,5 +171,5 @@ class Keeper:
         replace_file(self.file, head + format_configuration(configuration))
 
     def put_aside(self) -> None:
-        """Have nothing saved, and what was under another name; raises OSError."""
+        """Rename the file, so that nothing is saved; raises OSError."""
         move_file(self.file, aside(self.file))

@@ -1,8 +1,8 @@
-"""A password of the configuration: where it comes from, and how it stays out of every log.
+"""Passwords in the configuration: where they come from, and how they stay out of every log.
 
 The forms are those of Dispatch: `env:VARIABLE`, `file:PATH`, `pass:TEXT` and `literal:TEXT`; text
-with none of these in front stands for itself. A file or a variable is read when a connection needs
-it, so that a password can be changed without a restart.
+without such a prefix stands for itself. A file or a variable is read when a connection needs it,
+so that a password can be changed without a restart.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _FORMS: Final[tuple[tuple[str, SecretKind], ...]] = (
 
 
 class SecretUnavailable(ConfigurationError):
-    """The variable or the file that holds a password is not there, cannot be read, or is empty."""
+    """Failure to get a password: its variable or file is missing, unreadable or empty."""
 
 
 @attrs.frozen
 class Secret:
-    """One password. `reference` is the text itself, a variable's name, or a file's path."""
+    """Password; `reference` is the text itself, a variable's name, or a file's path."""
 
     kind: SecretKind
     reference: str = attrs.field(repr=False)
@@ -45,16 +45,16 @@ class Secret:
         return cls("literal", text)
 
     def anchored(self, folder: Path) -> Secret:
-        """The same secret, with the path of a file made relative to `folder`."""
+        """Return the same secret, with the path of a file made relative to `folder`."""
         if self.kind != "file":
             return self
         return attrs.evolve(self, reference=str(folder / self.reference))
 
     def reveal(self) -> str:
-        """The password itself.
+        """Return the password itself.
 
-        Raises SecretUnavailable, whose text names the variable or the file but nothing of what is
-        in it.
+        Raises SecretUnavailable, whose text names the variable or the file but shows nothing of its
+        contents.
         """
         if self.kind == "literal":
             return self.reference

@@ -1,7 +1,7 @@
-"""How an attribute of the configuration is declared: its metadata, name in the file, and check.
+"""Declaration of configuration attributes: metadata, name in the file, and value check.
 
-`attrs.field(default=..., metadata=setting(kind, description))` declares one; `checked` makes the
-constructor of the class hold every value to its kind.
+`attrs.field(default=..., metadata=setting(kind, description))` declares one. With `checked`, the
+constructor of the class checks every value against its kind.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from router.config.kinds import Kind, Refused
 
 @attrs.frozen
 class Setting:
-    """What a field's metadata says. `default` is in words, where it is no plain value; `required`
-    ones have none, and the checks of the whole configuration miss them.
+    """Metadata of a configuration field.
+
+    `default` describes a default that is no plain value. A `required` attribute has no default; the
+    checks of the whole configuration report it if it is missing.
     """
 
     kind: Kind
@@ -28,18 +30,18 @@ class Setting:
 def setting(
     kind: Kind, description: str, *, default: str = "", required: bool = False
 ) -> dict[str, Setting]:
-    """The metadata of one attribute of the configuration."""
+    """Return the metadata of one configuration attribute."""
     return {"setting": Setting(kind, description, default, required)}
 
 
 def setting_of(field: attrs.Attribute[Any]) -> Setting:
-    """The setting that `field` was declared with."""
+    """Return the setting that `field` was declared with."""
     found: Setting = field.metadata["setting"]
     return found
 
 
 def default_of(field: attrs.Attribute[Any], settings: Any) -> Any:
-    """What an attribute of `settings` is where nothing is said of it, all else being as it is."""
+    """Return the default of an attribute, given the other attributes of `settings`."""
     default: Any = field.default
     factory = getattr(default, "factory", None)
     if factory is None:
@@ -48,13 +50,13 @@ def default_of(field: attrs.Attribute[Any], settings: Any) -> Any:
 
 
 def file_name(name: str) -> str:
-    """The name in the file of an attribute: `max_frame_size` is maxFrameSize."""
+    """Return the name of an attribute in the file: `max_frame_size` is maxFrameSize."""
     first, *rest = name.split("_")
     return first + "".join(word.capitalize() for word in rest)
 
 
 def _check(_: object, field: attrs.Attribute[Any], value: object) -> None:
-    """What a program passes must be what the loader would have made of it."""
+    """Raise ValueError if a program passes a value that the loader would not produce."""
     if value is None and field.default is None:
         return
     kind = setting_of(field).kind
@@ -67,5 +69,5 @@ def _check(_: object, field: attrs.Attribute[Any], value: object) -> None:
 
 
 def checked(_: type, fields: list[attrs.Attribute[Any]]) -> list[attrs.Attribute[Any]]:
-    """An entity's field_transformer: holds what a program passes to the rules of the file."""
+    """Add the check of the file's rules to all fields: the field_transformer of an entity."""
     return [field.evolve(validator=_check) for field in fields]

@@ -1,4 +1,4 @@
-"""Differences between configurations, for people: a line for each entity and each attribute.
+"""Format differences between configurations for people: a line per entity and per attribute.
 
 + listener edge
       port = 5673
@@ -20,12 +20,12 @@ _INDENT: Final = "      "
 
 
 def shown(differences: Iterable[Difference]) -> str:
-    """All of them, as one text without a line end."""
+    """Return all differences as one text without a line end."""
     return "\n".join(line for difference in differences for line in shown_lines(difference))
 
 
 def shown_lines(difference: Difference) -> Iterator[str]:
-    """One of them; what was removed is named and no more."""
+    """Yield the lines of one difference; a removed entity is only named."""
     yield f"{SIGNS[difference.what]} {difference.place}"
     if difference.what != "removed":
         for field in difference.fields:

@@ -1,8 +1,7 @@
-"""Parsed TOML into the model, by cattrs: names turned round, values read by their kinds, findings
-collected.
+"""Build the model from parsed TOML with cattrs: rename keys, read values, collect findings.
 
-cattrs goes on past a mistake and raises a tree of them (detailed validation); `_findings` flattens
-that tree into paths of the data.
+cattrs continues after a mistake and raises a tree of errors (detailed validation); `_findings`
+flattens that tree into paths of the data.
 """
 
 from __future__ import annotations
@@ -24,17 +23,16 @@ from router.config.setting import file_name, setting_of
 
 @attrs.frozen
 class Structured:
-    """The outcome for one document: with findings, `configuration` is the empty one and means
-    nothing.
-    """
+    """Result for one document; with findings, `configuration` is empty and means nothing."""
 
     configuration: Configuration
     findings: tuple[Finding, ...]
 
 
 class Form:
-    """How the files of one kind are written: `entities` are the tables of `model`, which can be
-    made without any of them.
+    """Format of one kind of file.
+
+    `entities` are the tables of `model`, which can be constructed without any of them.
     """
 
     def __init__(self, model: type[attrs.AttrsInstance], entities: Iterable[Entity]) -> None:
@@ -43,8 +41,9 @@ class Form:
         self._converter = _build_converter(self)
 
     def read(self, data: Mapping[str, object]) -> tuple[Any, tuple[Finding, ...]]:
-        """The model built from parsed TOML, and what keeps it from being built: with findings, it
-        is the empty one and means nothing.
+        """Return the model built from parsed TOML, and the findings that prevent it.
+
+        With findings, the model is empty and means nothing.
         """
         try:
             return self._converter.structure(data, self.model), ()
@@ -53,12 +52,12 @@ class Form:
 
 
 def structure(data: Mapping[str, object]) -> Structured:
-    """Build the model from parsed TOML, or find out all that keeps it from being built."""
+    """Build the model from parsed TOML, or find everything that prevents it."""
     return Structured(*_CONFIGURATION.read(data))
 
 
 def is_secret(path: Path) -> bool:
-    """Tell whether `path` leads to a value that must not be shown."""
+    """Return whether `path` leads to a value that must not be shown."""
     names = [part for part in path if isinstance(part, str)]
     return any(
         [entity.name, file_name(field.name)] == names and setting_of(field).kind.secret
@@ -146,7 +145,7 @@ def _findings(
 def _step(
     form: Form, model: type[attrs.AttrsInstance], attribute: str
 ) -> tuple[str, type[attrs.AttrsInstance]]:
-    """The name in the file of an attribute of `model`, and the model of what is inside it."""
+    """Return the name in the file of an attribute of `model`, and the model of its contents."""
     if model is form.model:
         for entity in form.entities:
             if entity.attribute == attribute:
@@ -163,7 +162,10 @@ def _unknown(key: str, form: Form, model: type[attrs.AttrsInstance], path: Path)
 
 
 def _nearest(key: str, known: Iterable[str]) -> str:
-    """The known name that `key` was probably meant to be; max_frame_size is as near as can be."""
+    """Return the known name that `key` was probably meant to be, or an empty text.
+
+    Case, underscores and hyphens do not count.
+    """
     plain = {name.lower(): name for name in known}
     found = difflib.get_close_matches(key.lower().replace("_", "").replace("-", ""), plain, n=1)
     return plain[found[0]] if found else ""
@@ -173,8 +175,9 @@ _CONFIGURATION: Final = Form(Configuration, ENTITIES)
 
 
 def value_at(data: Any, finding: Finding) -> str:
-    """The value that was given, for people; none where there is none, or where nobody should see
-    it.
+    """Return the given value, for people.
+
+    It is empty if there is none or the finding does not show it; a secret is never shown.
     """
     if not finding.shown:
         return ""

@@ -1,4 +1,4 @@
-"""What is done about stuck receivers of multicast addresses."""
+"""Settings for stuck receivers of multicast addresses."""
 
 from __future__ import annotations
 

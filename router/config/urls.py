@@ -1,4 +1,4 @@
-"""URLs of places to connect to: `amqp://host:port`, of which scheme and port may be left out."""
+"""URLs to connect to: `amqp://host:port`, of which scheme and port may be left out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_URLS: Final = 16
 
 @attrs.frozen
 class Url:
-    """A place; `scheme` is None where the text named none."""
+    """Place to connect to; `scheme` is None if the text has none."""
 
     scheme: str | None
     host: str
@@ -24,7 +24,7 @@ class Url:
 
 
 def parse_url(text: str) -> Url:
-    """Read one; raises ValueError where it is none."""
+    """Read a URL; raises ValueError if the text is none."""
     scheme, separator, rest = text.rpartition("://")
     if separator and scheme not in USUAL_PORTS:
         raise ValueError(f"no scheme {scheme!r}")
@@ -36,7 +36,7 @@ def parse_url(text: str) -> Url:
 
 
 def _split(place: str) -> tuple[str, str | None]:
-    """Host and port; the address of a host in IPv6 stands in brackets."""
+    """Split a text into host and port; an IPv6 address is in brackets."""
     if place.startswith("["):
         host, bracket, rest = place[1:].partition("]")
         if not bracket or ":" not in host or (rest and not rest.startswith(":")):
@@ -53,8 +53,9 @@ def _port(text: str) -> int:
 
 
 def urls(*schemes: str) -> Kind:
-    """Return the kind of lists of URLs with these schemes: a list or, as in Dispatch, one text with
-    commas.
+    """Return the kind of lists of URLs with these schemes.
+
+    As in Dispatch, one text with commas is a list, too.
     """
     words = (
         f"a list of up to {MOST_URLS} different URLs scheme://host:port, without the port for the "

@@ -1,8 +1,8 @@
-"""The users file of a listener that offers PLAIN: who may come in, with passwords hashed by scrypt.
+"""Users file of a listener that offers PLAIN: user names, and passwords hashed by scrypt.
 
-One user a line, `name:scrypt$n$r$p$salt$hash`, salt and hash in base64; empty lines and lines that
-begin with # are skipped. Each line says its own cost (RFC 7914 section 2), so that the usual cost
-can rise without making old lines useless, and a line that would cost more than a login may is
+Each line is one user, `name:scrypt$n$r$p$salt$hash`, with salt and hash in base64. Empty lines and
+lines that begin with # are skipped. Each line has its own cost (RFC 7914 section 2), so that the
+usual cost can rise while old lines stay valid. A line that would cost more than a login may is
 refused when the file is read.
 """
 
@@ -42,7 +42,7 @@ LONGEST_PASSWORD_BYTES: Final = 512
 
 @attrs.frozen
 class PasswordHash:
-    """What is kept of one password."""
+    """Stored hash of one password, with its cost."""
 
     n: int
     r: int
@@ -52,11 +52,11 @@ class PasswordHash:
 
     @property
     def work(self) -> int:
-        """What checking against this one costs, in units that only compare."""
+        """Return the cost of a check against this hash, in units that only compare."""
         return self.n * self.r * self.p
 
     def matches(self, password: bytes) -> bool:
-        """Whether `password` is the one; takes the same time either way."""
+        """Return whether `password` is the right one; takes the same time either way."""
         found = _scrypt(password, self.salt, self.n, self.r, self.p, len(self.digest))
         return hmac.compare_digest(found, self.digest)
 
@@ -69,7 +69,10 @@ def _decoy(users: Users) -> PasswordHash:
 
 @attrs.frozen
 class Users:
-    """The users of one file. `decoy` is what the password of an unknown user is checked against."""
+    """Users of one file.
+
+    The password of an unknown user is checked against `decoy`.
+    """
 
     by_name: Mapping[str, PasswordHash]
     decoy: PasswordHash = attrs.field(
@@ -78,7 +81,7 @@ class Users:
 
 
 def load_users(path: Path) -> Users:
-    """Read a users file. Raises InvalidConfiguration with every mistake in it, by line."""
+    """Read a users file; raises InvalidConfiguration with every mistake in it, by line."""
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
@@ -109,10 +112,10 @@ def load_users(path: Path) -> Users:
 
 
 def verify(users: Users, user: str, password: str) -> bool:
-    """Whether `user` is known and `password` is theirs.
+    """Return whether `user` is known and `password` is theirs.
 
     Takes 35 ms and 16 MiB at the usual cost, as long for an unknown user as for a known one, and
-    lets other threads run meanwhile: call it in a thread, and only a few at a time.
+    lets other threads run meanwhile. Call it in a thread, and only a few at a time.
     """
     stored = users.by_name.get(user)
     given = password.encode("utf-8", "surrogatepass")
@@ -123,8 +126,9 @@ def verify(users: Users, user: str, password: str) -> bool:
 
 
 def hash_password(password: str) -> str:
-    """The text to keep of `password`, with a salt of its own. Raises ValueError for one that cannot
-    be used.
+    """Return the text to store for `password`, with a salt of its own.
+
+    Raises ValueError for a password that cannot be used.
     """
     data = password.encode("utf-8")
     if not data or b"\0" in data:
@@ -138,7 +142,7 @@ def hash_password(password: str) -> str:
 
 
 def parse_hash(text: str) -> PasswordHash:
-    """Read what `hash_password` wrote. Raises ValueError, whose text shows nothing of it."""
+    """Read what `hash_password` wrote; raises ValueError, whose text shows nothing of it."""
     scheme, *fields = text.split("$")
     if scheme != SCHEME or len(fields) != 5:
         raise ValueError("holds no hash of the form scrypt$n$r$p$salt$hash")
@@ -164,7 +168,7 @@ def parse_hash(text: str) -> PasswordHash:
 
 
 def check_name(name: str) -> None:
-    """Raises ValueError for a name that a users file cannot hold."""
+    """Raise ValueError for a name that a users file cannot hold."""
     if not name or name != name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
         raise ValueError(
             f"holds no name of 1 to {LONGEST_NAME} printable characters without spaces around it"

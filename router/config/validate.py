@@ -1,8 +1,7 @@
-"""What is wrong with a configuration that no file was read for: the rules of the file, all of them.
+"""Validate a configuration that was not read from a file, by all rules of the file.
 
-A program makes configurations of its own, from another one and a change. Each value in it is right
-by itself, since the model sees to that; what the values have to do with each other is looked at
-here, as the loader looks at it.
+Programs make a configuration from another one and a change. The model makes sure that each value
+is right by itself. How the values fit together is checked here, as the loader does.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ SOURCE: Final = "the configuration"
 
 
 def find_mistakes(configuration: Configuration, further: Iterable[Check] = ()) -> list[Mistake]:
-    """Every mistake in a configuration; `further` finds what other parts of the router know."""
+    """Return every mistake in a configuration; `further` are checks of other parts."""
     data = {each.name: _written(each, configuration) for each in ENTITIES}
     found: dict[Path, Finding] = {}
     for check in (find_contradictions, *further):
@@ -33,7 +32,7 @@ def find_mistakes(configuration: Configuration, further: Iterable[Check] = ()) -
 
 
 class _Tables(Sequence[Mapping[str, Any]]):
-    """Entities as parsed TOML would have them, each made when somebody looks at it."""
+    """Entities as parsed TOML would have them, each made when it is accessed."""
 
     def __init__(self, settings: Sequence[Any]) -> None:
         self._settings = settings
@@ -64,7 +63,7 @@ def _mistake(finding: Finding, configuration: Configuration, data: dict[str, Any
 
 
 def _place(path: Path, configuration: Configuration) -> str:
-    """The place in the file's words, with the name that the entity there goes by."""
+    """Return the place in the words of the file, with the key of the entity there."""
     place = format_path(path)
     for entity in ENTITIES:
         if entity.repeated and entity.name == path[0] and len(path) > 1:

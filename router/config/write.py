@@ -1,7 +1,7 @@
-"""A configuration as TOML: what the loader makes the same configuration of again.
+"""Write a configuration as TOML that the loader reads as the same configuration.
 
-Only what is not at its default is written, but for what an entity is found by. Paths are written
-whole, since what is written may be read from another folder.
+Values at their defaults are left out, except those that identify an entity. Paths are absolute,
+since the text may be read from another folder.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ALWAYS: Final = ("host", "port", "distribution")
 
 
 def format_configuration(configuration: Configuration) -> str:
-    """The configuration as TOML, with passwords as they stand in it: not for everybody to see."""
+    """Return the configuration as TOML, with its passwords: not for everybody to see."""
     repeated = {entity.name: entity.repeated for entity in ENTITIES}
     parts: list[str] = []
     for name, value in data_of(configuration).items():
@@ -37,8 +37,9 @@ def format_configuration(configuration: Configuration) -> str:
 
 
 def data_of(configuration: Configuration) -> dict[str, Any]:
-    """The configuration as parsed TOML would be; entities that are at their defaults are left out
-    where there is one of their kind.
+    """Return the configuration as parsed TOML would be.
+
+    An entity that may occur once only is left out if it is at its defaults.
     """
     data: dict[str, Any] = {}
     for entity in ENTITIES:
@@ -52,7 +53,7 @@ def data_of(configuration: Configuration) -> dict[str, Any]:
 
 
 def file_value(value: Any) -> Any:
-    """A value as the file has it."""
+    """Return a value as the file has it."""
     if isinstance(value, Secret):
         form = "literal" if value.kind == "literal" else value.kind
         reference = value.reference
@@ -69,7 +70,7 @@ def file_value(value: Any) -> Any:
 
 
 def table_of(settings: Any) -> dict[str, Any]:
-    """One entity as parsed TOML would have it; what is at its default is left out."""
+    """Return one entity as parsed TOML would have it, without values at their defaults."""
     table = {}
     for field in attrs.fields(type(settings)):
         value = getattr(settings, field.name)

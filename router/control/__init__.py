@@ -1,1 +1,1 @@
-"""Who is out there, and where addresses lead: what decides, beside the way of the messages."""
+"""Control plane: the network, the edges, link routes and auto-links, off the message path."""

@@ -1,8 +1,7 @@
-"""Keeping auto-links attached: what is wanted, by configuration, against what is there.
+"""Keep auto-links attached as they are configured.
 
-What is wanted is one link of each auto-link on each open connection to its container; that they
-are there, `router.control.keeping` sees to. All of it can be said again at any time without harm
-(docs/decisions/0049-auto-links.md).
+Each auto-link is wanted once on each open connection to its container; `router.control.keeping`
+attaches the links. Repeating a request does no harm (docs/decisions/0049-auto-links.md).
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _RANKS: Final = {status: rank for rank, status in enumerate(_STATUSES)}
 
 
 class Line(KeptLine[AutoLink]):
-    """One auto-link on one connection; `retry_at` is when it is tried again, if it failed."""
+    """Auto-link on one connection."""
 
     def __init__(self, keeper: AutoLinks, plan: Plan, connection: Any, now: float) -> None:
         super().__init__(keeper, plan.name, connection, now)
@@ -42,19 +41,20 @@ class Line(KeptLine[AutoLink]):
 
     @property
     def retry_at(self) -> float | None:
-        """When it is tried again."""
+        """Return when a failed link is tried again; None unless it has failed."""
         return self.due if self.status is Status.FAILED else None
 
     @property
     def link(self) -> Any:
-        """Its link, where it is attached."""
+        """Return the link; None unless it is attached."""
         is_there = self.own is not None and self.own.end is not None and not self.own.is_over
         return self.own.link if is_there and self.own is not None else None
 
 
 class Wanted:
-    """The auto-links that are wanted, and by what they are found; made anew for each change, beside
-    those that are wanted until then.
+    """Configured auto-links, with indexes to find them.
+
+    Each change of the configuration makes a new one beside the one that counts until then.
     """
 
     def __init__(self, plans: Iterable[Plan] = ()) -> None:
@@ -68,7 +68,7 @@ class Wanted:
             self._enter(plan)
 
     def put(self, name: str, plan: Plan | None) -> None:
-        """Want another auto-link of a name in its place, or none; at no cost for the others."""
+        """Replace the auto-link of a name, or remove it; the others cost nothing."""
         before = self.plans.get(name)
         if before is not None:
             its, address = self.by_container[_key(before)], address_name(before.address)
@@ -89,13 +89,13 @@ class Wanted:
         self.claims[address_name(plan.address)] += 1
 
     def on(self, connection: Any) -> list[str]:
-        """The names of those that are wanted on a connection by now."""
+        """Return the names of the auto-links that are wanted on a connection."""
         return [
             name for key in _keys_of(connection) for name in list(self.by_container.get(key, ()))
         ]
 
     def pieces(self) -> Iterator[object]:
-        """What it was made of, taken apart piece by piece (`router.engine.deferred`)."""
+        """Yield its parts while it is taken apart (`router.engine.deferred`)."""
         yield from emptied(self.plans)
         yield from emptied(self.claims)
         for names in self.by_container.values():
@@ -104,7 +104,7 @@ class Wanted:
 
 
 class AutoLinks(Keeping[Line]):
-    """All auto-links of a router; a watcher of its `containers`."""
+    """Auto-links of a router; a watcher of its `containers`."""
 
     peer = "container"
     retries_per_s = RETRIES_PER_S
@@ -126,20 +126,21 @@ class AutoLinks(Keeping[Line]):
 
     @property
     def plans(self) -> dict[str, Plan]:
-        """What is wanted, by name, in the order of the configuration."""
+        """Return the configured auto-links by name, in the order of the configuration."""
         return self._wanted.plans
 
     def configure(self, plans: Iterable[Plan]) -> None:
-        """From now on these are wanted, and no others; otherwise as `change`."""
+        """Make these the configured auto-links, and no others; otherwise as `change`."""
         wanted, before = Wanted(plans), self.plans
         names = [*before, *(name for name in wanted.plans if name not in before)]
         others = [name for name in names if before.get(name) != wanted.plans.get(name)]
         self.change(wanted, others[::-1])
 
     def change(self, wanted: Wanted, names: list[str]) -> None:
-        """From now on something else is wanted; what is wanted as before is left alone. The `names`
-        are those of all others, and are taken off their list: of very many the last are begun, or
-        given up, in later turns.
+        """Replace the configured auto-links; those that stay the same are left alone.
+
+        `names` lists all others, and is emptied: if there are very many, the last are attached or
+        retired in later turns.
         """
         before, self._wanted = self._wanted, wanted
         self.forwarder.table.claim(wanted.claims)
@@ -151,9 +152,7 @@ class AutoLinks(Keeping[Line]):
         self.forwarder.turn.deferred.go_through(drained(names), see_to, over, CHANGES_AT_ONCE)
 
     def change_few(self, plans: dict[str, Plan | None]) -> None:
-        """From now on other auto-links of these names are wanted, or none; to be called in a turn.
-        All others cost nothing.
-        """
+        """Replace or remove auto-links by name; all others cost nothing. Call it in a turn."""
         self.forwarder.table.claim(self._wanted.claims)
         for name, plan in plans.items():
             before = self.plans.get(name)
@@ -161,7 +160,7 @@ class AutoLinks(Keeping[Line]):
             self._is_another(name, before, plan)
 
     def _is_changed(self, before: Wanted, name: str) -> None:
-        """Another auto-link of this name is wanted, or the first, or none any more."""
+        """Apply the change of the auto-link of this name: another, the first, or none."""
         self._is_another(name, before.plans.get(name), self.plans.get(name))
 
     def _is_another(self, name: str, old: Plan | None, new: Plan | None) -> None:
@@ -177,7 +176,7 @@ class AutoLinks(Keeping[Line]):
                 self._want(new, connection)
 
     def phases_changed(self) -> None:
-        """What is configured for addresses has changed: a link may belong to another phase."""
+        """Check all links after a change of address settings: their phases may differ."""
         every = (
             line for name in list(self._lines) for line in list(self._lines.get(name, {}).values())
         )
@@ -196,8 +195,9 @@ class AutoLinks(Keeping[Line]):
                 self._want(plan, line.connection)
 
     def container_came(self, connection: Any) -> None:
-        """A connection is open: attach what is wanted there, the last of very many auto-links in
-        later turns.
+        """Attach the auto-links that are wanted on a connection that has opened.
+
+        If there are very many, the last are attached in later turns.
         """
 
         def want(name: str) -> None:
@@ -211,7 +211,7 @@ class AutoLinks(Keeping[Line]):
         self.forwarder.turn.deferred.go_through(names, want, at_once=CHANGES_AT_ONCE)
 
     def container_left(self, connection: Any) -> None:
-        """A connection is over, and its links with it."""
+        """Forget the auto-links of a connection that is over."""
         self.lose(connection)
 
     def _want(self, plan: Plan, connection: Any) -> None:
@@ -221,18 +221,18 @@ class AutoLinks(Keeping[Line]):
         self.keep(self.enter(plan, connection))
 
     def enter(self, plan: Plan, connection: Any) -> Line:
-        """Make a line of an auto-link, and enter it in the books."""
+        """Make a line for an auto-link, and add it to the tables."""
         line = Line(self, plan, connection, self.now)
         self._lines.setdefault(plan.name, {})[connection] = line
         self._count(line, line.status, 1)
         return line
 
     def try_again(self, line: Line) -> None:
-        """Attempt a line that has failed after the usual while."""
+        """Attempt a failed line again after its retry delay."""
         self._at(line, self.now + self.retry_s(line))
 
     def take_out(self, line: Line) -> None:
-        """It is not wanted any more; another one of its name may be."""
+        """Remove a line from the tables; another one of its name may be there."""
         if self._is_in_books(line):
             lines = self._lines[line.name]
             del lines[line.connection]
@@ -247,25 +247,25 @@ class AutoLinks(Keeping[Line]):
     # Attaching.
 
     def make(self, line: Line, number: int) -> AutoLink:
-        """A link that has the auto-link's name, and a number."""
+        """Make a link whose name is that of the auto-link with a number."""
         return AutoLink(line.plan, f"auto-link/{line.name}/{number}", line)
 
     def retry_s(self, line: Line) -> float:
-        """No longer each time: a queue that is there again should have its link in seconds."""
+        """Return a delay that does not grow: a restored queue should have its link in seconds."""
         return FIRST_RETRY_S if line.attempts <= 1 else RETRY_S
 
     def recovered(self, line: Line) -> None:
-        """Announce it; what was wrong last can still be looked up."""
+        """Announce an active line; its last error can still be looked up."""
         line.told = None
         self._announce(line, None)
 
     def failed(self, line: Line) -> None:
-        """Count and announce it later: it may be that the connection is lost."""
+        """Note a failure to be counted and announced later: the connection may be lost."""
         self._fresh.append(line)
         self.redirected.failed(line)
 
     def see_to(self, line: Line, own: Attempt, now: float) -> None:
-        """One that leaves is idle for a while before it is detached."""
+        """Make a quiescing line idle for a while before it is detached."""
         if line.status is Status.QUIESCING and self.is_quiet(line, own, now):
             self.become(line, Status.IDLE)
         elif line.status is Status.IDLE:
@@ -281,7 +281,7 @@ class AutoLinks(Keeping[Line]):
             self._tell_failures()
 
     def _tell_failures(self) -> None:
-        """Count and announce failures, now that those are known which were a lost connection's."""
+        """Count and announce failures, except those that a lost connection has caused."""
         fresh, self._fresh = self._fresh, []
         self.forwarder.turn.deferred.go_through(fresh, self._tell_failure, at_once=THINGS_A_STEP)
 
@@ -301,17 +301,17 @@ class AutoLinks(Keeping[Line]):
     # What is told of them.
 
     def lines_of(self, name: str) -> list[Line]:
-        """An auto-link's lines, the best one first."""
+        """Return the lines of an auto-link, the best one first."""
         lines = self._lines.get(name, {}).values()
         return sorted(lines, key=lambda line: _RANKS[line.status])
 
     def status_of(self, name: str) -> Status:
-        """How an auto-link stands: as the best of its lines does."""
+        """Return the status of an auto-link: that of its best line."""
         rank = _best(self._standing.get(name, ()))
         return Status.INACTIVE if rank is None else _STATUSES[rank]
 
     def count_statuses(self) -> Counter[str]:
-        """How many auto-links there are by status; those that leave are counted besides."""
+        """Return the number of auto-links by status, plus the lines that are being retired."""
         counts = Counter({str(each): self._names_by_rank[_RANKS[each]] for each in Status})
         # while others come to be wanted, lines of a few that are not may still be in the books
         counts[str(Status.INACTIVE)] += max(0, len(self.plans) - len(self._standing))
@@ -320,13 +320,13 @@ class AutoLinks(Keeping[Line]):
         return +counts
 
     def became(self, line: Line, before: Status) -> None:
-        """Count it by its new status."""
+        """Count a line by its new status."""
         if self._is_in_books(line):
             self._count(line, before, -1)
             self._count(line, line.status, 1)
 
     def _count(self, line: Line, status: Status, by: int) -> None:
-        """So many lines more of a name stand like this."""
+        """Add `by` to the lines of a name that have a status."""
         standing = self._standing.setdefault(line.name, [0] * len(Status))
         before = _best(standing)
         standing[_RANKS[status]] += by
@@ -340,7 +340,7 @@ class AutoLinks(Keeping[Line]):
 
 
 def _best(standing: Iterable[int]) -> int | None:
-    """The best rank that any line has."""
+    """Return the best rank that any line has; None if there is no line."""
     return next((rank for rank, count in enumerate(standing) if count), None)
 
 

@@ -1,6 +1,6 @@
-"""The containers that the router attaches links to, and the connections that lead to them.
+"""Containers that the router attaches links to, and the connections that lead to them.
 
-A connection leads to a container where its listener or connector has the role `route-container`.
+A connection leads to a container if its listener or connector has the role `route-container`.
 It is found by the container-id of the peer's open, or by the name of that listener or connector.
 """
 
@@ -14,17 +14,17 @@ ROLE = "route-container"
 
 
 class Watcher(Protocol):
-    """Who wants to know of containers that come and go."""
+    """Observer of connections to containers."""
 
     def container_came(self, connection: Any) -> None:
-        """A connection to a container is open."""
+        """Handle a connection to a container that has opened."""
 
     def container_left(self, connection: Any) -> None:
-        """A connection to a container is over, and with it its sessions and links."""
+        """Handle the end of a connection to a container, and of its sessions and links."""
 
 
 class Containers:
-    """All connections to containers, in the order in which they came."""
+    """Connections to all containers, in the order in which they opened."""
 
     def __init__(self) -> None:
         # dictionaries for their order, and because thousands may come and go
@@ -35,21 +35,23 @@ class Containers:
         self.aside: dict[str, Watcher] = {}
 
     def find(self, container_id: str | None, connection: str | None) -> list[Any]:
-        """The open connections to the container of this id, or else those of the listener or
-        connector of this name.
+        """Return the open connections to a container.
+
+        They are found by container-id if it is given, otherwise by the name of their listener or
+        connector.
         """
         if container_id is not None:
             return list(self._by_id.get(container_id, ()))
         return list(self._by_name.get(connection or "", ()))
 
     def is_meant(self, connection: Any, container_id: str | None, name: str | None) -> bool:
-        """Whether `find` would give this connection, as long as it is open."""
+        """Return whether `find` would return this connection while it is open."""
         if container_id is not None:
             return bool(connection.remote_open.container_id == container_id)
         return bool(name) and bool(connection.settings.endpoint == name)
 
     def event_received(self, connection: Any, event: object) -> None:
-        """Note what has come, or has gone."""
+        """Record a connection that has opened or closed, and tell the watchers."""
         if connection.settings.role != ROLE:
             return
         aside = self.aside.get(connection.settings.endpoint)

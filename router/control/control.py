@@ -1,4 +1,4 @@
-"""What decides where addresses lead, and what hears of connections and clocks for it."""
+"""Control plane of a router: its parts, and the events and clock ticks that they get."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from router.control.network.charges import charge_routes
 
 
 class Control:
-    """The deciding part of one router; `forwarder` is its core."""
+    """Control plane of one router; `forwarder` is its core."""
 
     def __init__(self, forwarder: Any) -> None:
         self.forwarder = forwarder
@@ -30,31 +30,31 @@ class Control:
         self.edges: Edges | None = None
 
     def serve_edges(self, port: Port) -> Edges:
-        """Be a router that edges may connect to."""
+        """Accept edge routers at this router."""
         self.forwarder.network.edges = self.edges = Edges(self.forwarder, port)
         return self.edges
 
     def be_edge(self, port: Port) -> EdgeRouter:
-        """Be an edge router."""
+        """Make this router an edge router."""
         me = self.forwarder.reach.me
         self.forwarder.network.edges = self.edge = EdgeRouter(self.forwarder, me, port)
         self.forwarder.table.hint = self.edge.proxies.hint
         return self.edge
 
     def configure_uplinks(self, configuration: Configuration) -> None:
-        """From now on the uplinks of an edge router are wanted like this; others have none."""
+        """Apply the uplink settings of an edge router; do nothing on any other router."""
         if self.edge is not None:
             self.edge.configure(configured_plan(configuration))
 
     def event_received(self, connection: Any, event: object) -> None:
-        """Something rare has happened on a connection; the core has acted on it."""
+        """Pass on a rare event of a connection; the core has acted on it already."""
         self.containers.event_received(connection, event)
         self.link_routes.event_received(connection, event)
         if self.network is not None:
             self.network.event_received(connection, event)
 
     def look(self, now: float) -> None:
-        """Look at what is due by now, in seconds of the turn's clock."""
+        """Do what is due at `now`, in seconds of the turn's clock."""
         self.auto_links.look(now)
         if self.network is not None:
             self.network.look(now)

@@ -1,9 +1,9 @@
-"""Keeping links attached that the router attaches itself: what is wanted, against what is there.
+"""Keep the links attached that the router opens itself: proxy links, auto-links.
 
-Who keeps links says which are wanted, each on one connection, and which are not any more. Every
-difference is a line with a status and, unless all is well, a moment at which something is done
-about it, so that nothing can be stuck: an answer that does not come is waited for so long, a
-failure is tried again, and what is not wanted any more may settle for so long what is under way.
+The caller says which links are wanted, each on one connection. Each of them is a line with a
+status and, unless it is active, a time at which something is done about it, so that none gets
+stuck: an answer is awaited for a limited time, a failed attach is tried again, and a link that is
+not wanted any more has a limited time to settle its deliveries.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ NO_ANSWER: Final = "trioute:no-answer"
 
 
 class Status(StrEnum):
-    """How a line stands, in Dispatch's words for `operStatus`, the best one first."""
+    """Status of a line, in Dispatch's words for `operStatus`, the best one first."""
 
     ACTIVE = "active"
     ATTACHING = "attaching"
@@ -54,36 +54,36 @@ class Status(StrEnum):
 
 
 class Attempt(Protocol):
-    """One attempt at a link: a `router.core.own_links.OwnLink` that can be given up in order."""
+    """Attempt to attach a link: a `router.core.own_links.OwnLink` that can be quiesced."""
 
     link: Link | None
     is_over: bool
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing of it is under way or unsettled."""
+        """Return whether nothing of the link is under way or unsettled."""
 
     @property
     def lingers(self) -> bool:
-        """Whether the peer has not answered the end of a session that is over."""
+        """Return whether the peer has not answered the end of a session that is over."""
 
     def begin(self, connection: Any) -> None:
-        """Begin it; raises `AmqpError` where that cannot be."""
+        """Begin the attempt on a connection; raises `AmqpError` if that is impossible."""
 
     def detach(self, closed: bool = True, error: AmqpError | None = None) -> None:
-        """Detach the link, or let it not come to be."""
+        """Detach the link, or cancel its attach."""
 
     def quiesce(self, forwarder: Any) -> None:
-        """Take nothing new any more; what is under way goes on, and is settled."""
+        """Accept no new deliveries; those under way go on until they are settled."""
 
 
 A = TypeVar("A", bound=Attempt)
 
 
 class KeptLine(Generic[A]):
-    """One link that is wanted on one connection.
+    """Link that is wanted on one connection.
 
-    `since` is when it got its status, `attempts` are those since it was active for a while.
+    `since` is when it got its status, `attempts` counts those since it was last stable.
     """
 
     def __init__(self, keeper: Any, name: str, connection: Any, now: float) -> None:
@@ -103,11 +103,11 @@ class KeptLine(Generic[A]):
         self.is_over = False
 
     def attached(self, own: A) -> None:
-        """The peer has answered."""
+        """Tell the keeper that the peer has answered the attach."""
         self.keeper.line_attached(self)
 
     def over(self, own: A, error: Error | None) -> None:
-        """The link is refused, detached or lost."""
+        """Tell the keeper that the link was refused, detached or lost."""
         self.keeper.line_over(self, own, error)
 
 
@@ -115,9 +115,7 @@ L = TypeVar("L", bound=KeptLine[Any])
 
 
 class _Pace(Generic[L]):
-    """The lines of one connection, and what is attached there at a time, so that a thousand links
-    are no flood.
-    """
+    """Lines of one connection, of which a limited number is attached at a time."""
 
     def __init__(self) -> None:
         # all of them, those that leave among them
@@ -129,10 +127,10 @@ class _Pace(Generic[L]):
 
 
 class Keeping(Generic[L]):
-    """Lines, from when they are wanted until nothing is left of them.
+    """Lines, from when they are wanted until their links are gone.
 
-    What kind of links they are, and the books of those that are wanted, are in who overrides
-    `make`, `retry_s` and `take_out`.
+    Subclasses override `make`, `retry_s` and `take_out`; they know the kind of the links, and keep
+    the tables of those that are wanted.
     """
 
     # what the other end is called in the words of an error
@@ -161,36 +159,36 @@ class Keeping(Generic[L]):
 
     @property
     def now(self) -> float:
-        """The turn's time."""
+        """Return the turn's time."""
         return float(self.forwarder.turn.now)
 
     # What differs.
 
     def make(self, line: L, number: int) -> Attempt:
-        """An attempt at a line; no other of these has the number."""
+        """Make an attempt for a line; `number` is unique among these attempts."""
         raise NotImplementedError
 
     def retry_s(self, line: L) -> float:
-        """How long to wait for the next attempt, were it the only line."""
+        """Return how long to wait for the next attempt if this were the only line."""
         raise NotImplementedError
 
     def take_out(self, line: L) -> None:
-        """Take a line out of the books of what is wanted, if it is there."""
+        """Remove a line from the tables of wanted lines, if it is there."""
         raise NotImplementedError
 
     def recovered(self, line: L) -> None:
-        """A line is active."""
+        """Handle a line that has become active."""
 
     def failed(self, line: L) -> None:
-        """A line has failed; `line.error` says why, if anybody did."""
+        """Handle a line that has failed; `line.error` is the reason, if one was given."""
 
     def became(self, line: L, before: Status) -> None:
-        """A line stands otherwise than before."""
+        """Handle a change of a line's status."""
 
     # What is wanted.
 
     def keep(self, line: L) -> None:
-        """From now on keep a line, which is in the books, attached."""
+        """Keep a line attached from now on; it is in the tables already."""
         pace = self._paces.setdefault(line.connection, _Pace())
         if line not in pace.lines:
             pace.lines[line] = None
@@ -199,11 +197,11 @@ class Keeping(Generic[L]):
         self._go_on(line.connection)
 
     def has_lines_on(self, connection: Any) -> bool:
-        """Whether anything was ever kept on a connection that is not lost yet."""
+        """Return whether a line was ever kept on a connection that is not lost yet."""
         return connection in self._paces
 
     def retire(self, line: L) -> None:
-        """Have a line go, once what is under way is settled."""
+        """Quiesce a line, and detach it once its deliveries are settled."""
         self.take_out(line)
         own = line.own
         if own is None or own.is_over:
@@ -220,8 +218,9 @@ class Keeping(Generic[L]):
         self._answered(line)
 
     def lose(self, connection: Any) -> None:
-        """A connection is over, and with it all that was kept there, or leaving; of very many lines
-        the last are forgotten in later turns.
+        """Forget all lines of a connection that is over.
+
+        If there are very many, the last are forgotten in later turns.
         """
         pace = self._paces.pop(connection, None)
         if pace is None:
@@ -237,14 +236,14 @@ class Keeping(Generic[L]):
     # Attaching.
 
     def _go_on(self, connection: Any) -> None:
-        """Begin as many of those that wait on a connection as there is room for."""
+        """Begin as many of the waiting lines of a connection as there is room for."""
         pace = self._paces.get(connection)
         if pace is not None and not pace.is_going_on:
             pace.is_going_on = True
             self.forwarder.turn.deferred.work_off(self._attempts(pace), MOST_AT_ONCE)
 
     def _attempts(self, pace: _Pace[L]) -> Iterator[None]:
-        """Attempt one after the other: very many may fail at once, where no channel is left."""
+        """Attempt lines one by one, as very many may fail at once if no channel is left."""
         while pace.waiting and len(pace.under_way) < MOST_AT_ONCE:
             line = pace.waiting.popleft()
             if not line.is_over and line not in self.leaving:
@@ -276,14 +275,14 @@ class Keeping(Generic[L]):
         self._at(line, self.now + ANSWER_S)
 
     def line_attached(self, line: L) -> None:
-        """The peer has answered, in time or later."""
+        """Make a line active: the peer has answered, in time or late."""
         self.become(line, Status.ACTIVE)
         line.due = None
         self.recovered(line)
         self._answered(line)
 
     def line_over(self, line: L, own: Attempt, error: Error | None) -> None:
-        """The link was refused, detached or lost; or the router detached it."""
+        """Handle the end of a link: refused, detached or lost, or detached by the router."""
         if line.is_over or line.own is not own:
             return
         if line in self.leaving or not line.connection.is_open():
@@ -296,14 +295,14 @@ class Keeping(Generic[L]):
         self._answered(line)
 
     def _answered(self, line: L) -> None:
-        """There is room for another one on the connection."""
+        """Make room for the next attempt on the connection."""
         pace = self._paces.get(line.connection)
         if pace is not None and line in pace.under_way:
             pace.under_way.remove(line)
             self._go_on(line.connection)
 
     def _failed_for(self, line: L, error: Error | None) -> None:
-        """It will be tried again, in a while."""
+        """Make a line failed, and schedule the next attempt."""
         line.error = error
         line.failed_at = self.now
         self.become(line, Status.FAILED)
@@ -311,7 +310,7 @@ class Keeping(Generic[L]):
         self.failed(line)
 
     def _delay_s(self, line: L) -> float:
-        """How long to wait for the next attempt, each line a little longer or shorter."""
+        """Return the time until the next attempt, spread so that lines differ."""
         seed = f"{line.connection.settings.container_id}/{line.name}/{line.attempts}"
         part = crc32(seed.encode()) / 2**32 * 2 - 1
         delay_s = max(self.retry_s(line), self._failed[line.connection] / self.retries_per_s)
@@ -320,13 +319,13 @@ class Keeping(Generic[L]):
     # The clock.
 
     def look(self, now: float) -> None:
-        """Do what is due, of very many lines for the last ones in later turns."""
+        """Do what is due; if there are very many lines, the last follow in later turns."""
         if not self._is_looking:
             self._is_looking = True
             self.forwarder.turn.deferred.work_off(self._looks(), THINGS_A_STEP)
 
     def _looks(self) -> Iterator[None]:
-        """See to each line that is due, or leaves."""
+        """Handle each line that is due or quiescing."""
         while self._timers and self._timers[0][0] <= self.now:
             due, _, line = heapq.heappop(self._timers)
             if line.due == due and not line.is_over:
@@ -344,12 +343,12 @@ class Keeping(Generic[L]):
         self._is_looking = False
 
     def see_to(self, line: L, own: Attempt, now: float) -> None:
-        """Detach a line that leaves, once nothing of it is under way."""
+        """Detach a line that is quiescing once nothing of it is under way."""
         if self.is_quiet(line, own, now):
             own.detach()
 
     def is_quiet(self, line: L, own: Attempt, now: float) -> bool:
-        """Whether nothing of a line that leaves is under way, nor was sent before that was told."""
+        """Return whether a quiescing line has nothing under way, and its grace period is over."""
         return own.is_quiet and now - line.since >= GRACE_S
 
     def _at(self, line: L, when: float) -> None:
@@ -368,7 +367,7 @@ class Keeping(Generic[L]):
             self.keep(line)
 
     def _unanswered(self, line: L, own: Attempt) -> None:
-        """The peer takes its time."""
+        """Handle a peer that has not answered in time."""
         frame = "begin" if own.link is None else "attach"
         words = f"the {self.peer} has not answered the {frame} for {ANSWER_S:g} s"
         error = AmqpError(NO_ANSWER, words, Scope.LINK)
@@ -383,7 +382,7 @@ class Keeping(Generic[L]):
     # Books.
 
     def become(self, line: L, status: Status) -> None:
-        """A line stands like this from now on."""
+        """Set the status of a line, and count it."""
         if line.status is status:
             return
         before = line.status
@@ -395,7 +394,7 @@ class Keeping(Generic[L]):
         self.became(line, before)
 
     def _forget(self, line: L) -> None:
-        """A line is no more."""
+        """Remove a line that has ended."""
         if line.is_over:
             return
         self.take_out(line)

@@ -1,6 +1,4 @@
-"""What keeps link routes true: which connections lead to their containers, and which routes there
-are because a container has asked for them.
-"""
+"""Link routes: those that are configured or requested, and the connections to their containers."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ FEW: Final = 64
 
 @attrs.frozen(eq=False)
 class RouteChange:
-    """Which configured link routes go, by name, and which come."""
+    """Change of the configured link routes: names that are removed, rules that are added."""
 
     removed: list[str]
     added: list[Rule]
@@ -32,15 +30,15 @@ class RouteChange:
 
     @property
     def is_small(self) -> bool:
-        """Whether those that are configured are changed in place, in one turn."""
+        """Return whether the configured link routes are changed in place, in one turn."""
         return len(self.removed) + len(self.added) + len(self.left) <= FEW
 
 
 class LinkRouting:
-    """The link routes of one router, and the containers that are there for them.
+    """Link routes of one router, and the connections to their containers.
 
-    Those that are configured have names of their own. A connection that has asked for link routes
-    is their only container, however it came, and they go with it.
+    Configured link routes have names of their own. A connection that has requested link routes is
+    their only container, whatever its role, and they are removed with it.
     """
 
     def __init__(self, link_routes: LinkRoutes, turn: Any, containers: Containers) -> None:
@@ -57,7 +55,7 @@ class LinkRouting:
     # What is configured.
 
     def configure(self, rules: Iterable[Rule]) -> None:
-        """From now on these link routes are configured, and no others; otherwise as `change`."""
+        """Make these the configured link routes, and no others; otherwise as `change`."""
         wanted = {rule.name: rule for rule in rules}
         before = self._configured
         gone = [name for name, way in before.items() if wanted.get(name) != way.rule]
@@ -76,7 +74,7 @@ class LinkRouting:
         self.take_up(change)
 
     def enter(self, change: RouteChange) -> Iterator[None]:
-        """Enter a change, step by step, of which nobody notices anything before `take_up`."""
+        """Prepare a change in steps; it has no effect before `take_up`."""
         is_small = change.is_small
         if not is_small:
             change.configured.update(self._configured)
@@ -98,7 +96,7 @@ class LinkRouting:
             yield
 
     def take_up(self, change: RouteChange) -> None:
-        """Have all of a change that is entered count; to be called in a turn."""
+        """Put a change into effect that `enter` has prepared. Call it in a turn."""
         deferred = self._turn.deferred
         if change.is_small:
             for way in change.left:
@@ -112,14 +110,14 @@ class LinkRouting:
         deferred.go_through(drained(change.left), self._forget, at_once=CHANGES_AT_ONCE)
 
     def give_up(self, change: RouteChange) -> None:
-        """Leave what is entered of a change that is not taken up after all."""
+        """Undo what `enter` has prepared of a change that is not taken up."""
         for way in change.left:
             way.until = NEVER
         self._turn.deferred.go_through(change.came, self._forget)
         self._turn.deferred.forget(emptied(change.configured))
 
     def configured(self, name: str) -> Way | None:
-        """The configured link route of this name, if there is one."""
+        """Return the configured link route of this name; None if there is none."""
         return self._configured.get(name)
 
     def _learn(self, way: Way) -> None:
@@ -146,8 +144,9 @@ class LinkRouting:
     # Containers.
 
     def container_came(self, connection: Any) -> None:
-        """A connection to a container is open; of very many link routes the last hear of it in
-        later turns.
+        """Open the link routes of a new connection to a container.
+
+        If there are very many, the last are opened in later turns.
         """
 
         def open_way(way: Way) -> None:
@@ -158,13 +157,11 @@ class LinkRouting:
         self._tell(connection, open_way)
 
     def container_left(self, connection: Any) -> None:
-        """A connection to a container is over: nothing can be attached over it any more, and the
-        link routes forget it.
-        """
+        """Close the link routes of a connection that is over: no link can be attached over it."""
         self._tell(connection, lambda way: self._routes.close(way, connection))
 
     def _tell(self, connection: Any, act: Callable[[Way], None]) -> None:
-        """Do something with each of the link routes that a connection is for."""
+        """Call `act` for each configured link route of a connection."""
         by_id = self._by_id.get(connection.remote_open.container_id, ())
         ways = [*by_id, *self._by_name.get(connection.settings.endpoint, ())]
         self._turn.deferred.go_through(ways, act, at_once=CHANGES_AT_ONCE)
@@ -175,22 +172,22 @@ class LinkRouting:
     # What connections have asked for.
 
     def scoped(self, connection: Any) -> dict[str, Way]:
-        """The link routes that a connection has asked for, by name."""
+        """Return the link routes that a connection has requested, by name."""
         return dict(self._of_connection.get(connection, ()))
 
     def every_scoped(self) -> Iterable[Way]:
-        """All link routes that connections have asked for."""
+        """Return all link routes that connections have requested."""
         return [way for ways in self._of_connection.values() for way in ways.values()]
 
     def ask(self, rule: Rule) -> Way:
-        """A connection, the `scope` of the rule, asks for one; it has none of this name."""
+        """Add a link route for a connection, the `scope` of the rule; it has none of this name."""
         way = self._routes.add(rule)
         self._routes.open(way, rule.scope)
         self._of_connection.setdefault(rule.scope, {})[rule.name] = way
         return way
 
     def withdraw(self, way: Way) -> None:
-        """A connection does without one that it has asked for; what it forwards goes on."""
+        """Remove a link route that a connection has requested; its attached links stay."""
         scope = way.rule.scope
         mine = self._of_connection[scope]
         del mine[way.rule.name]
@@ -199,7 +196,7 @@ class LinkRouting:
         self._routes.remove(way)
 
     def event_received(self, connection: Any, event: object) -> None:
-        """A connection that is over takes its link routes with it."""
+        """Remove the link routes that a closed connection has requested."""
         if isinstance(event, ConnectionClosed):
             for way in self._of_connection.pop(connection, {}).values():
                 self._routes.remove(way)

@@ -1,6 +1,6 @@
 """Follow amqp:link:redirect for auto-links (section 2.8.18).
 
-If the connector is allowed to follow, a connection to the other container is made for this link
+If the connector may follow redirects, the router connects to the other container for this link
 alone. The link is attached there for as long as the connection lasts; after that it is tried again
 where it is configured (docs/decisions/0026-redirects.md).
 """
@@ -25,7 +25,7 @@ MOST_HOPS: Final = 5
 
 
 class Connecting(Protocol):
-    """Makes the connections for links that are redirected."""
+    """Maker of connections for redirected links."""
 
     def follow(self, connection: Connection, redirect: Redirect, name: str) -> str:
         """Keep a connection of this name to where a redirect leads that came by another one.
@@ -39,10 +39,10 @@ class Connecting(Protocol):
 
 
 class Nowhere:
-    """Stands in for `Connecting` in a router that makes no connections."""
+    """Stand-in for `Connecting` in a router that makes no connections."""
 
     def follow(self, connection: Connection, redirect: Redirect, name: str) -> str:
-        """Follow none."""
+        """Refuse to follow a redirect."""
         return "the router makes no connections"
 
     def leave(self, name: str) -> None:
@@ -50,7 +50,7 @@ class Nowhere:
 
 
 class Line(Protocol):
-    """A link that is wanted on a connection, and how it stands there (`router.control.keeping`)."""
+    """Link that is wanted on a connection, and its status there (`router.control.keeping`)."""
 
     connection: Connection
     plan: Plan
@@ -61,30 +61,30 @@ class Line(Protocol):
 
     @property
     def link(self) -> object:
-        """Its link; None where it is not attached."""
+        """Return the link; None unless it is attached."""
 
 
 L = TypeVar("L", bound=Line)
 
 
 class Lines(Protocol[L]):
-    """The books of all lines, and what has them attached (`router.control.auto_links`)."""
+    """Tables of all lines, and the means to attach them (`router.control.auto_links`)."""
 
     @property
     def now(self) -> float:
-        """The turn's time."""
+        """Return the turn's time."""
 
     def enter(self, plan: Plan, connection: Connection) -> L:
-        """Make a line, and enter it in the books."""
+        """Make a line, and add it to the tables."""
 
     def keep(self, line: L) -> None:
         """Keep a line attached from now on."""
 
     def try_again(self, line: L) -> None:
-        """Attempt a line that has failed after the usual while."""
+        """Attempt a failed line again after its retry delay."""
 
     def retire(self, line: L) -> None:
-        """Have a line go, once what is under way is settled."""
+        """Quiesce a line, and detach it once its deliveries are settled."""
 
     def lose(self, connection: Connection) -> None:
         """Forget the lines of a connection that is over."""
@@ -92,11 +92,11 @@ class Lines(Protocol[L]):
 
 @attrs.define(eq=False)
 class Way(Generic[L]):
-    """Where a line, which is its `home`, has been redirected to.
+    """Redirect of a line, which is its `home`.
 
-    `home` is its line where it is configured, `plan` what is wanted at the other place, and `line`
-    the attempt to attach it there, if any. `until` is when it has to be attached, in seconds;
-    `seen` are the places tried before.
+    `home` is the line where it is configured, `plan` the auto-link that is wanted at the other
+    container, and `line` the attempt to attach it there, if any. `until` is when it has to be
+    attached, in seconds; `seen` are the places tried before.
     """
 
     name: str
@@ -108,7 +108,7 @@ class Way(Generic[L]):
 
 
 class Redirected(Generic[L]):
-    """The ways of those auto-links that are attached elsewhere; a watcher of their connections."""
+    """Auto-links that are redirected; a watcher of their connections."""
 
     def __init__(self, auto_links: Lines[L], containers: Containers) -> None:
         self.port: Connecting = Nowhere()
@@ -120,11 +120,11 @@ class Redirected(Generic[L]):
         self._numbers = 0
 
     def __len__(self) -> int:
-        """Return how many auto-links are redirected."""
+        """Return the number of redirected auto-links."""
         return len(self._ways)
 
     def owns(self, line: L) -> bool:
-        """Whether a line is one that was redirected to where it is."""
+        """Return whether a line is attached, or being attached, at the target of a redirect."""
         return self._way_of(line) is not None
 
     def _way_of(self, line: L) -> Way[L] | None:
@@ -132,7 +132,7 @@ class Redirected(Generic[L]):
         return way if way is not None and way.line is line else None
 
     def failed(self, line: L) -> None:
-        """Follow the redirect that a line has failed with, if it is one."""
+        """Follow the redirect that a line has failed with, if there is one."""
         way = self._way_of(line)
         error = line.error
         redirect = redirect_of(error)
@@ -160,14 +160,14 @@ class Redirected(Generic[L]):
         home.due = None
 
     def container_came(self, connection: Connection) -> None:
-        """The connection is there: attach the link."""
+        """Attach the redirected link on its connection, which has opened."""
         way = self._ways.get(connection.settings.endpoint)
         if way is not None and way.line is None:
             way.line = self._auto_links.enter(way.plan, connection)
             self._auto_links.keep(way.line)
 
     def container_left(self, connection: Connection) -> None:
-        """The connection is over, and the link with it."""
+        """End the redirect of a connection that is over."""
         name = connection.settings.endpoint
         way = self._ways.get(name)
         self._auto_links.lose(connection)
@@ -176,26 +176,26 @@ class Redirected(Generic[L]):
         self._containers.aside.pop(name, None)
 
     def forget(self, line: L) -> None:
-        """A line is no more: where it was redirected to it is not wanted, either."""
+        """End the redirect of a line that is removed."""
         way = self._by_home.get(line)
         if way is not None:
             self._end(way, tries_again=False)
 
     def left(self, line: L) -> None:
-        """A line is to begin anew where it is configured."""
+        """End the redirect of a line, which is to be attached where it is configured."""
         way = self._way_of(line)
         if way is not None:
             self._end(way)
 
     def look(self, now: float) -> None:
-        """Give up the links that were not attached in time; `now` is in seconds."""
+        """Give up links that were not attached in time; `now` is in seconds."""
         for way in list(self._ways.values()):
             is_there = way.line is not None and way.line.link is not None
             if not is_there and way.until <= now:
                 self._end(way)
 
     def _end(self, way: Way[L], *, tries_again: bool = True) -> None:
-        """Leave a place; the link is tried again where it belongs."""
+        """End a redirect; the link is tried again where it is configured."""
         if self._ways.pop(way.name, None) is None:
             return
         del self._by_home[way.home]

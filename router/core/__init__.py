@@ -1,1 +1,1 @@
-"""Forwarding: addresses, who is attached to them, and the way of each delivery between them."""
+"""Forwarding: addresses, the links attached to them, and the path of each delivery."""

@@ -1,7 +1,7 @@
-"""An address and what hangs on it: those who send to it, those who receive from it, what waits.
+"""Addresses with their producers, their consumers and the deliveries that wait.
 
-These are the records that `forward` and `credit` read and write for each message; who is on which
-list is decided by `linking`, and what an address is called and how it is treated by `table`.
+`forward` and `credit` read and write these records for each message. `linking` decides which links
+are on which list, and `table` names the addresses and decides how they are treated.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ PHASES = (*range(LAST_PHASE + 1), FALLBACK, CHANGERS)
 
 
 def key_of(name: str, phase: int) -> str:
-    """By what an address is known: its name, and its phase where that is not 0.
+    """Return the key of an address: its name, preceded by its phase where that is not 0.
 
     No name begins with a slash, so no client can name the address of another phase.
     """
@@ -70,7 +70,7 @@ def key_of(name: str, phase: int) -> str:
 
 
 class Address:
-    """One address in use."""
+    """Address in use."""
 
     def __init__(
         self, name: str, treatment: int, *, redelivers: bool = True, phase: int = 0
@@ -131,16 +131,16 @@ class Address:
         self.lifetime: Any = None
 
     def current_counters(self) -> Counters:
-        """Return its counters, or those that took them over once it was no more in use."""
+        """Return the address's counters, or their heir once it is no longer in use."""
         return self.counters if self.heir is None else self.heir
 
     def add_producer(self, producer: Producer) -> None:
-        """Put a producer on the list of those that send here."""
+        """Add a producer to the address."""
         producer.place = len(self.producers)
         self.producers.append(producer)
 
     def remove_producer(self, producer: Producer) -> bool:
-        """Take a producer off the list, in constant time; return whether it was on it."""
+        """Remove a producer in constant time; return whether it was on the list."""
         if producer.place < 0:
             return False
         last = self.producers.pop()
@@ -152,7 +152,7 @@ class Address:
         return True
 
     def add_consumer(self, consumer: Consumer) -> None:
-        """Put a consumer on the list of those that receive from here."""
+        """Add a consumer to the address."""
         consumer.place = len(self.consumers)
         consumer.is_resumable = consumer.link.terminus is not None
         self.resumable += consumer.is_resumable
@@ -164,7 +164,7 @@ class Address:
         self.consumers.append(consumer)
 
     def remove_consumer(self, consumer: Consumer) -> bool:
-        """Take a consumer off the list, in constant time; return whether it was on it."""
+        """Remove a consumer in constant time; return whether it was on the list."""
         if consumer.place < 0:
             return False
         last = self.consumers.pop()
@@ -179,9 +179,7 @@ class Address:
         return True
 
     def largest_taken(self) -> int:
-        """Return how many octets a message may have that one of its consumers takes: 0 where there
-        is none.
-        """
+        """Return the largest message size, in octets, that any consumer takes; 0 without one."""
         if not self.consumers:
             return 0
         if self.limits is None or self.limits.count < len(self.consumers):
@@ -190,11 +188,11 @@ class Address:
 
 
 class Ties:
-    """What an address has to do with others.
+    """Related addresses of an address.
 
-    `fallback` is where its messages go while nobody else receives them, and `primary` the address
-    that this one is the fallback of. `exchange` spreads what is sent here over other addresses, and
-    `fed_by` are the addresses whose exchanges may send to this one, by what leads there.
+    `fallback` gets its messages while it has no other receiver, and `primary` is the address that
+    this one is the fallback of. `exchange` routes what is sent here to other addresses. `fed_by`
+    are the addresses whose exchanges may send to this one, by the bindings that lead here.
     """
 
     def __init__(self) -> None:
@@ -210,16 +208,16 @@ class Ties:
         self.is_serving = False
 
     def is_needed(self) -> bool:
-        """Whether the address is to be there although nobody uses it."""
+        """Return whether the address must exist although no link uses it."""
         return self.fallback is not None or self.exchange is not None or bool(self.fed_by)
 
     def is_none(self) -> bool:
-        """Whether nothing is left of them."""
+        """Return whether the address has no related addresses any more."""
         return self.primary is None and not self.is_needed()
 
 
 class Producer:
-    """A link that sends to an address; `address` is None for an anonymous sender."""
+    """Link that sends to an address; `address` is None for an anonymous sender."""
 
     def __init__(self, link: IncomingLink, address: Address | None, capacity: int) -> None:
         self.link = link
@@ -246,10 +244,10 @@ class Producer:
 
 
 class Consumer:
-    """A link that receives from an address.
+    """Link that receives from an address.
 
-    `waiting` is the address's own queue where any consumer may take a delivery, and a queue of
-    this consumer's copies where each gets one.
+    `waiting` is the address's own queue where any consumer may take a delivery, and this
+    consumer's queue of copies where the address is multicast.
     """
 
     def __init__(self, link: OutgoingLink, address: Address) -> None:
@@ -288,9 +286,9 @@ class Consumer:
 
 
 def spreads_to(consumer: Consumer, producer: Producer) -> bool:
-    """Whether what a sender gives to all who receive from its address is for this consumer too.
+    """Return whether a multicast from this producer is for this consumer too.
 
-    Between routers it goes along one tree, which is that of the router where it came in.
+    Between routers a multicast follows one tree, that of the router where it came in.
     """
     if consumer.side == MESH:
         return consumer.tree >= 0 and consumer.tree == producer.tree

@@ -1,8 +1,8 @@
-"""What waits apart: the queues of what came from other sides of a network, or goes on by a lane.
+"""Queues of deliveries that came from other sides of a network, or that go on by a lane.
 
-There is a queue for each priority, lane and side, and there may be thousands of sides: each edge is
-one. So the queues of a priority and lane, a group, are kept in the order in which their first
-deliveries came, and who takes from most sides finds the oldest without a look at each.
+There is a queue for each priority, lane and side, and each edge is a side, so there may be
+thousands. The queues of a priority and lane form a group, ordered by the arrival of their first
+deliveries: a consumer that takes from most sides finds the oldest without a look at each queue.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Place = tuple[float, int, int]
 
 
 class Apart:
-    """The queues by their numbers; `count` is how many deliveries wait in them."""
+    """Queues by number; `count` is how many deliveries wait in them."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -40,7 +40,7 @@ class Apart:
         self._made = 0
 
     def append(self, number: int, delivery: Delivery) -> None:
-        """Put a delivery behind the others of a queue."""
+        """Append a delivery to the queue with this number."""
         self.count += 1
         queue = self.queues.get(number)
         if queue is None:
@@ -58,13 +58,14 @@ class Apart:
             self._orders.clear()
 
     def groups(self) -> list[int]:
-        """Return the groups that something waits in, or has waited in."""
+        """Return the groups in which a delivery waits or has waited."""
         return list(self._orders)
 
     def first(self, group: int, sides: set[int] | None, aside: list[Place]) -> Any:
         """Return the queue of a group whose first delivery is the oldest; None without one.
 
-        What is not from one of the sides is taken out of the order, and put `aside`.
+        Queues of sides that are not in `sides` are moved from the order to `aside`; None allows
+        all.
         """
         order = self._orders.get(group)
         self.looked_at = 0
@@ -88,18 +89,16 @@ class Apart:
         return None
 
     def put_aside(self, group: int, aside: list[Place]) -> None:
-        """Take the first queue of a group out of the order for now."""
+        """Move the first queue of a group from the order to `aside`."""
         aside.append(heapq.heappop(self._orders[group]))
 
     def put_back(self, group: int, aside: list[Place]) -> None:
-        """Let the queues be in the order of their group again."""
+        """Return queues that were put aside to the order of their group."""
         for each in aside:
             heapq.heappush(self._orders[group], each)
 
     def top(self, takes: int) -> int:
-        """Return the highest priority of what waits, for some lanes, given as bits; -1 where
-        nothing does.
-        """
+        """Return the highest priority that waits for these lanes (bits); -1 if nothing does."""
         highest = -1
         for group in list(self._orders):
             level = group & LEVEL_MASK
@@ -110,20 +109,20 @@ class Apart:
 
 
 def level_of(group: int) -> int:
-    """Return the priority of what waits in a group."""
+    """Return the priority of a group."""
     return group & LEVEL_MASK
 
 
 def lane_of(group: int) -> int:
-    """Return the lane by which what waits in a group goes on."""
+    """Return the lane of a group."""
     return group >> LEVEL_BITS
 
 
 def number_in(group: int, side: int) -> int:
-    """Return the number of the queue of a group for what comes from a side."""
+    """Return the number of a group's queue for one side."""
     return side << GROUP_BITS | group
 
 
 def number_of(delivery: Delivery, side: int) -> int:
-    """Return the number of the queue that a delivery from a side waits in."""
+    """Return the number of the queue for a delivery from a side."""
     return (side << LANE_BITS | delivery.lane) << LEVEL_BITS | delivery.priority

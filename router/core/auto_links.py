@@ -1,7 +1,8 @@
-"""Auto-links: links that the router attaches between an address of its own and a container's node.
+"""Auto-links: links that the router attaches between one of its addresses and a container's node.
 
-What is wanted is a `Plan`; each attempt at it is an `AutoLink`. When to attempt one, and again, is
-decided in `router.control.auto_links`. None of this runs once a message.
+A `Plan` is the configured auto-link; each attempt at it is an `AutoLink`.
+`router.control.auto_links` decides when to attempt one, and when to try again. None of this runs
+once a message.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from router.errors import AmqpError, Scope
 
 @attrs.frozen
 class Plan:
-    """One auto-link as it is wanted.
+    """Configured auto-link.
 
-    `receives`: the container sends, from its node `external_address`, and what comes goes to
-    `address`; otherwise it is sent what is sent to `address`. `phase` None is that of the senders
-    or receivers that this link is to serve. The container is named by `container_id`, or else by
-    `connection`, which is a listener's or connector's name.
+    If `receives`, the container sends from its node `external_address`, and its messages go to
+    `address`; otherwise messages sent to `address` go to that node. A `phase` of None means the
+    phase of the senders or receivers that the link serves. The container is named by
+    `container_id`, or else by `connection`, the name of a listener or connector.
     """
 
     name: str
@@ -43,7 +44,7 @@ class Plan:
 
 @attrs.frozen
 class AutoLinkChanged:
-    """An auto-link has become active on a connection, or has failed there, for a new reason."""
+    """Event: an auto-link became active on a connection, or failed there for a new reason."""
 
     plan: Plan
     status: str
@@ -51,13 +52,13 @@ class AutoLinkChanged:
 
 
 class Keeper(Protocol):
-    """Who wants to know what becomes of an attempt."""
+    """Observer of an attempt at an auto-link."""
 
     def attached(self, auto_link: AutoLink) -> None:
-        """The container has answered, and the link is at its address."""
+        """Note that the container has answered and the link is at its address."""
 
     def over(self, auto_link: AutoLink, error: Error | None) -> None:
-        """The link was refused, or detached, or lost; `error` says why, if anybody did."""
+        """Note that the link was refused, detached or lost; `error` is the reason, if known."""
 
 
 # Why an auto-link has failed whose container attaches its end without saying to what.
@@ -65,7 +66,7 @@ NO_NODE: Final = "trioute:no-node"
 
 
 class AutoLink(OwnLink):
-    """One attempt at an auto-link, on one connection; `link_name` is unlike any before it."""
+    """Attempt at an auto-link on one connection; `link_name` differs from all before it."""
 
     # as `AutoLinkChanged`, and not each time that it is tried again
     is_announced = True
@@ -91,9 +92,10 @@ class AutoLink(OwnLink):
         self._reason: Error | None = None
 
     def attached(self, forwarder: Any) -> None:
-        """Hang the link on its address, on the terms of the container.
+        """Add the link to its address, on the container's terms.
 
-        One that names no node of its own has none: as in Dispatch, nothing is sent there.
+        If the answer names no node, the container has none: as in Dispatch, nothing is sent there,
+        and the link is detached.
         """
         link: Any = self.link
         source = link.remote_attach.source
@@ -125,16 +127,16 @@ class AutoLink(OwnLink):
         self.keeper.attached(self)
 
     def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
-        """Tell who keeps it."""
+        """Report the end of the attempt to its keeper."""
         self.keeper.over(self, error or self._reason)
 
     def quiesce(self, forwarder: Any) -> None:
-        """Take nothing new any more; what is under way goes on, and is settled."""
+        """Take no new deliveries; those under way go on, and are settled."""
         if self.end is not None:
             parting.quiesce(forwarder, self.end)
 
     def is_in_place(self, table: Any) -> bool:
-        """Whether it is at the phase where it would be put now."""
+        """Return whether the link is at the phase where it would be put now."""
         end = self.end
         if end is None or end.address is None or end.address.phase == FALLBACK:
             return True
@@ -142,7 +144,7 @@ class AutoLink(OwnLink):
 
 
 def enter(table: Any, plan: Plan) -> Address | None:
-    """The address of an auto-link, which is there from now on; None where it cannot be."""
+    """Enter the address of an auto-link and return it; None where it is unavailable."""
     if not plan.receives and table.is_own_node(plan.address):
         # nobody but the router answers there
         return None
@@ -154,10 +156,10 @@ def enter(table: Any, plan: Plan) -> Address | None:
 
 
 def phase_of(table: Any, plan: Plan) -> int:
-    """At which phase of its address an auto-link is.
+    """Return the phase at which an auto-link joins its address.
 
-    Where it is not said, a link to the container takes what senders send, and one from it brings
-    what receivers get: at a waypoint that is phase 0 and phase 1, as it is in Dispatch.
+    If none is configured, a link to the container takes what senders send, and one from it brings
+    what receivers get: at a waypoint that is phase 0 and phase 1, as in Dispatch.
     """
     if plan.phase is not None:
         return plan.phase
@@ -170,9 +172,9 @@ def phase_of(table: Any, plan: Plan) -> int:
 
 
 def _terms(source: Any) -> terms.Terms | None:
-    """What the container means by settling without an outcome, where it says so.
+    """Return the outcome that the container means by settling without one, if it says so.
 
-    The source is ours: which outcomes are possible there is not for the container to say.
+    The source is the router's, so the container does not decide which outcomes are possible there.
     """
     if source is None or source.default_outcome is None:
         return None

@@ -1,10 +1,10 @@
-"""What waits in the router: octets that came in and could not be sent on yet.
+"""Backlog: octets that came in and could not be sent on yet.
 
-Each octet kept counts three times: against the frames that its session may send ahead, against what
-its connection may have waiting, and against what the router may hold altogether. The nearer these
-limits, the less is let come after it (docs/decisions/0004); what comes all the same, beyond the
-router's limit, is given up by `shedding`. What waits of a message with a ttl loses of it as long as
-it waits, and its header's priority says before whom it is taken (`waiting`).
+Each octet held counts three times: against the frames that its session may send ahead, against
+what its connection may have waiting, and against what the router may hold in all. The nearer these
+limits, the less the peer may send (docs/decisions/0004); what exceeds the router's limit anyway is
+given up by `shedding`. The ttl of a message runs down while it waits, and its priority decides how
+early it is taken (`waiting`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ HEADER = 0x70
 
 
 class Backlog:
-    """The octets that wait, of all connections of a router."""
+    """Octets that wait, of all connections of a router."""
 
     def __init__(self, turn: Turn, limit_bytes: int) -> None:
         self.turn = turn
@@ -89,12 +89,12 @@ class Backlog:
         self.turn.is_pressed = self.held_bytes * 2 > self.limit_bytes
 
     def set_limit(self, limit_bytes: int) -> None:
-        """Hold so much from now on, and let senders of large messages be lent a part of it."""
+        """Set the limit in octets, and with it the part that is lent to large messages."""
         self.turn.lendable_bytes += limit_bytes // PART_LENT - self.limit_bytes // PART_LENT
         self.limit_bytes = limit_bytes
 
     def forget_ttl(self, delivery: Delivery) -> None:
-        """Take the ttl out of a message that waits: it waits for as long as it takes."""
+        """Remove the ttl of a message that waits, so that it waits without a limit."""
         self.deadlines.leave(delivery)
         delivery.deadline = 0.0
         if delivery.ttl_at:
@@ -102,18 +102,18 @@ class Backlog:
             self.replace_first(delivery, without_ttl(bytes(delivery.chunks[0])))
 
     def tell_ttl(self, delivery: Delivery) -> None:
-        """Write what is left of the ttl over it, in the first chunk."""
+        """Write the remaining ttl into the header, in the first chunk."""
         left_ms = max(0, int((delivery.deadline - self.turn.now) * 1000))
         write_ttl(delivery.chunks[0], delivery.ttl_at, left_ms)
 
     def replace_first(self, delivery: Delivery, octets: bytes) -> None:
-        """Have other octets wait in the place of the first that came."""
+        """Replace the first chunk of a delivery that waits."""
         count = len(delivery.chunks[0]) - len(octets)
         delivery.chunks[0] = octets
         self._release(delivery, 0, count)
 
     def _release(self, delivery: Delivery, frames: int, count: int) -> None:
-        """Octets that were held have left, or are given up."""
+        """Release octets that have been sent or given up, and reopen windows if they may."""
         delivery.held_bytes -= count
         self.held_bytes -= count
         session = delivery.incoming.session
@@ -134,7 +134,7 @@ class Backlog:
             session.note_window()
 
     def hand_over(self, delivery: Delivery, link: IncomingLink) -> None:
-        """A delivery's sender goes on by another link: what waits of it counts there now."""
+        """Move a delivery to another link of its sender; what waits of it counts there now."""
         if delivery.outgoing is None and delivery.chunks is not None:
             _move(delivery, link)
         if delivery.chunks is None:
@@ -155,7 +155,7 @@ class Backlog:
         self.turn.is_pressed = self.held_bytes * 2 > self.limit_bytes
 
     def drop(self, delivery: Delivery) -> None:
-        """Give up what waits of a delivery."""
+        """Discard what waits of a delivery."""
         if delivery.chunks is not None:
             frames = len(delivery.chunks)
             delivery.chunks = None
@@ -163,7 +163,7 @@ class Backlog:
             self._release(delivery, frames, delivery.held_bytes)
 
     def send(self, session: Session, delivery: Delivery) -> bool:
-        """Send what waits of a delivery; whether nothing is left of it."""
+        """Send what waits of a delivery; return whether nothing is left of it."""
         chunks = delivery.chunks
         while chunks:
             if session.remote_incoming_window <= 0 or session.outbox.congested:
@@ -187,7 +187,7 @@ class Backlog:
 
 
 def begins_without_header(view: Any, start: int, end: int) -> bool:
-    """Whether what `view[start:end]` begins with is told at a glance to be another section."""
+    """Return whether `view[start:end]` plainly begins with a section other than the header."""
     if end - start < 3:
         return False
     form: int = view[start + 1]
@@ -196,7 +196,7 @@ def begins_without_header(view: Any, start: int, end: int) -> bool:
 
 
 def _move(delivery: Delivery, link: IncomingLink) -> None:
-    """Have what waits by sides and senders be where it is by another link."""
+    """Move a delivery that waits by side and sender to the place for another link."""
     queue = delivery.waits_in
     if queue is not None:
         queue.moves(delivery, link)

@@ -1,7 +1,7 @@
-"""What exchanges are made of: their bindings, and the addresses that these lead to.
+"""Bindings of exchanges, and the addresses that they lead to.
 
-Very many bindings may be those of one exchange. One is added or removed in place, at no cost for
-the others; a search that is under way may find it or not.
+An exchange may have very many bindings. One is added or removed in place, at no cost for the
+others; a search that is under way may find it or not.
 (docs/decisions/0102-one-change-beside-very-many.md)
 """
 
@@ -19,7 +19,7 @@ from router.engine.deferred import emptied
 
 
 class BindingRule(NamedTuple):
-    """What is configured of a binding; without a `key` it is for every message."""
+    """Configuration of a binding; without a `key` it matches every message."""
 
     name: str
     exchange: str
@@ -29,7 +29,7 @@ class BindingRule(NamedTuple):
 
 
 class ExchangeRule(NamedTuple):
-    """What is configured of an exchange. `method` is one of those of `topics`."""
+    """Configuration of an exchange. `method` is one of those of `topics`."""
 
     name: str
     address: str
@@ -40,7 +40,7 @@ class ExchangeRule(NamedTuple):
 
 
 class Binding:
-    """A binding and how many deliveries it has matched."""
+    """Binding, with the number of deliveries that it has matched."""
 
     def __init__(self, rule: BindingRule) -> None:
         self.rule = rule
@@ -49,9 +49,7 @@ class Binding:
 
 
 class Bound:
-    """The bindings of an exchange, with the addresses that they lead to, which are entered before
-    messages go there.
-    """
+    """Bindings of an exchange; the addresses that they lead to are entered before it is used."""
 
     def __init__(
         self, rule: ExchangeRule, bindings: Iterable[Binding], like: Bound | None = None
@@ -75,12 +73,13 @@ class Bound:
 
     @property
     def bindings(self) -> Collection[Binding]:
-        """The bindings."""
+        """Return the bindings."""
         return self.by_name.values()
 
     def add(self, binding: Binding) -> None:
-        """Have one more binding, or one in the place of that of the same name, which is removed
-        from what is searched by then.
+        """Add a binding.
+
+        It may replace one of the same name, which has to be hidden from searches before.
         """
         self.by_name[binding.rule.name] = binding
         if binding.rule.key is None:
@@ -89,32 +88,33 @@ class Bound:
             self.tree.add(binding.rule.key, binding)
 
     def hide(self, binding: Binding) -> None:
-        """Have no message find a binding any more."""
+        """Remove a binding from searches, so that no message finds it any more."""
         if binding.rule.key is None:
             self.everything.pop(binding, None)
         else:
             self.tree.remove(binding.rule.key, binding)
 
     def matching(self, subject: str) -> Iterator[Binding | None]:
-        """Yield the bindings that a message with this subject is for, empty being as good as none;
-        and None wherever a step of the search finds none.
+        """Yield the bindings that match a subject, and None for each search step without one.
+
+        An empty subject is the same as none.
         """
         # there may be others by the time that the last of them is looked at
         yield from list(self.everything)
         yield from self.tree.search(subject)
 
     def pieces(self) -> Iterator[object]:
-        """What it was made of, taken apart piece by piece (`router.engine.deferred`)."""
+        """Yield while taking the bindings apart, piece by piece (`router.engine.deferred`)."""
         yield from self.tree.pieces()
         yield from emptied(self.by_name)
         yield from emptied(self.everything)
 
 
 class Exchange:
-    """One exchange, with what has become of the deliveries that it received.
+    """Exchange, with counts of the deliveries that it received.
 
-    Each was forwarded to somebody, or dropped because nobody was there, which its sender learns;
-    those that went to the alternate address are counted as `diverted` besides.
+    Each was forwarded, or dropped for want of a receiver, which its sender is told. Those that
+    went to the alternate address also count as `diverted`.
     """
 
     def __init__(self, rule: ExchangeRule) -> None:
@@ -126,23 +126,23 @@ class Exchange:
 
     @property
     def bindings(self) -> Collection[Binding]:
-        """Its bindings."""
+        """Return the bindings of the exchange."""
         return self.bound.bindings
 
     @property
     def address(self) -> Address | None:
-        """The address that messages are sent to; None where it is unavailable."""
+        """Return the address of the exchange; None where it is unavailable."""
         return self.bound.address
 
     @property
     def hops(self) -> Iterable[Address]:
-        """The addresses that messages may go to, each once."""
+        """Return the addresses that messages may go to, each once."""
         return self.bound.hops
 
 
 @attrs.frozen(eq=False)
 class Change:
-    """Other exchanges, and what is to be of those that are not as they were."""
+    """New set of exchanges, with the bindings of those that change."""
 
     by_name: ListedTable[str, Exchange]
     bounds: ListedTable[str, Bound]
@@ -156,10 +156,10 @@ BindingEdit = tuple[Binding | None, Binding | None]
 
 @attrs.frozen(eq=False)
 class FewChanges:
-    """Some exchanges and bindings among others that stay as they are.
+    """Changes of a few exchanges and bindings, beside others that stay as they are.
 
-    `changed` are the exchanges that come, or have another rule, with all of their bindings. `edits`
-    are bindings of other exchanges.
+    `changed` are the exchanges that are new or have another rule, with all of their bindings.
+    `edits` are bindings of other exchanges.
     """
 
     removed: list[str]
@@ -173,8 +173,9 @@ def enter_edit(
     becomes: Binding | None,
     edits: list[BindingEdit],
 ) -> None:
-    """Have one binding in the place of another where exchanges are made anew; else it is one of the
-    `edits`.
+    """Replace one binding by another in exchanges that are rebuilt (`anew`).
+
+    What belongs to other exchanges is appended to `edits`.
     """
     if was is not None and was.rule.exchange in anew:
         its = anew[was.rule.exchange]

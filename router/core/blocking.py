@@ -1,7 +1,7 @@
-"""Why nothing flows: what keeps a sender without credit, a receiver without messages.
+"""Reasons why nothing flows: why a sender has no credit, or a receiver gets no messages.
 
-Nothing is kept for this. The reasons are found by looking at what forwarding and credit go by, when
-somebody asks; `Survey` does so for many links at one moment, and looks at each address once.
+No state is kept for this. The reasons are derived on request from the state that forwarding and
+credit use; a `Survey` does so for many links at one moment, and examines each address once.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ MOST_NAMED = 3
 
 
 class Reason(StrEnum):
-    """What keeps a link or an address from going on; the values are for programs to compare."""
+    """Reason why a link or an address stands still; programs may compare the values."""
 
     # of an address, and of those who send to it
     NO_CONSUMER = "no_consumer"
@@ -95,15 +95,16 @@ _WITH_CREDIT = frozenset(
 
 @attrs.frozen
 class AddressState:
-    """How an address stands; of very many links, as the first of them do.
+    """State of an address; with very many links, as judged by the first of them.
 
-    `credit_reason` says why a sender without credit gets none there, and `flow_reason` why what
-    would be sent there now would wait; each is None where it is not so. `receivers` says of how
-    many of its receivers what is true: those under None can take a delivery now. `room` is how many
-    more deliveries they can take, together, or for multicast the slowest of them; `held` the credit
-    that senders have. `waiting` is what waits in the router, for any receiver or as copies. `far`
-    are some of the links to other routers that the reasons are of, `are_all_far` if all are.
-    `absent` says which router is not there that the address is at by its name.
+    `credit_reason` says why a sender without credit gets none there, and `flow_reason` why a
+    message sent there now would wait; each is None if that is not the case. `receivers` counts the
+    receivers by reason; those under None can take a delivery now. `room` is the number of
+    deliveries that they can still take, together, or the slowest of them for multicast. `held` is
+    the credit that senders have. `waiting` counts the deliveries that wait in the router, for any
+    receiver or as copies. `far` are some of the links to other routers that the reasons apply to,
+    and `are_all_far` says whether all are such. `absent` names the router that the address is at
+    by its name, if that router is absent.
     """
 
     credit_reason: Reason | None
@@ -118,7 +119,7 @@ class AddressState:
     absent: str | None = None
 
     def words(self, reason: Reason) -> str:
-        """A reason in words, of this address: who is waited for at other routers is named."""
+        """Describe a reason, naming the receivers at other routers that it comes from."""
         if reason is Reason.NO_CONSUMER and self.absent is not None:
             return f"{MEANINGS[reason]}: {self.absent}"
         if reason not in (self.credit_reason, self.flow_reason) or not self.far:
@@ -128,7 +129,7 @@ class AddressState:
 
 @attrs.define
 class Survey:
-    """The state of many links at one moment: use it within a turn, and then no more."""
+    """State of many links at one moment: use it within one turn only."""
 
     forwarder: Forwarder
     # at how many receivers and senders it has looked; an address counts as some of them
@@ -138,7 +139,7 @@ class Survey:
     )
 
     def address(self, address: Address, side: int = HERE, tree: int = OWN_TREE) -> AddressState:
-        """How an address stands, for what comes from a side of a network, by a tree of it."""
+        """Return the state of an address for messages from a side, by a tree of a network."""
         where = id(address), side, tree
         state = self._states.get(where)
         if state is None:
@@ -152,9 +153,9 @@ class Survey:
         return state
 
     def link(self, link: Any) -> Reason | None:
-        """Why no message can come or go by a link now; None where one can.
+        """Return why no message can pass on a link now; None if one can.
 
-        That a sender has nothing to send, or a receiver nothing to get, is no reason.
+        A sender with nothing to send, or a receiver with nothing to get, is not blocked.
         """
         if not link.is_attached() or link.owner is None:
             return Reason.DETACHED
@@ -163,7 +164,7 @@ class Survey:
         return of_receiver(link.owner)
 
     def words(self, link: Any) -> str | None:
-        """`link`, in words that name the router that is waited for, if it is one."""
+        """Describe the reason of `link`, naming the router that is waited for, if any."""
         reason = self.link(link)
         if reason is None:
             return None
@@ -183,7 +184,7 @@ class Survey:
         return self.address(producer.address, producer.side, producer.tree)
 
     def links_blocked(self, links: Iterable[Link]) -> Counter[tuple[bool, Reason]]:
-        """How many links are blocked: by whether the peer sends on them, and why."""
+        """Count the blocked links by whether the peer sends on them, and by reason."""
         blocked: Counter[tuple[bool, Reason]] = Counter()
         for link in links:
             reason = self.link(link)
@@ -206,7 +207,7 @@ class Survey:
         return self._state_for(producer).credit_reason or Reason.SHARED
 
     def _frames(self, link: IncomingLink) -> Reason | None:
-        """What keeps the frames of a sender back that has credit."""
+        """Return what keeps back the frames of a sender that has credit."""
         session = link.session
         connection = session.connection
         unsent = connection.settings.unsent_limit_bytes
@@ -222,7 +223,7 @@ class Survey:
 
 
 def of_receiver(consumer: Consumer) -> Reason | None:
-    """Why a receiver cannot take a delivery now; None where it can."""
+    """Return why a receiver cannot take a delivery now; None if it can."""
     link = consumer.link
     session = link.session
     reason = None
@@ -242,7 +243,7 @@ def of_receiver(consumer: Consumer) -> Reason | None:
 
 
 def _is_too_large(consumer: Consumer) -> bool:
-    """Whether what waits is not for this receiver, as far as it is looked at."""
+    """Return whether all that waits, as far as it is examined, is too large for the receiver."""
     limit = consumer.link.max_message_size
     for looked_at, delivery in enumerate(consumer.waiting):
         if delivery.size <= limit or looked_at >= LONGEST_LOOK:
@@ -251,7 +252,7 @@ def _is_too_large(consumer: Consumer) -> bool:
 
 
 def words_of_receiver(link: Any, reason: Reason) -> str:
-    """Why a receiver cannot take a delivery, in words."""
+    """Describe why a receiver cannot take a delivery."""
     far = far_end_of(link)
     return MEANINGS[reason] if far is None else _words(reason, (far,), are_all_far=True)
 
@@ -266,7 +267,10 @@ def _words(reason: Reason, far: tuple[FarEnd, ...], *, are_all_far: bool) -> str
 
 
 def receivers_for(address: Address, side: int, tree: int) -> list[Consumer]:
-    """Those who get what comes from a side of a network by a tree of it, or one of whom does."""
+    """Return the consumers for messages from a side of a network, by one of its trees.
+
+    All of them get a multicast; otherwise one of them gets the message.
+    """
     if not address.sided:
         return address.consumers
     if address.treatment == MULTICAST:
@@ -328,12 +332,12 @@ def _look_at_place(address: Address, side: int, tree: int) -> AddressState:
 
 
 def _held(address: Address) -> int:
-    """How much credit its senders hold."""
+    """Return the credit that the senders of an address hold."""
     return sum(producer.link.credit for producer in address.producers[:MOST_LOOKED_AT])
 
 
 def _room(address: Address, consumers: list[Consumer], side: int) -> int:
-    """How many more deliveries from a side those who get them can take."""
+    """Return how many more deliveries from a side the receivers for it can take."""
     if not address.sided and len(address.consumers) <= MOST_LOOKED_AT:
         return backing(address)
     if address.sided and address.treatment != MULTICAST:
@@ -346,7 +350,7 @@ def _room(address: Address, consumers: list[Consumer], side: int) -> int:
 def _reason(
     address: Address, consumers: list[Consumer], receivers: Counter[Reason | None]
 ) -> Reason:
-    """What keeps deliveries from leaving an address, where something does."""
+    """Return what keeps deliveries from leaving an address, if something does."""
     if not consumers:
         return Reason.RESUMING if address.resuming else Reason.NO_CONSUMER
     if address.treatment == MULTICAST:
@@ -362,5 +366,5 @@ def _reason(
 
 
 def _left(consumer: Consumer) -> tuple[bool, int]:
-    """Who is slowest comes first: one that can take nothing, and then one that has little room."""
+    """Return a sort key by slowness: blocked receivers first, then those with little room."""
     return of_receiver(consumer) is None, int(consumer.link.credit) - len(consumer.waiting)

@@ -1,13 +1,13 @@
-"""Finds the first delivery of a queue that is small enough, without a look at all before it.
+"""Search a queue for its first delivery that is small enough, without a look at all before it.
 
-A receiver with a max-message-size (section 2.7.3) passes over what is too large for it, and may do
-so for each message that it takes. So what waits is divided into blocks, these into larger ones, and
-so on, and the least size in each block is noted. Whatever the limits of the receivers are, a search
-looks only into blocks that may have something small enough in them.
+A receiver with a max-message-size (section 2.7.3) passes over larger messages, perhaps for each
+one that it takes. So the queue is divided into blocks, these into larger blocks, and so on, and
+the smallest size in each block is noted. Whatever the receivers' limits are, a search enters only
+blocks that may contain something small enough.
 
-What is noted is never more than what is true: messages grow as more of them comes in, and leave
-their queue without a word, which is seen when a search comes to their block. So nothing has to be
-done for them before. One that has left and comes back may be found where it was
+A noted size is never more than the true one. Messages grow as more of them comes in, and leave
+their queue without notice; a search sees that when it comes to their block, so neither costs
+anything before. A delivery that has left and comes back may be found at its old place
 (docs/decisions/0097-what-a-receiver-takes.md).
 """
 
@@ -30,10 +30,10 @@ FEW_STALE = 1024
 
 
 class BySize:
-    """The queues of a `WaitingQueue` in which somebody has searched for what is small enough.
+    """Indices of those queues of a `WaitingQueue` that were searched by size.
 
-    After a search `looked_at` says how many looks it took, and `is_unfinished` that it has to be
-    repeated, because it took too many.
+    After a search, `looked_at` is the number of looks that it took, and `is_unfinished` says that
+    it took too many and has to be repeated.
     """
 
     def __init__(self) -> None:
@@ -43,9 +43,9 @@ class BySize:
         self._blocks: dict[int, Blocks] = {}
 
     def first(self, waiting: Any, queue: Any, limit: int) -> Delivery | None:
-        """Return the first delivery of a queue of `waiting` that has no more octets than `limit`.
+        """Return the first delivery in a queue of `waiting` of at most `limit` octets.
 
-        None where there is none, or where the search is unfinished.
+        None if there is none, or if the search is unfinished.
         """
         blocks = self._blocks.get(id(queue))
         begun = 0
@@ -58,7 +58,7 @@ class BySize:
         return found
 
     def append(self, count: int, queue: Any, delivery: Delivery) -> None:
-        """A delivery has come to wait behind the others of a queue, as one of `count` in all."""
+        """Add a delivery that was appended to a queue, which now holds `count` in all."""
         blocks = self._blocks.get(id(queue))
         if blocks is None:
             return
@@ -68,7 +68,7 @@ class BySize:
             blocks.append(delivery)
 
     def let_go(self, waiting: Any, queue: Any) -> None:
-        """Something has left a queue of `waiting`: keep nothing alive that has left its front."""
+        """Drop references to deliveries that have left the front of a queue of `waiting`."""
         blocks = self._blocks.get(id(queue))
         if blocks is None:
             return
@@ -78,12 +78,12 @@ class BySize:
             self.forget(queue)
 
     def forget(self, queue: Any) -> None:
-        """Have the next search in a queue begin anew."""
+        """Discard the index of a queue, so that the next search builds it anew."""
         del self._blocks[id(queue)]
 
 
 class Blocks:
-    """What waits in one `queue`, in its order, with the least sizes of its blocks."""
+    """Index of one `queue`: its deliveries in order, and the smallest sizes of its blocks."""
 
     def __init__(self, queue: Any) -> None:
         # kept alive, so that its id stays its own
@@ -103,7 +103,7 @@ class Blocks:
             self._levels.append([0] * count)
 
     def append(self, delivery: Delivery) -> None:
-        """Put a delivery behind the others."""
+        """Append a delivery."""
         at = len(self._entries)
         size = delivery.size
         self._entries.append(delivery)
@@ -119,11 +119,11 @@ class Blocks:
             self._levels.append([min(level[:WIDTH]), min(level[WIDTH:])])
 
     def is_stale(self, count: int) -> bool:
-        """Return whether most entries are of what waits no more, where so many deliveries wait."""
+        """Return whether most entries are of deliveries that left, if `count` still wait."""
         return len(self._entries) > 4 * count + FEW_STALE
 
     def let_go(self, waiting: Any) -> None:
-        """Keep nothing alive that has left the front of the queue."""
+        """Drop references to deliveries that have left the front of the queue."""
         entries = self._entries
         while self._begin < len(entries):
             delivery = entries[self._begin]
@@ -149,8 +149,9 @@ class Blocks:
         return None
 
     def _block(self, limit: int) -> int:
-        """The first block of entries that may have something small enough; -1 where none has, and
-        -2 where what is noted had to be mended.
+        """Return the first block of entries that may contain a delivery small enough.
+
+        -1 if none does, and -2 if a noted size had to be corrected.
         """
         begin = 0
         at = len(self._levels) - 1
@@ -178,8 +179,9 @@ class Blocks:
             end = min(begin + WIDTH, len(self._levels[at]))
 
     def _in_block(self, waiting: Any, block: int, limit: int) -> Delivery | None:
-        """The first delivery of a block of entries that is small enough; without one, what is
-        noted of the block is mended.
+        """Return the first delivery of a block that is small enough.
+
+        If there is none, correct the noted size of the block and return None.
         """
         entries = self._entries
         begin = block * WIDTH

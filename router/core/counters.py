@@ -1,4 +1,4 @@
-"""What is counted, for each address and for the router as a whole."""
+"""Counters of each address, and of the router as a whole."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LONG_S = 10.0
 
 
 class Counters:
-    """Deliveries and octets since the start; they only grow."""
+    """Counts of deliveries and octets since the start; they only grow."""
 
     def __init__(self) -> None:
         # deliveries that came in, and that went out (a multicast goes out several times)
@@ -70,7 +70,7 @@ class Counters:
             self.modified += count
 
     def count_told(self, code: int, age_s: float, count: int) -> None:
-        """Count deliveries whose senders are told their outcome, so long after they came."""
+        """Count deliveries by the outcome that their senders are told, with their age."""
         if code == codes.ACCEPTED:
             self.told_accepted += count
         elif code == codes.REJECTED:
@@ -84,20 +84,20 @@ class Counters:
         self.settle_latency.observe(age_s, count)
 
     def count_forwarded(self, age_s: float, count: int) -> None:
-        """Count deliveries that were sent on so long after they came."""
+        """Count deliveries that were sent on, with their age."""
         if self.forward_latency is None:
             self.forward_latency = Histogram()
         self.forward_latency.observe(age_s, count)
 
     def count_delay(self, age_s: float, count: int) -> None:
-        """Count deliveries by how long they took, if that was long."""
+        """Count deliveries that took longer than one second, or than ten."""
         if age_s > LONG_S:
             self.delayed_10s += count
         elif age_s > DELAY_S:
             self.delayed_1s += count
 
     def add(self, other: Counters) -> None:
-        """Add what another has counted, such as an address that is about to be forgotten."""
+        """Add the counts of another, such as those of an address that is about to be removed."""
         self.ingress += other.ingress
         self.egress += other.egress
         self.bytes_in += other.bytes_in

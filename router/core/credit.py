@@ -1,11 +1,11 @@
-"""How much senders may send: never more than receivers' credit backs (section 2.6.7).
+"""Grant credit to senders: never more than the credit of receivers backs (section 2.6.7).
 
-At the end of a turn each address that something happened to is looked at once. The credit of its
-receivers, less what already waits and what its senders hold, is shared among the senders; a sender
-with none gets one message's worth even then, so that idle senders that hold credit cannot starve
-it. That window ahead, one message a sender, is what may wait in the router.
+At the end of a turn each address whose state has changed is examined once. The credit of its
+receivers, less what already waits and what its senders hold, is shared among the senders. A sender
+without any gets one credit even then, so that idle senders that hold credit cannot starve it. That
+one message ahead for each sender is what may wait in the router.
 
-Where an address has very many links, they are looked at a few at a time, in later turns (`Sharing`,
+The links of an address that has very many are examined a few at a time, in later turns (`Sharing`,
 docs/decisions/0093-credit-of-many-links.md).
 """
 
@@ -36,10 +36,10 @@ OFFERS = 2
 
 
 def backing(address: Address) -> int:
-    """How many more deliveries the receivers of an address can take.
+    """Return how many more deliveries the receivers of an address can take.
 
-    All together where each delivery goes to one of them; for multicast, where each gets a copy,
-    the slowest of them decides.
+    That is the sum where each delivery goes to one receiver. For multicast, where each gets a
+    copy, the slowest receiver decides.
     """
     total = 0
     slowest = -1
@@ -58,7 +58,7 @@ def backing(address: Address) -> int:
 
 
 def taken_by(consumer: Consumer) -> int:
-    """How many more deliveries one receiver can take, those included that wait for it."""
+    """Return how many deliveries a receiver can take, including those that wait for it."""
     link = consumer.link
     session = link.session
     credit = link.credit
@@ -71,12 +71,12 @@ def taken_by(consumer: Consumer) -> int:
 
 
 def has_too_much_unsettled(link: IncomingLink) -> bool:
-    """Whether a sender gets no credit because of what is unsettled, whoever receives."""
+    """Return whether a sender gets no credit because of its unsettled deliveries."""
     return link.unsettled >= UNSETTLED_LIMIT
 
 
 def replenish(address: Address) -> None:
-    """Share what the receivers can take among the senders of an address, now or in later turns."""
+    """Share the receivers' credit among an address's senders, now or in later turns."""
     count = len(address.producers)
     if count == 0:
         return
@@ -90,7 +90,7 @@ def replenish(address: Address) -> None:
 
 
 def replenish_at_once(address: Address) -> None:
-    """Share what the receivers can take among the senders of an address, in this turn."""
+    """Share the receivers' credit among an address's senders, in this turn."""
     producers = address.producers
     count = len(producers)
     if count == 0:
@@ -115,11 +115,11 @@ def replenish_at_once(address: Address) -> None:
 
 
 class Sharing:
-    """A task of `Deferred` that does what `replenish_at_once` does, for very many links.
+    """Task of `Deferred` that does the work of `replenish_at_once` for very many links.
 
-    What the receivers can take, less what the senders hold, stays the same when a message is sent,
-    so it does not matter that the steps are in several turns. Who comes or goes meanwhile has the
-    address looked at once more (`is_again_due`).
+    The receivers' credit, less what the senders hold, does not change when a message is sent, so
+    the steps may be in several turns. If a link comes or goes meanwhile, the address is examined
+    once more (`is_again_due`).
     """
 
     def __init__(self, address: Address) -> None:
@@ -134,7 +134,7 @@ class Sharing:
         self.share = 0
 
     def step(self) -> bool:
-        """Look at the next few links; return whether any are left."""
+        """Examine the next few links; return whether any are left."""
         address = self.address
         if address.sided or address.ties is not None:
             # its credit is shared in another way by now, and has been since it was noted
@@ -206,7 +206,7 @@ class Sharing:
 
 
 def replenish_spread(address: Address) -> None:
-    """Share what the receivers of a multicast can take among senders of several sides."""
+    """Share the receivers' credit of a multicast among senders of several sides."""
     count = len(address.producers)
     if count == 0:
         return
@@ -217,10 +217,10 @@ def replenish_spread(address: Address) -> None:
 
 
 class Spread:
-    """What senders of several sides of a multicast are to hold: found out link by link.
+    """Credit that the senders of a multicast with several sides are to hold.
 
-    What one router's senders send goes along a tree of its own, whose links have to do with nobody
-    else's credit; those who receive here, or at an edge, take it from all.
+    Messages of one router's senders follow a tree of their own, and its links affect nobody else's
+    credit. Receivers here or at an edge take messages of all trees.
     """
 
     def __init__(self, address: Address) -> None:
@@ -235,7 +235,7 @@ class Spread:
         self.counts: dict[int, int] = {}
 
     def add_receivers(self, start: int, end: int) -> None:
-        """Look at some of the receivers."""
+        """Add the credit of some receivers."""
         consumers = self.address.consumers
         trees = self.trees
         for at in range(start, end):
@@ -251,7 +251,7 @@ class Spread:
                 self.slowest = left
 
     def add_holdings(self, start: int, end: int) -> None:
-        """Look at what some of the senders hold."""
+        """Add the credit that some senders hold."""
         producers = self.address.producers
         for at in range(start, end):
             producer = producers[at]
@@ -261,7 +261,7 @@ class Spread:
             self.counts[tree] = self.counts.get(tree, 0) + 1
 
     def offer(self, start: int, end: int) -> None:
-        """Give some of the senders what they are to have, or take it back."""
+        """Grant some senders their share, or take their credit back."""
         producers = self.address.producers
         for at in range(start, end):
             producer = producers[at]
@@ -295,10 +295,10 @@ class Spread:
 
 
 def offer(producer: Producer, share: int, room: int, left: int) -> int:
-    """Give a sender credit up to its share of what receivers have room for; returns how much.
+    """Grant a sender credit up to its share of the receivers' room; return how much.
 
-    `left` is what no sender holds yet. Where it is nothing, one that has no credit is given one
-    message ahead.
+    `left` is the room for which no sender holds credit yet. If there is none left, a sender
+    without credit is granted one message ahead.
     """
     link = producer.link
     held = link.credit
@@ -319,7 +319,7 @@ def offer(producer: Producer, share: int, room: int, left: int) -> int:
 
 
 def take_back(producer: Producer) -> None:
-    """Ask a sender to give its credit back: nobody receives any more (drain, section 2.6.7).
+    """Ask a sender to give its credit back, as there is no receiver (drain, section 2.6.7).
 
     A broker is only told to stop: if it drained, it would first send what it has, to nobody.
     """
@@ -333,7 +333,7 @@ def take_back(producer: Producer) -> None:
 
 
 def stop(link: IncomingLink) -> None:
-    """Have a sender send nothing any more; what it has sent until it hears of it may come."""
+    """Set a sender's credit to 0; what it sends before it learns of that is still accepted."""
     if link.credit:
         # what was taken back before may be under way as well, but is no more than this allowed
         link.overdraft = max(link.overdraft, link.credit)
@@ -342,7 +342,7 @@ def stop(link: IncomingLink) -> None:
 
 
 def replenish_anonymous(producer: Producer) -> None:
-    """An anonymous sender's messages can go anywhere: its window is bounded by what waits of it."""
+    """Grant credit to an anonymous sender, limited by its deliveries that wait."""
     link = producer.link
     if not link.is_attached():
         return
@@ -354,10 +354,10 @@ def replenish_anonymous(producer: Producer) -> None:
 
 
 def pass_on(address: Address) -> None:
-    """Tell each end of a routed link how the other one stands: one credit for one (section 2.6.7).
+    """Copy credit and drain between the ends of a routed link, one for one (section 2.6.7).
 
-    What has come and not gone on yet has taken its credit already. Where the receiver took credit
-    back, what was sent before the sender knew still comes.
+    Deliveries that came and have not gone on yet have used their credit already. If the receiver
+    took credit back, what was sent before the sender learned of it still comes.
     """
     if not address.consumers:
         return

@@ -1,8 +1,8 @@
-"""Where messages go whose ttl ended while they waited: to the address's dead-letter address.
+"""Move messages whose ttl ended while they waited to their address's dead-letter address.
 
-There they wait like any others, without a ttl, and the receiver they get there speaks for them. A
-message is moved once: no dead-letter address has one of its own. Where nobody receives dead
-letters, the sender is told what it is told without such an address.
+There they wait as any others do, without a ttl, and the outcome comes from the receiver that they
+get there. A message is moved once: no dead-letter address has one of its own. Where nobody
+receives dead letters, the sender is told the same as without such an address.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ REJECTED = int(Descriptor.REJECTED)
 
 
 def give_up(forwarder: Any, delivery: Any) -> None:
-    """A message whose ttl ended while it waited: a dead letter, or its sender learns it."""
+    """Move an expired message to the dead-letter address, or reject it."""
     forwarder.note_credit(delivery.address, None)
     forwarder.outcomes.expired(delivery)
     if take(forwarder, delivery):
@@ -29,7 +29,7 @@ def give_up(forwarder: Any, delivery: Any) -> None:
 
 
 def take(forwarder: Any, delivery: Any) -> bool:
-    """Move a delivery that has expired, and is in no queue any more; False where it cannot be."""
+    """Move an expired delivery that is in no queue any more; return False if it cannot be moved."""
     table = forwarder.table
     name = table.dead_letter_of(delivery.address.name)
     if name is None:
@@ -55,7 +55,7 @@ def take(forwarder: Any, delivery: Any) -> bool:
 
 
 def _take_in(forwarder: Any, address: Address, delivery: Any, least_busy: Consumer) -> None:
-    """Have a delivery wait for a consumer that can take it now, or that with the least to do."""
+    """Queue a delivery for a consumer that can take it now, else for the least busy one."""
     if address.sided:
         delivery.lane = 0
         consumer = forwarder.choose_across(address, delivery.size, delivery.incoming.side, 0)

@@ -1,9 +1,9 @@
-"""Find what expires when it is time, without a look at what else waits (section 3.2.1).
+"""Timer wheel that finds what expires in time, without a look at what else waits (section 3.2.1).
 
-A timer wheel: deadlines are put into slots of a sixteenth of a second, those that are farther ahead
-into longer ones, and what is in a longer slot is put into shorter ones when its time comes. So
-entering and leaving cost the same however much waits, and however many deadlines there are there
-are no more than some twelve thousand slots (docs/decisions/0096-taking-from-the-middle.md).
+Deadlines are put into slots of a sixteenth of a second, and those farther ahead into longer slots,
+whose contents move to shorter ones when their time comes. So entering and leaving cost the same
+however much waits, and there are never more than some twelve thousand slots, however many
+deadlines (docs/decisions/0096-taking-from-the-middle.md).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LEVELS = 4
 
 
 class Deadlines:
-    """Deliveries by when they expire; `next` is when to look at them, 0 where there are none."""
+    """Deliveries by deadline; `next` is when to look at them, 0 if there are none."""
 
     def __init__(self) -> None:
         self.next = 0.0
@@ -68,7 +68,7 @@ class Deadlines:
             self.next = look
 
     def leave(self, delivery: Delivery) -> None:
-        """Take a delivery out, so that it is not found any more."""
+        """Remove a delivery, so that it is not found any more."""
         if delivery.slot == 0:
             return
         slot = self._slots.get(delivery.slot - 1)
@@ -78,9 +78,9 @@ class Deadlines:
         self._left()
 
     def take_due(self, now: float) -> list[tuple[int, dict[Delivery, None]]]:
-        """Take out the slots whose time has come: their numbers, and what is in them.
+        """Remove the slots whose time has come; return their numbers and contents.
 
-        Each delivery in it is to be passed to `is_due`, which may be later.
+        Pass each delivery of a slot to `is_due`, now or later.
         """
         due: list[tuple[int, dict[Delivery, None]]] = []
         for _ in range(MOST_AT_ONCE):
@@ -96,8 +96,9 @@ class Deadlines:
         return due
 
     def is_due(self, delivery: Delivery, number: int, now: float) -> bool:
-        """Return whether a delivery of the slot of this number is to expire; put it into another
-        one if it is not time yet.
+        """Return whether a delivery of the slot with this number has expired.
+
+        If it is not time yet, enter it into another slot.
         """
         if delivery.slot != number + 1:
             # it has left since

@@ -1,7 +1,7 @@
-"""What waits is given out: to a consumer that has room, or to the first that gets some.
+"""Give waiting deliveries to consumers that have room, or to the first that gets some.
 
-A delivery waits at its address where any consumer may take it, and in its consumer's own queue
-where each gets a copy. The order is that of `waiting`.
+A delivery waits at its address if any consumer may take it, and in its consumer's own queue if
+each gets a copy. `waiting` defines the order.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MESSAGE_WORK = 64
 
 
 class Dispenser(Settler):
-    """The part of the core that works when somebody has room again."""
+    """Part of the core that sends waiting deliveries when there is room again."""
 
     def __init__(self, redelivery: Redelivery, backlog: Backlog) -> None:
         super().__init__(redelivery)
@@ -58,7 +58,7 @@ class Dispenser(Settler):
     def serve(self, consumer: Consumer) -> None:
         """Send a consumer what waits for it, as far as there is room.
 
-        Of very many messages the last ones are sent in later turns.
+        If very many messages wait, the last of them are sent in later turns.
         """
         if consumer.is_later:
             return
@@ -169,7 +169,7 @@ class Dispenser(Settler):
                 draining.answer(self, consumer)
 
     def _waited(self, consumer: Consumer, delivery: Delivery) -> None:
-        """Count how long a delivery had to wait before it is sent on; others pass in their turn."""
+        """Count how long a delivery waited before it is sent; others pass in their turn."""
         address = consumer.address
         counters = address.counters
         age_s = self.turn.now - delivery.arrived
@@ -185,7 +185,7 @@ class Dispenser(Settler):
                 sender.count_delay(age_s, 1)
 
     def wait(self, address: Address, delivery: Delivery) -> None:
-        """Have a delivery wait at its address, for whoever has room first."""
+        """Queue a delivery at its address, for the first consumer that has room."""
         waiting = address.waiting
         is_urgent = False
         if delivery.priority > ORDINARY:
@@ -201,7 +201,7 @@ class Dispenser(Settler):
             self._offer_behind(address, delivery)
 
     def _offer_behind(self, address: Address, delivery: Delivery) -> None:
-        """What waits may be too large for a receiver that takes what has come to wait behind it."""
+        """Offer a delivery to a consumer for which those in front of it may be too large."""
         for consumer in address.consumers:
             link = consumer.link
             if link.max_message_size == UNLIMITED or delivery.size > link.max_message_size:
@@ -215,8 +215,10 @@ class Dispenser(Settler):
                 break
 
     def _level(self, consumer: Consumer) -> int:
-        """How urgent the next is that a consumer takes: all that takes a lane is as urgent, but a
-        link that stands in for other lanes takes what is for these, too.
+        """Return the priority of the next delivery for a consumer.
+
+        All that takes a lane has one priority. A link that stands in for other lanes also takes
+        what is for these.
         """
         takes = consumer.takes
         if consumer.beside is not None and takes & (takes - 1) == 0:
@@ -225,18 +227,18 @@ class Dispenser(Settler):
         return consumer.waiting.top(takes)
 
     def urge(self, link: OutgoingLink, level: int) -> None:
-        """If a link waits for room, it does so at least as urgently as this."""
+        """Raise the priority at which a link waits for room to at least `level`."""
         if link.held is not None and link.held_level < level:
             link.held.add(link, level)
 
     def serve_next(self, link: OutgoingLink) -> None:
-        """A message has left whole: its link takes what else waits."""
+        """Serve the consumer of a link whose current message has been sent whole."""
         consumer = link.owner
         if consumer is not None and (consumer.waiting.count or link.drain):
             self.serve(consumer)
 
     def annotated(self, consumer: Consumer, delivery: Delivery, octets: bytes) -> bytes:
-        """Return a message as it leaves now, with what the router writes on it.
+        """Return a message as it leaves now, with the router's own annotations.
 
         `octets` contains its whole head.
         """
@@ -245,20 +247,20 @@ class Dispenser(Settler):
         return passage.shown(consumer, delivery, octets) if consumer.shows_passage else octets
 
     def traces(self, consumer: Consumer, delivery: Delivery) -> bool:
-        """Note that a sampled delivery leaves now; return whether its trace goes with it."""
+        """Record that a sampled delivery leaves; return whether its trace goes with it."""
         if self.outcomes.sampler is not None:
             self.outcomes.sampler.leaves(delivery)
         return trace_context.is_passed_on(consumer, delivery)
 
     def taken(self, delivery: Delivery) -> None:
-        """A receiver that wants everything settled will say no more of it than that it came."""
+        """Settle as accepted a delivery whose receiver wants all deliveries settled."""
         if not delivery.settled:
             address = delivery.address
             address.counters.count_outcome(codes.ACCEPTED)
             self.settle(delivery, codes.ACCEPTED, EMPTY)
 
     def count_out(self, delivery: Delivery) -> None:
-        """A delivery leaves its queue; an anonymous sender may send another for it."""
+        """Account for a delivery that leaves its queue, so an anonymous sender may send another."""
         producer = delivery.incoming.owner
         if producer is not None and producer.address is None and delivery.parent is None:
             producer.waiting -= 1
@@ -266,7 +268,7 @@ class Dispenser(Settler):
 
 
 class _Later:
-    """A task of `Deferred`: sends a receiver the rest of what waits for it."""
+    """Task of `Deferred` that sends a receiver the rest of what waits for it."""
 
     def __init__(self, dispenser: Dispenser, consumer: Consumer) -> None:
         self._dispenser = dispenser

@@ -1,11 +1,11 @@
-"""A receiver that drains gets what there is, and some of it may still be at its senders.
+"""Drains: give a draining receiver what there is, including what its senders still have.
 
 Section 2.6.7 has the sender of a drained link send what is available, then use up the credit. A
 router has nothing available of its own: senders hold credit only where receivers do (`credit`), so
-nothing waits for a receiver that had none. One that only ever drains, as one does that polls, would
-never get a message if what waits were all that counts. So where a drain lets senders send more than
-they could before, they are given a moment to do so; where it does not, they had their time, and the
-drain is over at once (docs/decisions/0031).
+nothing waits for a receiver that had none. A receiver that only ever drains, in order to poll,
+would never get a message if only waiting messages counted. So if a drain allows senders to send
+more than before, they are given a moment to do so. If it does not, they had their time, and the
+drain ends at once (docs/decisions/0031).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_ASKED = 2048
 
 
 def answer(forwarder: Any, consumer: Consumer) -> None:
-    """Nothing waits for a receiver that drains: use up its credit, now or in a moment."""
+    """Use up the credit of a draining receiver for which nothing waits, now or in a moment."""
     if consumer.link.is_routed:
         # that is its sender's to say
         forwarder.note_credit(consumer.address, None)
@@ -52,7 +52,7 @@ def answer(forwarder: Any, consumer: Consumer) -> None:
 def finish(forwarder: Any) -> None:
     """End the drains whose senders had their moment; called now and then while there are any.
 
-    Of very many the next ones come with the next call.
+    If there are very many, the next ones end with the next call.
     """
     now = forwarder.turn.now
     drains = forwarder.drains
@@ -73,7 +73,7 @@ def _is_draining(consumer: Consumer) -> bool:
 
 
 def _ask(forwarder: Any, consumer: Consumer) -> bool:
-    """Let the address's senders send what the drain makes room for; whether any may send more."""
+    """Grant senders the credit that the drain makes room for; return whether any may send more."""
     address = consumer.address
     if address.ties is None and len(address.producers) + len(address.consumers) > MOST_ASKED:
         # they have a moment in any case

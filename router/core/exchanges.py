@@ -1,11 +1,10 @@
-"""Exchanges: what is sent to their addresses goes where the messages' subjects lead.
+"""Exchanges: route messages sent to their addresses by the messages' subjects.
 
-Each binding of an exchange has a key and a next hop. A message goes to the next hops of all
-bindings whose key matches its subject, to each of them once, and to those who receive at the
-exchange's own address; where nobody is at any of these, to the alternate address. An exchange has
-no queue and settles nothing: the sender's credit and outcome come from those who receive. A next
-hop may be an exchange again, and none is asked twice for a message.
-(docs/decisions/0054-exchanges.md)
+Each binding of an exchange has a key and a next hop. A message goes once to each next hop of the
+bindings whose key matches its subject, and to the receivers of the exchange's own address. If none
+of these has a receiver, it goes to the alternate address. An exchange has no queue and settles
+nothing: the sender's credit and outcome come from the receivers. A next hop may be an exchange
+again, and none is asked twice for a message. (docs/decisions/0054-exchanges.md)
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ from router.engine.deferred import drained, emptied
 
 
 class Exchanges:
-    """The exchanges of a router.
+    """Exchanges of a router.
 
-    Another configuration is taken up in steps, so that very many bindings hold nobody up: `prepare`
-    may run in a thread, beside what is; `enter` enters the addresses, which nobody notices;
-    `take_up` has messages go by the new bindings.
+    A new configuration is applied in steps, so that very many bindings hold nobody up. `prepare`
+    may run in a thread, beside the present exchanges. `enter` enters the addresses, which has no
+    effect on messages. `take_up` has messages follow the new bindings.
     """
 
     def __init__(self, table: AddressTable, forwarder: Any) -> None:
@@ -52,9 +51,9 @@ class Exchanges:
         self._resolving: dict[str, Bound] = {}
 
     def configure(self, exchanges: Iterable[ExchangeRule], bindings: Iterable[BindingRule]) -> None:
-        """From now on there are these, and no others; what stays goes on counting.
+        """Replace all exchanges and bindings; those that stay keep their counts.
 
-        What is on its way goes on to where it was going.
+        Messages that are under way keep their destinations.
         """
         change = self.prepare(exchanges, bindings)
         for _ in self.enter(change):
@@ -62,7 +61,7 @@ class Exchanges:
         self.take_up(change)
 
     def prepare(self, exchanges: Iterable[ExchangeRule], bindings: Iterable[BindingRule]) -> Change:
-        """What has to be done for there to be these, and no others; nothing is different yet."""
+        """Return the change that leads to just these exchanges, without applying it."""
         known = {each.rule: each for old in self._bounds.values() for each in old.bindings}
         bound: dict[str, list[Binding]] = {}
         for rule in bindings:
@@ -87,9 +86,9 @@ class Exchanges:
         exchanges: Iterable[ExchangeEdit],
         bindings: Iterable[tuple[BindingRule | None, BindingRule | None]],
     ) -> FewChanges:
-        """As `prepare`, where all else stays as it is, which costs nothing.
+        """Return a change of these exchanges and bindings; all others stay, at no cost.
 
-        Of an exchange whose own rule is another one, all bindings are entered anew.
+        If the rule of an exchange itself changes, all of its bindings are entered anew.
         """
         anew: dict[str, dict[str, Binding]] = {}
         change = FewChanges([], [], [])
@@ -120,9 +119,9 @@ class Exchanges:
                 yield from self._enter(bound)
 
     def take_up(self, change: Change | FewChanges) -> None:
-        """Have messages go by a change whose addresses are entered; to be called in a turn.
+        """Apply a change whose addresses are entered; call this within a turn.
 
-        Each exchange changes as a whole; of very many the last change in later turns.
+        Each exchange changes as a whole; if very many change, the last of them do in later turns.
         """
         if isinstance(change, FewChanges):
             self._take_up_few(change)
@@ -160,8 +159,9 @@ class Exchanges:
             self._note(bound.address)
 
     def _edit(self, was: Binding | None, becomes: Binding | None) -> list[Bound]:
-        """Have a binding in the place of another, or of none, and enter where it leads; return what
-        has it or had it.
+        """Replace a binding, add or remove one, and enter its next hop.
+
+        Return the sets of bindings that have it or had it.
         """
         old = [] if was is None else self._having(was)
         new = [] if becomes is None else self._having(becomes)
@@ -181,14 +181,14 @@ class Exchanges:
         return [*old, *new]
 
     def _having(self, binding: Binding) -> list[Bound]:
-        """What has the bindings of an exchange: what it is to be, and what is made of it."""
+        """Return the `Bound`s of an exchange: the wanted one, and one being resolved."""
         name = binding.rule.exchange
         bound, resolved = self._bounds[name], self._resolving.get(name)
         is_same = resolved is not None and resolved.by_name is bound.by_name
         return [bound] if resolved is None or not is_same else [bound, resolved]
 
     def give_up(self, change: Change | FewChanges) -> None:
-        """Leave the addresses that a change has entered which is not taken up after all."""
+        """Leave the addresses that a change has entered, if it is not taken up after all."""
         self._forwarder.turn.deferred.work_off(
             piece
             for _, bound in drained(change.changed)
@@ -196,7 +196,7 @@ class Exchanges:
         )
 
     def resolve(self) -> None:
-        """Look again which addresses there may be, because other rules speak for them."""
+        """Look up all addresses again, after the rules that decide on them have changed."""
         if self.by_name:
             self._forwarder.turn.deferred.work_off(self._resolved())
 
@@ -218,7 +218,7 @@ class Exchanges:
                     break
 
     def _would_differ(self, bound: Bound) -> Iterator[bool]:
-        """Whether any of its addresses would be another one, or none, were it made now."""
+        """Yield for each of the addresses whether it would differ if it were entered now."""
         rule = bound.rule
         yield self._table.enter(rule.address, rule.phase) is not bound.address
         if bound.address is None:
@@ -248,7 +248,7 @@ class Exchanges:
             bound.alternate = self._hop(bound, rule.alternate, rule.alternate_phase)
 
     def _enter_hop(self, bound: Bound, binding: Binding) -> None:
-        """Enter where a binding leads, unless that is done, or the binding is gone by now."""
+        """Enter a binding's next hop, unless that is done or the binding has gone."""
         rule = binding.rule
         if binding in bound.entered or bound.by_name.get(rule.name) is not binding:
             return
@@ -257,7 +257,7 @@ class Exchanges:
             bound.entered[binding] = binding.hop
 
     def _leave_hop(self, bound: Bound, binding: Binding) -> None:
-        """Leave where a binding leads, unless something else of its exchange leads there."""
+        """Leave a binding's next hop, unless another binding of its exchange leads there."""
         hop = bound.entered.pop(binding, None)
         if hop is None:
             return
@@ -281,8 +281,9 @@ class Exchanges:
             forget(hop)
 
     def _become(self, exchange: Exchange, bound: Bound) -> tuple[Bound, Bound | None]:
-        """Have an exchange go by some bindings; which others are to be released, and what has taken
-        their place, if that has the same exchange.
+        """Switch an exchange to these bindings, unless they are outdated.
+
+        Return the bindings to release, and those of the same exchange that replace them.
         """
         name = bound.rule.name
         current = self._bounds.get(name)
@@ -301,9 +302,7 @@ class Exchanges:
         return before, bound
 
     def _released(self, bound: Bound, by: Bound | None) -> Iterator[object]:
-        """Let go of what was entered for some bindings, step by step, of which there are others
-        perhaps by now.
-        """
+        """Release step by step what was entered for bindings; `by` is their replacement."""
         address, hops = bound.address, list(bound.hops)
         if address is not None and address not in bound.hops:
             hops.append(address)
@@ -318,14 +317,14 @@ class Exchanges:
         yield from emptied(bound.entered)
 
     def _note(self, address: Address | None) -> None:
-        """Have everybody look at an address again who has to do with it."""
+        """Have credit and the network look again at an address whose exchange has changed."""
         self._forwarder.note_credit(address, None)
         if address is not None:
             self._forwarder.network.address_changed(address)
 
 
 def _has_just(bound: Bound, bindings: list[Binding]) -> bool:
-    """Return whether these are the bindings of an exchange, in whatever order."""
+    """Return whether these are the bindings of an exchange, in any order."""
     by_name = bound.by_name
     return len(by_name) == len(bindings) and all(
         by_name.get(each.rule.name) is each for each in bindings
@@ -333,10 +332,10 @@ def _has_just(bound: Bound, bindings: list[Binding]) -> bool:
 
 
 def lead(address: Address, frame: TransferFrame) -> Iterator[Address | None]:
-    """Yield the addresses that a message goes to of an exchange's address, each of which has
-    receivers; and None wherever a step of the search finds none.
+    """Yield the addresses with receivers that an exchange sends a message to.
 
-    A message whose first frame ends before its subject counts as having none.
+    Also yield None for each step of the search that finds none. A message whose first frame ends
+    before its subject counts as having none.
     """
     subject = find_subject(frame.octets, frame.payload_at, frame.end) or ""
     return _lead(address, subject, set(), {address})
@@ -345,8 +344,9 @@ def lead(address: Address, frame: TransferFrame) -> Iterator[Address | None]:
 def _lead(
     address: Address, subject: str, known: set[Address], seen: set[Address]
 ) -> Generator[Address | None, None, bool]:
-    """Yield the places that a message goes to, if they are not known; return whether there are any,
-    were they known or not.
+    """Yield the places that a message goes to and that are not `known`.
+
+    Return whether there are any, known or not.
     """
     exchange: Exchange = ties_of(address).exchange
     exchange.received += 1

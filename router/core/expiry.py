@@ -1,7 +1,7 @@
-"""Messages whose ttl ends while they wait (section 3.2.1) are given up when it is time.
+"""Give up messages when their ttl ends while they wait (section 3.2.1).
 
-Nothing is polled for a message: the backlog knows when the next one expires (`deadlines`). One that
-is taken out of its queue later than that, but before it is looked at, is found expired there
+Nothing is polled for a message: the backlog knows when the next one expires (`deadlines`). If an
+expired message is taken from its queue before that, its expiry is noticed there
 (`Forwarder.serve`).
 """
 
@@ -17,9 +17,9 @@ AGAIN_S = 1.0
 
 
 def expire(forwarder: Forwarder) -> None:
-    """Give up whatever has expired by now; called when `backlog.deadlines.next` has come.
+    """Give up all that has expired; called when `backlog.deadlines.next` has come.
 
-    Of very many that expire at once, the last are given up in later turns.
+    If very many expire at once, the last are given up in later turns.
     """
     deadlines = forwarder.backlog.deadlines
     due = deadlines.take_due(forwarder.turn.now)

@@ -1,9 +1,9 @@
-"""Who takes what nobody else does: messages come to them, and go to others again.
+"""Fallbacks: move waiting messages to an address's fallback, and back.
 
-What waits when the last receiver of an address leaves goes to its fallback, and what still waits
-there when somebody receives at the address again comes back, in its order. What has been sent stays
-where it is. Of very much the last goes in later turns; until then what comes waits behind it. None
-of this runs once a message.
+When the last receiver of an address leaves, what waits goes to its fallback. What still waits
+there when the address has a receiver again comes back, in its order. Messages that were sent stay
+where they are. If very many wait, the last move in later turns; until then new ones wait behind
+them. None of this runs once a message.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ A_STEP: Final = 32
 
 
 def joined(forwarder: Any, consumer: Consumer) -> None:
-    """A consumer has joined its address: if it is the first, what waits at the fallback is its."""
+    """Bring waiting messages back from the fallback to an address's first consumer."""
     address = consumer.address
     fallback = None if address.ties is None else address.ties.fallback
     if fallback is None or len(address.consumers) > 1 or address.treatment == MULTICAST:
@@ -29,7 +29,7 @@ def joined(forwarder: Any, consumer: Consumer) -> None:
 
 
 def left(forwarder: Any, address: Address) -> None:
-    """An address has lost its last consumer: what waits for any goes to the fallback."""
+    """Move what waits at an address that lost its last consumer to its fallback."""
     fallback = None if address.ties is None else address.ties.fallback
     if fallback is None or not fallback.consumers or address.treatment == MULTICAST:
         return
@@ -37,7 +37,7 @@ def left(forwarder: Any, address: Address) -> None:
 
 
 def _move(forwarder: Any, primary: Address, source: Address, to: Address) -> None:
-    """Have what waits at an address wait at another, as far as anybody there takes it."""
+    """Move waiting messages between two addresses, as far as receivers take them there."""
     ties = primary.ties
     assert ties is not None
     if ties.moving is not None:
@@ -48,7 +48,7 @@ def _move(forwarder: Any, primary: Address, source: Address, to: Address) -> Non
 
 
 class Moving:
-    """A task that has what waits at an address, `source`, wait at another."""
+    """Task that moves waiting deliveries from the address `source` to another."""
 
     def __init__(self, forwarder: Any, primary: Address, source: Address, to: Address) -> None:
         self._forwarder = forwarder
@@ -95,11 +95,11 @@ class Moving:
         return False
 
     def put_off(self) -> None:
-        """The rest is moved in later turns."""
+        """Note that the rest is moved in later turns."""
         self._is_later = True
 
     def wait_behind(self, delivery: Any, producer: Producer, frame: TransferFrame) -> None:
-        """Have a delivery that comes meanwhile wait behind what is still to be moved."""
+        """Queue a new delivery behind those that are still to be moved."""
         forwarder = self._forwarder
         delivery.address = self.source
         forwarder.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)

@@ -1,12 +1,12 @@
-"""Forwarding: each frame that comes in leaves by the link that its address leads to.
+"""Forwarding: send each frame that comes in by the link that its address leads to.
 
 This is the program in miniature. A delivery's first frame is given to a consumer of its address
 and written straight into that consumer's output; the frames after it follow. What cannot be
 written now (no credit, a closed session window, a congested socket) waits, unassigned, at its
 address, where the first consumer with room takes it (`relaying`, `dispensing`).
 
-What receivers say of their deliveries goes back through `settlement`; who is attached to which
-address is decided in `linking`; how much senders may send, in `credit`.
+Outcomes return through `settlement`. `linking` decides which link is attached to which address,
+and `credit` how much senders may send.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ COPY_WORK = 4
 
 
 class Forwarder(Spreader):
-    """The core of one router, shared by all its connections."""
+    """Core of one router, shared by all its connections."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class Forwarder(Spreader):
     # Deliveries on their way to a receiver.
 
     def transfer_received(self, delivery: Delivery, frame: TransferFrame) -> None:
-        """Send a frame on, or keep it until it can be."""
+        """Send a frame on, or keep it until it can be sent."""
         if delivery.discarded:
             if delivery.parent is not None and delivery.settled:
                 resuming.transfer_settled(self, delivery)
@@ -133,7 +133,7 @@ class Forwarder(Spreader):
             self._follow(delivery, frame)
 
     def _begin(self, delivery: Delivery, frame: TransferFrame) -> None:
-        """Find a way for a delivery as soon as all of its message's head has come."""
+        """Start a delivery on its way, once all of its message's head has come."""
         link = delivery.incoming
         producer = link.owner
         address = producer.address
@@ -212,9 +212,9 @@ class Forwarder(Spreader):
     def _address_of_message(
         self, delivery: Delivery, producer: Producer, frame: TransferFrame | None
     ) -> Address | None:
-        """Where an anonymous sender's message goes: its `to` (section 2.6 of the relay's rules).
+        """Return the address of an anonymous sender's message: its `to` (section 2.6 of the relay).
 
-        A router's annotation is heard before it. A message that is none (no frame) goes nowhere.
+        A router's annotation takes precedence. A malformed message (no frame) has nowhere to go.
         """
         link = delivery.incoming
         if link.credit <= producer.low_mark:
@@ -251,23 +251,23 @@ class Forwarder(Spreader):
         return address
 
     def opens_way(self, address: Address, side: int) -> bool:
-        """Whether somebody receives at another router; from now on there is a link there."""
+        """Open a link to receivers at another router; return whether there are any."""
         is_open: bool = self.network.opens_way(address, side)
         return is_open
 
     def opens_lane(self, address: Address, lane: int) -> bool:
-        """Have a lane to each of the other routers that an address leads to."""
+        """Open a lane to each router that an address leads to; return whether it has lanes."""
         is_open: bool = self.network.outward.lanes.open(address, lane)
         return is_open
 
     def transfer_aborted(self, delivery: Delivery) -> None:
-        """The sender gave up half way: so do we towards every receiver that saw a part of it."""
+        """Abort a delivery towards each receiver that got a part of it."""
         parting.transfer_aborted(self, delivery)
 
     # Credit, room and everything rare.
 
     def credit_received(self, link: OutgoingLink) -> None:
-        """A receiver's credit changed: serve it, and let its senders know."""
+        """Serve a receiver whose credit has changed, and note its senders' credit."""
         consumer = link.owner
         if consumer is not None:
             if consumer.resuming is not None:
@@ -277,9 +277,9 @@ class Forwarder(Spreader):
             self.note_credit(consumer.address, None)
 
     def sent(self, now: float) -> None:
-        """What came in this turn has been sent as far as it could: count how long that took.
+        """Count the latency of deliveries that came in this turn and were sent in it.
 
-        Those that had to wait have been counted, and `egress_mark` moved on, when they left.
+        Those that had to wait were counted when they left, and `egress_mark` moved on.
         """
         age_s = now - self.turn.now
         for address in self.moving:
@@ -293,7 +293,7 @@ class Forwarder(Spreader):
             self.outcomes.sampler.sent(now)
 
     def finish_turn(self) -> None:
-        """Grant what can be granted after all that came in this turn; then outputs are sent."""
+        """Finish a turn after all that came in: grant credit before outputs are sent."""
         self.outcomes.end_run()
         if self.network_due:
             self.network.finish()
@@ -306,7 +306,7 @@ class Forwarder(Spreader):
             own_links.end_idle(self)
 
     def share_credit(self) -> None:
-        """Grant what can be granted to the senders of addresses that something has happened to."""
+        """Grant credit to the senders of addresses whose state has changed."""
         due, self.credit_due = self.credit_due, []
         tied_due: list[Address] = []
         for item in due:
@@ -324,11 +324,11 @@ class Forwarder(Spreader):
             tied_credit.finish(self, tied_due)
 
     def flow_received(self, link: IncomingLink) -> None:
-        """A sender told where it stands: a drain is over, or credit was given back."""
+        """Note a sender's flow: a drain is over, or credit was given back."""
         self.note_sender(link)
 
     def available(self, link: OutgoingLink) -> int:
-        """What waits at the address of a receiver, or for it alone."""
+        """Return how many deliveries wait for a receiver, at its address or for it alone."""
         consumer = link.owner
         if consumer is None:
             return 0
@@ -336,11 +336,11 @@ class Forwarder(Spreader):
         return count + link.terminus.available() if link.is_routed else count
 
     def room_made(self, connection: Any, session: Any) -> None:
-        """There is room in a socket, or in a session's window: those that wait for it go on."""
+        """Serve links that waited for room in a socket or a session's window."""
         serving.room_made(self, connection, session)
 
     def event_received(self, connection: Any, event: Any) -> None:
-        """Attaches and detaches change the lists; everybody else hears of it after."""
+        """Handle attaches, detaches and the like, then report them to the observer."""
         self.outcomes.end_run()
         linking.event_received(self, connection, event)
         self.observer.event_received(connection, event)

@@ -1,7 +1,7 @@
-"""How long things took: counted by fixed bounds, from ten microseconds to half a minute.
+"""Histogram of durations with fixed bounds, from ten microseconds to half a minute.
 
-A message that passes at once takes tens of microseconds, one that waits as long as its receivers
-like; each decade in between has three bounds (docs/decisions/0041).
+A message that passes at once takes tens of microseconds, and one that waits takes as long as its
+receivers like; each decade in between has three bounds (docs/decisions/0041).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _bounds = array("d", BOUNDS_S)
 
 
 class Histogram:
-    """How many took at most so many seconds, bound by bound, and those that took longer."""
+    """Numbers of durations up to each bound, and above the last."""
 
     def __init__(self) -> None:
         self._counts = array("Q", bytes(8 * (SIZE + 1)))
@@ -25,7 +25,7 @@ class Histogram:
         self._bounds = _bounds
 
     def observe(self, age_s: float, count: int) -> None:
-        """Count so many that took this long; a clock that seems to go back means no time at all."""
+        """Count `count` of this duration; a negative one, when a clock goes back, adds no time."""
         at = 0
         while at < SIZE and age_s > self._bounds[at]:
             at += 1
@@ -34,11 +34,11 @@ class Histogram:
             self.sum_s += age_s * count
 
     def add(self, other: Histogram) -> None:
-        """Add what another has counted."""
+        """Add the counts of another."""
         for at in range(SIZE + 1):
             self._counts[at] += other._counts[at]
         self.sum_s += other.sum_s
 
     def counts(self) -> list[int]:
-        """How many there are for each of `BOUNDS_S`, and above the last."""
+        """Return the counts for each of `BOUNDS_S`, and above the last."""
         return [self._counts[at] for at in range(SIZE + 1)]

@@ -1,4 +1,4 @@
-"""Sums of all that the peer of a connection makes the router keep, in octets by kind.
+"""Sum the octets that the router keeps for a connection's peer, by kind.
 
 State that changes rarely is in the connection's account (`router.engine.account`). Messages,
 deliveries, input and output change with every frame, and are added up here on request.
@@ -19,7 +19,7 @@ ALL_KINDS: Final = (*KINDS, MESSAGES, DELIVERIES, INPUT, OUTPUT)
 
 
 def holdings_of(connection: Any) -> dict[str, int]:
-    """Return the octets that one connection's peer makes the router keep, by kind."""
+    """Return the octets that the router keeps for a connection's peer, by kind."""
     account: Account = connection.account
     found = {kind: account.of_kind(kind) for kind in KINDS}
     found[MESSAGES] = int(connection.held_bytes)
@@ -30,9 +30,9 @@ def holdings_of(connection: Any) -> dict[str, int]:
 
 
 def held_in_all(forwarder: Any, connections: Iterable[Any]) -> dict[str, int]:
-    """Return the octets that all peers make the router keep, by kind.
+    """Return the octets that the router keeps for all peers, by kind.
 
-    `connections` are those that are there; what is left of others is counted too.
+    `connections` are those that exist; what is left of others is counted too.
     """
     found = dict.fromkeys(ALL_KINDS, 0)
     found.update(forwarder.backlog.turn.ledger.by_kind)
@@ -47,7 +47,7 @@ def held_in_all(forwarder: Any, connections: Iterable[Any]) -> dict[str, int]:
 
 
 def _deliveries_of(connection: Any) -> int:
-    """Count the deliveries that a connection's peer has sent and that are unsettled or wait.
+    """Count the deliveries of a connection's peer that are unsettled or wait.
 
     A delivery counts for its sender, wherever it is; what the peer receives counts for others.
     """
@@ -55,5 +55,5 @@ def _deliveries_of(connection: Any) -> int:
 
 
 def deliveries_in(session: Any) -> int:
-    """Count those of one session."""
+    """Count the deliveries of a session's peer that are unsettled or wait."""
     return int(session.incoming.count + session.window.held_frames)

@@ -1,10 +1,9 @@
-"""What is looked at of a message as it comes in, before anybody gets it.
+"""Intake: check a message's sections as it comes in, before any receiver gets it.
 
-Sections out of order, doubled or of a wrong type make a message that nobody can be asked to read:
-its sender is told so, and what has been sent on of it is aborted. Delivery annotations were for the
-router and go no further (section 3.2.2), and what is among the message annotations under the
-router's own names is taken out (`passage`). Messages of a format other than AMQP's own (0) are
-opaque.
+A message whose sections are out of order, doubled or of a wrong type cannot be read by anybody:
+its sender is told so, and what has been sent on of it is aborted. Delivery annotations were for
+the router and go no further (section 3.2.2), and message annotations under the router's own names
+are removed (`passage`). Messages of a format other than AMQP's own (0) are opaque.
 
 A message begins on its way when all of its head has come, in one frame or in several.
 """
@@ -27,9 +26,10 @@ PART_HELD = 8
 
 
 class Intake:
-    """The reader of all messages' sections.
+    """Reader of all messages' sections.
 
-    `problem` and `condition` say what was wrong with the last one; `problem` is empty if nothing.
+    `problem` and `condition` say what was wrong with the last one; `problem` is empty if nothing
+    was.
     """
 
     def __init__(self, limit_bytes: int) -> None:
@@ -42,10 +42,10 @@ class Intake:
         self.limit_bytes = limit_bytes // PART_HELD
 
     def begin(self, delivery: Delivery, frame: TransferFrame) -> TransferFrame | None:
-        """Look at a delivery's first frame, or at another one as long as its head has not all come.
+        """Check a delivery's first frame, or a later one while its head is incomplete.
 
-        Returns the frame to send on, with all of the head; None where there is none yet, or where
-        `problem` says why there never will be.
+        Return the frame to send on, with all of the head; None if the head is incomplete, or if
+        `problem` says why it never will be.
         """
         if delivery.scan is None and (
             delivery.message_format or (not frame.more and is_plain(frame))
@@ -84,7 +84,7 @@ class Intake:
             return None
 
     def follow(self, delivery: Delivery, frame: TransferFrame) -> TransferFrame | None:
-        """Look at a frame after the head: the frame to send on, or None (`problem` says why)."""
+        """Check a frame after the head; return the frame to send on, or None (see `problem`)."""
         scan: SectionScan = delivery.scan
         if not scan.feed(frame) or (not frame.more and not scan.finish()):
             self._refuse(delivery, Condition.DECODE_ERROR, scan.problem)
@@ -92,14 +92,14 @@ class Intake:
         return scan.frame
 
     def forget(self, delivery: Delivery) -> None:
-        """No more comes of a delivery that has not begun on its way."""
+        """Release the incomplete head of a delivery of which no more comes."""
         scan = delivery.scan
         if scan is not None and not scan.is_headed:
             self.held_bytes -= len(scan.pending)
             delivery.scan = None
 
     def _hold(self, delivery: Delivery, scan: SectionScan) -> None:
-        """Keep what has come of a head, within bounds."""
+        """Keep the incomplete head of a message, within bounds."""
         count = len(scan.pending)
         if count > MAX_HEAD_BYTES:
             problem = f"the header and annotations are cut by a frame after {count} octets"

@@ -1,12 +1,12 @@
-"""Which link is attached under which name, and who may take a name over (section 2.6.1).
+"""Names of attached links, and who may take a name over (section 2.6.1).
 
-A link is known by the containers at its ends, its name and its direction, wherever it is attached.
-Of ours there is one, so the peer's container-id, the name and the direction are the key. Half
-attached, refused and ending links are not here: a link is entered once it is attached, and leaves
-in the moment it is lost. An empty container-id identifies nobody, so that links of such peers are
-never entered (docs/decisions/0027-link-stealing.md).
+A link is identified by the containers at its ends, its name and its direction, wherever it is
+attached. The router is one container, so the key is the peer's container-id, the name and the
+direction. Half attached, refused and ending links are not here: a link is entered once it is
+attached, and leaves at the moment it is lost. An empty container-id identifies nobody, so links of
+such peers are never entered (docs/decisions/0027-link-stealing.md).
 
-Links that are forwarded to containers here are known besides by what the containers know them by,
+Links that are forwarded to containers here are also known by the names that the containers see,
 whichever router of the network their clients have attached them at (docs/decisions/0064).
 """
 
@@ -33,8 +33,9 @@ ANONYMOUS = "anonymous"
 
 @attrs.frozen
 class Holding:
-    """By what containers know a link that is forwarded to them, and who has attached it; two with
-    equal names are the same to a container.
+    """Identity of a link as the container that it is forwarded to sees it, and its origin.
+
+    Two with equal names are the same link to a container.
     """
 
     container_id: str
@@ -44,7 +45,7 @@ class Holding:
 
 
 class LinkNames:
-    """The attached links of all peers, by name; `stealing` says who may take one over."""
+    """Attached links of all peers, by name; `stealing` says who may take one over."""
 
     def __init__(self, stealing: str = SAME_USER) -> None:
         self.stealing = stealing
@@ -58,9 +59,9 @@ class LinkNames:
         return len(self._links)
 
     def set_stealing(self, stealing: str, attached: Iterable[Link]) -> None:
-        """From now on others may take a name over, or none; `attached` are all links there are.
+        """Set who may take a name over; `attached` are all attached links.
 
-        Where names were not looked at, two links may have one: the last of them counts.
+        If names were not tracked until now, two links may have one: the last of them counts.
         """
         was_off = self.stealing == OFF
         self.stealing = stealing
@@ -71,32 +72,32 @@ class LinkNames:
                 self.enter(link)
 
     def holder(self, link: Link) -> Link | None:
-        """The link that is attached under the name of `link`, be it this one or another."""
+        """Return the link that is attached under the name of `link`: this one or another."""
         return self._links.get(key_of(link))
 
     def may_steal(self, link: Link, holder: Link) -> bool:
-        """Whether the peer of `link` may take over from `holder`."""
+        """Return whether the peer of `link` may take over from `holder`."""
         if self.stealing == SAME_USER:
             return user_of(link.session.connection) == user_of(holder.session.connection)
         return self.stealing == ANY
 
     def may_resume(self, link: Link, suspended: Link) -> bool:
-        """Whether the peer of `link` may go on with a link that nobody has attached any more."""
+        """Return whether the peer of `link` may resume a link that is suspended."""
         if self.stealing == ANY:
             return True
         return user_of(link.session.connection) == user_of(suspended.session.connection)
 
     def knows(self, link: Link) -> bool:
-        """Whether the link can be told from all others by its name."""
+        """Return whether the link is identified by its name."""
         return self.stealing != OFF and bool(key_of(link)[0])
 
     def enter(self, link: Link) -> None:
-        """From now on `link` is the one of its name."""
+        """Enter `link` as the one of its name."""
         if self.knows(link):
             self._links[key_of(link)] = link
 
     def leave(self, link: Link) -> None:
-        """`link` is lost; its name may have another by now."""
+        """Remove `link`, which is lost, unless its name belongs to another by now."""
         key = key_of(link)
         if self._links.get(key) is link:
             self._links.pop(key)
@@ -105,15 +106,15 @@ class LinkNames:
 
     @property
     def forwarded_count(self) -> int:
-        """How many there are."""
+        """Return how many links are forwarded to containers here."""
         return len(self._forwarded)
 
     def forwarded(self, holding: Holding) -> Link | None:
-        """The link that containers know by this name."""
+        """Return the link that containers know by this name."""
         return None if self.stealing == OFF else self._forwarded.get(holding)
 
     def may_take(self, origin: Origin, holder: Origin) -> bool:
-        """Whether one client may take over from another, wherever they are."""
+        """Return whether one client may take over from another, wherever they are."""
         if self.stealing == SAME_USER:
             return origin.user == holder.user and (
                 origin.user is not None or origin.key == holder.key
@@ -121,25 +122,27 @@ class LinkNames:
         return self.stealing == ANY
 
     def enter_forwarded(self, holding: Holding, link: Link) -> None:
-        """From now on `link` is the one that containers know so."""
+        """Enter `link` as the one that containers know by this name."""
         if holding.container_id:
             self._forwarded[holding] = link
 
     def leave_forwarded(self, holding: Holding | None, link: Link) -> None:
-        """`link` is not forwarded any more; its name may be another's by now."""
+        """Remove a forwarded link, unless its name belongs to another by now."""
         if holding is not None and self._forwarded.get(holding) is link:
             self._forwarded.pop(holding)
 
 
 def key_of(link: Link) -> tuple[str, str, bool]:
-    """What identifies a link among all: its peer's container-id, its name, whether we send."""
+    """Return the key of a link: its peer's container-id, its name, and whether the router sends."""
     container = link.session.connection.remote_open.container_id
     return container, link.name, isinstance(link, OutgoingLink)
 
 
 def user_of(connection: Any) -> tuple[bool, str]:
-    """Who is at the other end: all without a name are one user, and a connector's peer, whom the
-    configuration names, is nobody that could come in from outside.
+    """Return the identity of a peer: whether it is a connector's, and its name or user.
+
+    All peers without a user name are one user. A connector's peer, which the configuration names,
+    is never the same user as a peer that comes in.
     """
     return connection.is_client, connection.name if connection.is_client else (
         connection.user or ANONYMOUS

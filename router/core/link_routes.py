@@ -1,11 +1,11 @@
-"""Link routes: to which container a peer's link is forwarded, by the address that it names.
+"""Link routes: choose the container that a peer's link is forwarded to, by its address.
 
-What a route is for is configured, or asked for by the container itself, or told by another router
-that has a container; which connections lead to the containers here, `router.control.link_routes`
-says, which routers to others, `network.far_routes`, and which uplinks, `control.edge.routes`. Of
-several routes that match an address the most specific one speaks, as with treatments; several with
-one pattern are one route with the containers of all of them (docs/decisions/0048-link-routes.md).
-None of this runs once a message.
+A route is configured, or requested by the container itself, or announced by another router that
+has a container. `router.control.link_routes` says which connections lead to the containers here,
+`network.far_routes` which routers lead to others, and `control.edge.routes` which uplinks do. Of
+several routes that match an address the most specific one counts, as with treatments. Several with
+one pattern are one route with the containers of all (docs/decisions/0048-link-routes.md). None of
+this runs once a message.
 """
 
 from __future__ import annotations
@@ -49,9 +49,11 @@ NO_ROUTE_WORDS = "No route to the destination node"
 
 @attrs.frozen(eq=False)
 class Placed:
-    """Where a peer's link was forwarded to: `asked` is what it called the address, `sent` what the
-    container, or the next router, was told; both are None where there is none. `way` is None where
-    the container is at another router.
+    """Record of where a peer's link was forwarded to.
+
+    `asked` is the address that the peer named, `sent` the one that the container, or the next
+    router, was told; both are None where there is none. `way` is None if the container is at
+    another router.
     """
 
     route: Route
@@ -78,37 +80,37 @@ class Route:
 
     @property
     def ways(self) -> Iterator[Way]:
-        """The link routes that there are."""
+        """Return the link routes that exist now."""
         now = self._owner.edition
         return (way for way in self.every_way if way.since <= now < way.until)
 
     def is_there(self) -> bool:
-        """Whether there is any link route, or another router has one."""
+        """Return whether there is any link route, or another router has one."""
         return bool(self.far) or any(True for _ in self.ways)
 
     @property
     def containers(self) -> int:
-        """How many connections lead to its containers, and to edges that have some."""
+        """Return the number of connections to its containers, and to edges that have some."""
         edges = sum(
             isinstance(outlet, UplinkOutlet) and outlet.leads_down for outlet in self.far.values()
         )
         return edges + len({connection for way in self.ways for connection in way.outlets})
 
     def outlets(self) -> Iterator[tuple[Way, Outlet]]:
-        """What a link could be forwarded by now to a container that is here."""
+        """Yield the open outlets to containers here, each with its link route."""
         for way in self.ways:
             for outlet in way.outlets.values():
                 if outlet.is_open:
                     yield way, outlet
 
     def far_outlets(self) -> Iterator[tuple[None, FarOutlet | UplinkOutlet]]:
-        """What it could be forwarded by to a container at another router."""
+        """Yield the open outlets to containers at other routers."""
         for outlet in self.far.values():
             if outlet.is_open:
                 yield None, outlet
 
     def next_outlet(self, now: float) -> Candidate | None:
-        """What the next link of a client without others would be forwarded by; None without any."""
+        """Return the choice for the next link of a client without others; None without any."""
         candidates: list[Candidate] = [*self.outlets(), *self.far_outlets()]
         return min(
             candidates,
@@ -119,11 +121,10 @@ class Route:
     def place(
         self, link: Any, origin: Origin | None = None, allows: Allows = lambda _: True
     ) -> Placed:
-        """Choose a container for a peer's link, whose `origin` may be at another router; it goes
-        to other routers as far as `allows` says.
+        """Choose a container for a peer's link, whose `origin` may be at another router.
 
-        The link counts from now on as forwarded, until `LinkRoutes.left`. Raises `AmqpError` where
-        no container is there.
+        `allows` says which other routers it may go to. The link counts as forwarded until
+        `LinkRoutes.left`. Raise `AmqpError` if no container is there.
         """
         return self._owner.place(self, link, origin, allows)
 
@@ -131,8 +132,8 @@ class Route:
 class LinkRoutes:
     """All link routes of a router.
 
-    Whoever forwards a link asks `route_of` and `Route.place`, says `refused` if the container has
-    refused it or `ended` if it has ended it with an error, and in any case `left`, once, when it is
+    The forwarder of a link asks `route_of` and `Route.place`. It calls `refused` if the container
+    refuses the link, `ended` if it ends it with an error, and always `left`, once, when it is
     over.
     """
 
@@ -166,34 +167,32 @@ class LinkRoutes:
         return sum(1 for _ in self.ways())
 
     def routes(self) -> Iterator[Route]:
-        """The routes, each with what all link routes of its pattern have."""
+        """Return the routes, each with all link routes of its pattern."""
         return (route for route in list(self._routes.values()) if route.is_there())
 
     def ways(self) -> Iterator[Way]:
-        """The link routes."""
+        """Return the link routes."""
         return (way for route in self.routes() for way in route.ways)
 
     def add(self, rule: Rule, *, is_next: bool = False) -> Way:
-        """From now on, or from the next edition on, links that match are forwarded, though there is
-        no container yet.
-        """
+        """Add a link route, from now or the next edition on; it needs no container yet."""
         way = Way(rule, since=self.edition + is_next)
         self._enter(rule.direction, rule.whole_pattern).every_way[way] = None
         return way
 
     def remove(self, way: Way) -> None:
-        """From now on no link is forwarded by this one; those that are stay."""
+        """Remove a link route; links that it has forwarded stay."""
         route = self._route(way)
         del route.every_way[way]
         self._changed(route)
         self._leave(route)
 
     def begin_edition(self) -> None:
-        """From now on the next edition counts; others hear of it by `tell` and `remove`."""
+        """Begin the next edition; `tell` and `remove` let others know of it."""
         self.edition += 1
 
     def tell(self, way: Way) -> None:
-        """A link route has come with the edition: tell others if it has a container."""
+        """Report to watchers a link route that came with the edition and has a container."""
         if way.outlets and way.until > self.edition:
             self._changed(self._route(way))
 
@@ -201,29 +200,27 @@ class LinkRoutes:
         return self._routes[_key(way.rule.direction, way.rule.whole_pattern)]
 
     def open(self, way: Way, connection: Any) -> None:
-        """A connection leads to a container of this link route."""
+        """Add a connection that leads to a container of a link route."""
         if connection not in way.outlets:
             way.outlets[connection] = Outlet(connection)
             self._changed(self._route(way))
 
     def close(self, way: Way, connection: Any) -> None:
-        """A connection does so no more."""
+        """Remove a connection that no longer leads to a container of a link route."""
         if way.outlets.pop(connection, None) is not None:
             route = self._routes.get(_key(way.rule.direction, way.rule.whole_pattern))
             if route is not None:
                 self._changed(route)
 
     def open_far(self, direction: str, pattern: str, outlet: FarOutlet | UplinkOutlet) -> None:
-        """Another router has containers for the links that this pattern matches; the outlet counts
-        where there is none to its place yet.
-        """
+        """Add another router's outlet for a pattern; the first one to its place is kept."""
         route = self._enter(direction, pattern)
         outlet = route.far.setdefault(outlet.place, outlet)
         outlet.told += 1
         self._changed(route)
 
     def close_far(self, direction: str, pattern: str, place: Any) -> None:
-        """It has them no more; it may have told of one pattern in two ways."""
+        """Remove another router's outlet; it may have announced one pattern in two ways."""
         route = self._routes[_key(direction, pattern)]
         outlet = route.far[place]
         outlet.told -= 1
@@ -233,7 +230,7 @@ class LinkRoutes:
             self._leave(route)
 
     def route_by(self, direction: str, pattern: str) -> Route | None:
-        """The route of a pattern, if there is one."""
+        """Return the route of a pattern, if there is one."""
         route = self._routes.get(_key(direction, pattern))
         return route if route is not None and route.is_there() else None
 
@@ -257,9 +254,9 @@ class LinkRoutes:
     # Whose a link is.
 
     def route_of(self, link: Any) -> Route | None:
-        """The route of a peer's attach; None where its address is this router's business.
+        """Return the route of a peer's attach; None if its address is for this router.
 
-        Raises `AmqpError` for a dynamic node that is to be at a container where none matches.
+        Raise `AmqpError` for a dynamic node that is to be at a container if no route matches.
         """
         settings = link.session.connection.settings
         if settings.is_own:
@@ -283,10 +280,11 @@ class LinkRoutes:
         return self.find(terminus.address, is_sender=is_sender)
 
     def find(self, text: str, *, is_sender: bool) -> Route | None:
-        """The route of peers' senders to this address, or receivers from it, if there is one.
+        """Return the route for senders to an address, or receivers from it, if there is one.
 
-        An address that is redirected has none, nor has a node that is here, unless a route names
-        that very one, or a name that says at which router its node is, unless a route is for such.
+        There is none for an address that is redirected; for a node that is here, unless a route
+        names exactly that; and for a name that says at which router its node is, unless a route is
+        for such.
         """
         if not self._routes:
             return None
@@ -306,9 +304,7 @@ class LinkRoutes:
         return self._trees[IN if is_sender else OUT].match(name, Route.is_there)
 
     def _coordinator(self, link: Any) -> Route | None:
-        """The route to the coordinator that a link is for: there may be one for what its peer says,
-        or is known by, besides the one for all others.
-        """
+        """Return the route to a link's coordinator: one for its peer, else the one for all."""
         usual = self._match(COORDINATOR, is_sender=True)
         for name in coordinator_names(link):
             route = self._match(f"{COORDINATOR}/{name}", is_sender=True)
@@ -321,10 +317,11 @@ class LinkRoutes:
     def place(self, route: Route, link: Any, guest: Origin | None, allows: Allows) -> Placed:
         """Choose a container for a link; see `Route.place`.
 
-        Back to where it comes from it goes if there is nobody else, and once. The transaction of a
-        peer is at one container, so its links go there if they can. Otherwise a container that
-        refused of late comes last, then the nearest is taken, one that is here before all others,
-        of these the one with the fewest links, and then the one that was not chosen for longest.
+        A link returns to where it comes from only if there is nobody else, and once. A peer's
+        transaction is at one container, so its links go there if possible. Otherwise a container
+        that refused lately comes last. Then the nearest is taken, one that is here before all
+        others, of these the one with the fewest links, and of these the one that was not chosen
+        for longest.
         """
         origin = guest or origin_of(link)
         is_sender = isinstance(link, IncomingLink)
@@ -370,26 +367,26 @@ class LinkRoutes:
 
     @property
     def links(self) -> int:
-        """How many links are forwarded now."""
+        """Return the number of links that are forwarded now."""
         return len(self._placed)
 
     def placed(self, link: Any) -> Placed | None:
-        """Where a peer's link was forwarded to, while it is."""
+        """Return where a peer's link is forwarded to; None if it is not."""
         return self._placed.get(link)
 
     def placed_by(self, route: Route) -> Iterator[tuple[Any, Placed]]:
-        """The links that are forwarded by a route, and where to."""
+        """Return the links that are forwarded by a route, and where to."""
         return ((link, placed) for link, placed in self._placed.items() if placed.route is route)
 
     def told(self, link: Any, text: str | None) -> str | None:
-        """What to tell a peer of the address that the container has answered with."""
+        """Translate the address in the container's answer into the peer's terms."""
         placed = self._placed.get(link)
         if placed is None or text is None or text == placed.sent:
             return text if placed is None or text is None else placed.asked
         return text if placed.way is None else placed.way.rule.inward(text)
 
     def refused(self, link: Any, condition: str, description: str = "") -> None:
-        """The container has refused a link; it is asked last for a while."""
+        """Note that the container has refused a link; it is asked last for a while."""
         placed = self._placed.get(link)
         if placed is not None:
             if placed.way is not None:
@@ -398,8 +395,9 @@ class LinkRoutes:
             self.ended(link, condition, description)
 
     def ended(self, link: Any, condition: str, description: str = "") -> None:
-        """The container has ended a link with an error, and is asked last for a while, too: whoever
-        had the link is about to attach again, and not there.
+        """Note that the container ended a link with an error; it is asked last for a while.
+
+        The client is about to attach again, and should get another container.
         """
         placed = self._placed.get(link)
         if placed is not None:
@@ -410,7 +408,7 @@ class LinkRoutes:
             placed.outlet.refused_at = self._turn.now
 
     def left(self, link: Any) -> None:
-        """A link is over that was forwarded; nothing happens where it was not."""
+        """Remove a forwarded link that is over; do nothing for any other."""
         placed = self._placed.pop(link, None)
         if placed is None:
             return
@@ -434,16 +432,16 @@ def _subtract(counts: dict[Any, Counter[Any]], client: Any, place: Any) -> None:
 
 
 def _key(direction: str, pattern: str) -> tuple[str, str]:
-    """What is equal for patterns that match the same."""
+    """Return a key that is equal for patterns that match the same."""
     return direction, pattern.strip("/.").replace(".", "/")
 
 
 def is_topological(name: str) -> bool:
-    """Whether a name says at which router its node is."""
+    """Return whether a name says at which router its node is."""
     return name.startswith(TOPOLOGICAL)
 
 
 def no_route(text: str | None) -> AmqpError:
-    """The refusal of a link for whose address no container is there."""
+    """Return the error for a link whose address no container serves."""
     info = None if text is None else {Symbol("address"): text}
     return AmqpError(NO_ROUTE, NO_ROUTE_WORDS, Scope.LINK, info)

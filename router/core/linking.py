@@ -1,6 +1,6 @@
-"""Links come to addresses: an attach is accepted, or refused with the reason.
+"""Attach links: accept an attach and add the link to its address, or refuse it with the reason.
 
-How they leave again is in `parting`. None of this runs once a message.
+`parting` handles their detaching. None of this runs once a message.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _EMPTY: Final = Source()
 
 
 def event_received(forwarder: Any, connection: Any, event: Any) -> None:
-    """Act on what concerns links, and on opens that are to be refused; the rest is for others."""
+    """Handle link events, and refuse opens that are redirected; others handle the rest."""
     if isinstance(event, LinkAttachReceived):
         attach_received(forwarder, connection, event.link)
     elif isinstance(event, LinkDetached):
@@ -70,7 +70,7 @@ def event_received(forwarder: Any, connection: Any, event: Any) -> None:
 
 
 def attach_received(forwarder: Any, connection: Any, link: Any) -> None:
-    """Accept a peer's attach and put the link on its address, or refuse it."""
+    """Accept a peer's attach and add the link to its address, or refuse it."""
     if forwarder.network.attach_received(link):
         return
     try:
@@ -111,7 +111,7 @@ def attach_received(forwarder: Any, connection: Any, link: Any) -> None:
 
 
 def _has_terminus(link: Any) -> bool:
-    """Return whether an attach says which source or target it means."""
+    """Return whether an attach names its source or target."""
     remote = link.remote_attach
     if isinstance(link, OutgoingLink):
         return remote.source not in (None, _EMPTY)
@@ -119,8 +119,10 @@ def _has_terminus(link: Any) -> bool:
 
 
 def _is_put_off(forwarder: Any, link: Any, holder: Any) -> bool:
-    """Return whether `link` is attached in a later turn: it resumes very many deliveries, and our
-    attach tells of those that have no delivery-ids any more.
+    """Return whether `link` is attached in a later turn.
+
+    That is so if it resumes very many deliveries: the router's attach has to name those that have
+    no delivery-ids any more.
     """
     found = resuming.in_parts(forwarder, link, holder)
     if found is None:
@@ -136,7 +138,7 @@ def _is_put_off(forwarder: Any, link: Any, holder: Any) -> bool:
 
 
 def _accept_receiver(forwarder: Any, link: OutgoingLink, holder: Any) -> None:
-    """The peer receives: its source names the address."""
+    """Accept a link on which the peer receives; its source names the address."""
     remote = link.remote_attach
     source = remote.source
     if source in (None, _EMPTY):
@@ -201,7 +203,7 @@ def _accept_receiver(forwarder: Any, link: OutgoingLink, holder: Any) -> None:
 
 
 def join(forwarder: Any, consumer: Consumer) -> None:
-    """From now on the consumer gets what is sent to its address."""
+    """Add a consumer to its address; from now on it gets what is sent there."""
     address = consumer.address
     address.add_consumer(consumer)
     address.sided += consumer.side != HERE
@@ -212,7 +214,7 @@ def join(forwarder: Any, consumer: Consumer) -> None:
 
 
 def hang(forwarder: Any, producer: Producer) -> None:
-    """From now on what the producer's peer sends is for its address."""
+    """Add a producer to its address; from now on its peer's messages are for it."""
     address = producer.address
     if address is not None:
         address.add_producer(producer)
@@ -222,7 +224,7 @@ def hang(forwarder: Any, producer: Producer) -> None:
 
 
 def go_on(forwarder: Any, consumer: Consumer) -> None:
-    """Resume as much as there is room for; after the last of it the consumer joins the others."""
+    """Resume as much as there is room for; when all is done the consumer joins the others."""
     if consumer.resuming.go_on(forwarder, consumer):
         consumer.resuming = None
         del consumer.address.resuming[consumer]
@@ -231,7 +233,7 @@ def go_on(forwarder: Any, consumer: Consumer) -> None:
 
 
 def _accept_sender(forwarder: Any, connection: Any, link: IncomingLink, holder: Any) -> None:
-    """The peer sends: its target names the address, or none for an anonymous relay."""
+    """Accept a link on which the peer sends; a target without an address is an anonymous relay."""
     remote = link.remote_attach
     target = remote.target or forwarder.suspended.recovered(link)
     if isinstance(target, Coordinator):
@@ -283,7 +285,7 @@ def _accept_sender(forwarder: Any, connection: Any, link: IncomingLink, holder: 
 
 
 def _enter(forwarder: Any, link: Any, terminus: Any, *, is_sender: bool) -> tuple[str, Any]:
-    """The address that a terminus names or asks to be made, and the text to answer with."""
+    """Return the text to answer with, and the address that a terminus names or asks to make."""
     if terminus.dynamic:
         kept = stealing.node_kept(forwarder, link, terminus)
         if kept is not None:

@@ -1,10 +1,10 @@
-"""Who may receive from a name that says itself where it is: the marks in names of dynamic nodes.
+"""Restrict who may receive from dynamic nodes, by marks in their names.
 
-The names of dynamic nodes are on the wire, in logs and in views, so that being hard to guess does
-not protect them. Each has a mark of whom it was made for in it, which any router of the network can
-hold against who wants to receive: a receiver's node is its container's and its user's alone, a
-sender's node is for whoever is the same user (docs/decisions/0077). None of this runs once a
-message.
+Names of dynamic nodes are on the wire, in logs and in views, so being hard to guess does not
+protect them. Each name contains a mark of the peer that it was made for, which any router of the
+network can compare with a peer that wants to receive. A receiver's node is for its container and
+user alone, and a sender's node for anybody of the same user (docs/decisions/0077). None of this
+runs once a message.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MARK_BYTES: Final = 8
 
 
 def mark_of(connection: Any, *, is_receiver: bool) -> str:
-    """What the name of a node is marked with that is made for a link of this peer."""
+    """Return the mark in the name of a node that is made for a link of this peer."""
     is_dialled, user = user_of(connection)
     whose = [f"{int(is_dialled)}{user}"]
     if is_receiver:
@@ -37,8 +37,10 @@ def mark_of(connection: Any, *, is_receiver: bool) -> str:
 
 
 def check_receiver(connection: Any, name: str, me: str, *, is_member: bool, is_edge: bool) -> None:
-    """Raise `AmqpError` where a peer may not receive from a name; `me` is this router's id, which
-    `is_member` of a network or none, and of one `is_edge` or not.
+    """Raise `AmqpError` if a peer may not receive from a name.
+
+    `me` is this router's id, `is_member` says whether it is in a network, `is_edge` whether as an
+    edge.
     """
     found = _PLACED.fullmatch(name)
     if found is None:
@@ -56,7 +58,7 @@ def check_receiver(connection: Any, name: str, me: str, *, is_member: bool, is_e
 
 
 def _is_marked(connection: Any, rest: str) -> bool:
-    """Whether the name of a node has the mark of this peer."""
+    """Return whether the name of a node has the mark of this peer."""
     parts = rest.split(".")
     return any(mark_of(connection, is_receiver=each) in parts for each in (True, False))
 

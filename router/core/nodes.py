@@ -1,9 +1,9 @@
-"""Dynamic nodes: addresses made for one link, and how long they last (sections 3.5.9 to 3.5.13).
+"""Dynamic nodes: addresses made for one link, and their lifetimes (sections 3.5.9 to 3.5.13).
 
-A node is a queue, or a topic where that is asked for, as JMS does for its temporary topics: then
-each who receives from it gets a copy. A node never goes before the link that it was made for. It is
-deleted with it, unless it was asked to stay as long as there are links to it, or messages at it.
-Who still uses it then is told.
+A node is a queue, or a topic if that is asked for, as JMS does for its temporary topics: then each
+receiver gets a copy. A node never goes before the link that it was made for. It is deleted with
+that link, unless it was asked to stay as long as there are links to it, or messages at it. Links
+that still use it then are detached with an error.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _LASTING = (DeleteOnNoLinks, DeleteOnNoMessages, DeleteOnNoLinksOrMessages)
 
 
 def make(forwarder: Any, link: Link, asked: Any) -> tuple[str, Address]:
-    """A node for `link`, whose terminus asks for one: the text to answer with, and the address."""
+    """Make a node for `link`; return the text to answer with, and the address."""
     connection = link.session.connection
     mark = node_names.mark_of(connection, is_receiver=isinstance(link, OutgoingLink))
     text: str
@@ -62,7 +62,7 @@ def make(forwarder: Any, link: Link, asked: Any) -> tuple[str, Address]:
 
 
 def properties(asked: Any, address: Address | None) -> dict[Any, Any] | None:
-    """What to tell of the node that a terminus asks for; None where it asks for none."""
+    """Return the node properties for the answer to a terminus; None if it asks for no node."""
     if not asked.dynamic or address is None:
         return None
     modes = COPY if address.treatment == MULTICAST else MOVE
@@ -70,7 +70,7 @@ def properties(asked: Any, address: Address | None) -> dict[Any, Any] | None:
 
 
 def granted(asked: Any, address: Address | None) -> tuple[Symbol, ...]:
-    """The capabilities that a node has of those that a terminus asks it to have."""
+    """Return the capabilities that a node has of those that a terminus asks for."""
     if not asked.dynamic or address is None or address.treatment != MULTICAST:
         return ()
     return tuple(Symbol(each) for each in asked.capabilities if each in TOPICS)
@@ -83,9 +83,9 @@ def _is_topic(asked: Any) -> bool:
 
 
 def left(forwarder: Any, address: Address | None, link: Link | None) -> None:
-    """A link has left its address; `link` is the one, if it is over and not merely suspended.
+    """Remove an address if nobody uses it, after a link has left it.
 
-    An address that nobody uses is forgotten, whether or not it is dynamic.
+    `link` is that link if it is over, None if it is suspended. A dynamic node may be deleted.
     """
     if address is None:
         return
@@ -111,7 +111,7 @@ def _node_left(forwarder: Any, address: Address, link: Link | None) -> None:
 def end_empty(forwarder: Any) -> None:
     """Delete nodes that have lost their last message; called at the end of a turn.
 
-    Some are looked at each time, one after the other: clocks see to it that turns do not end.
+    A few are examined each time, one after the other; clocks make sure that turns keep coming.
     """
     dying = forwarder.dying_nodes
     for address in list(islice(dying, MOST_LOOKED_AT)):
@@ -129,7 +129,7 @@ def end_empty(forwarder: Any) -> None:
 
 
 def _is_over(address: Address) -> bool:
-    """Whether a node has to go whose link is no more."""
+    """Return whether a node whose link is gone has to be deleted."""
     if isinstance(address.lifetime, DeleteOnNoMessages):
         return not _holds_messages(address)
     if isinstance(address.lifetime, _LASTING):
@@ -139,7 +139,7 @@ def _is_over(address: Address) -> bool:
 
 
 def _holds_messages(address: Address) -> bool:
-    """Whether a message is at the node: one that waits, or that a receiver has not settled."""
+    """Return whether a message waits at the node, or is unsettled at a receiver."""
     return address.waiting.count > 0 or _holder(address) is not None
 
 
@@ -152,8 +152,9 @@ def _holder(address: Address) -> Consumer | None:
 
 
 def _delete(forwarder: Any, address: Address) -> None:
-    """Delete a node; who uses it still is told, and senders of what was not settled: of very many
-    links the last ones in later turns.
+    """Delete a node, detach its links, and tell the senders of unsettled messages.
+
+    If it has very many links, the last are detached in later turns.
     """
     account = forwarder.node_accounts.pop(address.key)
     if account is not None:
@@ -168,10 +169,9 @@ def _delete(forwarder: Any, address: Address) -> None:
 
 
 def _links(address: Address) -> Iterator[Link | None]:
-    """Yield the links of a node, and None some times after each, as to detach it takes longer than
-    to look at it.
+    """Yield a node's links, each followed by some None, as detaching takes longer than a look.
 
-    Receivers first, so that senders learn what became of their messages while they have a link.
+    Receivers come first, so that senders learn their messages' outcomes while they have a link.
     """
     ends: list[Any] = [*address.consumers, *address.resuming, *address.producers]
     for end in ends:

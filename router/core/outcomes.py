@@ -1,7 +1,7 @@
-"""What became of deliveries is counted: by link, by address, and how long it took.
+"""Count outcomes and delays of deliveries, by link and by address.
 
-Outcomes come in runs: a receiver settles a range, of one sender's deliveries that came in one turn.
-So what is alike is only counted up to the end of its run, and then added everywhere at once
+Outcomes come in runs: a receiver settles a range of one sender's deliveries that came in one turn.
+So like outcomes are only counted until their run ends, and then added everywhere at once
 (docs/decisions/0041). A run ends with the turn at the latest, and before any link comes or goes.
 """
 
@@ -39,7 +39,7 @@ class OutcomeObserver(Protocol):
 
 
 class Outcomes:
-    """The run that is under way: `count` deliveries with the same links, outcome and arrival."""
+    """Current run: `count` deliveries with the same links, outcome and arrival."""
 
     def __init__(self, turn: Turn) -> None:
         self.turn = turn
@@ -59,7 +59,7 @@ class Outcomes:
         self.expired_count = 0
 
     def settled(self, delivery: Delivery, code: int) -> None:
-        """Its receiver has settled a delivery with this outcome, and its sender is told at once."""
+        """Count a delivery that its receiver has settled, and whose sender is told at once."""
         if delivery.sample is not None:
             self._record(delivery, code)
         if not delivery.incoming_open:
@@ -82,7 +82,7 @@ class Outcomes:
             self.count = 1
 
     def end_run(self) -> None:
-        """Add what has been counted."""
+        """Add the counts of the current run to links and address."""
         if self.expired_count:
             self._end_expired()
         count = self.count
@@ -109,9 +109,7 @@ class Outcomes:
             self.address = None
 
     def receiver_told(self, delivery: Delivery, code: int) -> None:
-        """Its receiver has told the outcome of a delivery, or settled it; its sender is another
-        matter.
-        """
+        """Count an outcome from a delivery's receiver, without regard to its sender."""
         if delivery.sample is not None:
             self._record(delivery, code)
         address = delivery.address
@@ -123,7 +121,7 @@ class Outcomes:
             link.count_delay(self.turn.now - delivery.arrived, 1)
 
     def sender_told(self, delivery: Delivery, code: int) -> None:
-        """The sender of a delivery is told its outcome, if it awaits one."""
+        """Count an outcome that a delivery's sender is told, if it awaits one."""
         if delivery.sample is not None:
             self._record(delivery, code)
         if delivery.incoming_open:
@@ -152,7 +150,7 @@ class Outcomes:
             self.expired_count += 1
 
     def _end_expired(self) -> None:
-        """Report to the observer the deliveries that have expired."""
+        """Report the deliveries that have expired to the observer."""
         link, address, count = self.expired_in, self.expired_at, self.expired_count
         self.expired_in = None
         self.expired_at = None
@@ -165,12 +163,15 @@ class Outcomes:
     # Sampled deliveries.
 
     def _record(self, delivery: Delivery, code: int) -> None:
-        """Record what the receiver of a sampled delivery said."""
+        """Record the outcome that the receiver of a sampled delivery gave."""
         if self.sampler is not None:
             self.sampler.ended(delivery, code, sampling.RECEIVER, None)
 
     def decided_here(self, delivery: Delivery, code: int, state: bytes) -> None:
-        """Record an outcome of the router's own. A receiver accepts what it takes settled."""
+        """Record an outcome of the router's own for a sampled delivery.
+
+        An accepted one counts as the receiver's, which accepts what it takes settled.
+        """
         if self.sampler is None:
             return
         if code == codes.ACCEPTED:

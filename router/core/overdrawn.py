@@ -1,9 +1,9 @@
 """Detach senders of connections that have more unsettled deliveries than the limits allow.
 
-Credit limits the unsettled deliveries of each sender, but not the number of a connection's senders.
-Deliveries are not charged one by one. They are checked each time that the router looks at its
-clocks: where a connection exceeds its limit, deliveries included, its senders with the most
-unsettled deliveries are detached (docs/decisions/0079), of very many the last ones in later turns
+Credit limits the unsettled deliveries of each sender, but not the number of a connection's
+senders. Deliveries are not charged one by one, but checked whenever the router looks at its
+clocks. If a connection exceeds its limit, deliveries included, its senders with the most unsettled
+deliveries are detached (docs/decisions/0079), the last of very many in later turns
 (docs/decisions/0090).
 """
 
@@ -30,7 +30,7 @@ LOOKS_A_DETACH: Final = 8
 
 
 class Overdrawn:
-    """Checks the connections of a router in rounds, some at each look at the clocks."""
+    """Checker of a router's connections, in rounds, some at each look at the clocks."""
 
     def __init__(self, ledger: Ledger, connections: Callable[[], Iterable[Any]]) -> None:
         self._ledger = ledger
@@ -52,7 +52,7 @@ class Overdrawn:
             self._round = None
 
     def _checks(self) -> Iterator[None]:
-        """Check each connection; each session that is looked at is a step."""
+        """Check each connection; each session that is examined is a step."""
         for connection in self._connections():
             yield
             count = 0
@@ -69,7 +69,7 @@ class Overdrawn:
                 self._relieve(connection, min(held - limit, deliveries), allowed)
 
     def _limit(self) -> tuple[int, str]:
-        """Return how many octets one connection may have, 0 without a limit, and what says so.
+        """Return the octets that a connection may have, 0 without a limit, and the limit's source.
 
         That is an equal share once all connections together have reached the router's limit.
         """
@@ -99,8 +99,10 @@ class Overdrawn:
 
 
 def _with_most(connection: Any, excess: int) -> Iterator[IncomingLink | None]:
-    """Yield senders of a connection, those with the most unsettled deliveries first, until these
-    take so many octets; and None for each other link that is looked at.
+    """Yield senders of a connection, those with the most unsettled deliveries first.
+
+    Stop when their deliveries take `excess` octets; yield None for each other link that is
+    examined.
     """
     senders: list[tuple[int, int, IncomingLink]] = []
     for session in list(connection.local_sessions.values()):

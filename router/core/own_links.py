@@ -1,7 +1,7 @@
 """Links that the router attaches itself, each on a session of its own.
 
-Some brokers tell what is wrong with a link by ending its session, and what is wrong with one link
-must not end another. None of this runs once a message.
+Some brokers report an error of a link by ending its session, and an error of one link must not end
+another. None of this runs once a message.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from router.errors import AmqpError, Scope
 
 
 class OwnLink:
-    """One such link, from its session's begin until it is over.
+    """Link that the router attaches, from its session's begin until it is over.
 
-    What it is for overrides `attached` and `over`, each of which is called once at most. Until it
-    is attached the link has no `owner`; whoever attaches it to an address gives it one.
+    Subclasses override `attached` and `over`, each of which is called at most once. Until it is
+    attached the link has no `owner`; whoever adds it to an address sets one.
     """
 
     # whether another event tells the log what becomes of it
@@ -38,13 +38,13 @@ class OwnLink:
     def begin(self, connection: Any) -> None:
         """Begin the session; the link is attached as soon as the peer has answered.
 
-        Raises `AmqpError` where the connection has no channel left.
+        Raise `AmqpError` if the connection has no channel left.
         """
         self.session = beginning.begin(connection)
         self.session.owner = self
 
     def detach(self, closed: bool = True, error: AmqpError | None = None) -> None:
-        """Detach the link, or let it not come to be; `over` is called, unless it was before."""
+        """Detach the link, or prevent its attach; call `over` unless that was done."""
         if self.link is not None:
             attaching.detach(self.link, closed, error)
         elif self.session is not None and not self.is_over:
@@ -55,34 +55,34 @@ class OwnLink:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing of it is under way or unsettled."""
+        """Return whether no delivery is under way or unsettled on the link."""
         link = self.link
         return link is None or (link.unsettled == 0 and link.current is None)
 
     @property
     def lingers(self) -> bool:
-        """Whether the peer has not answered the end of a session that is over."""
+        """Return whether the peer has not answered the end of the session yet."""
         session = self.session
         if session is None:
             return False
         return session.connection.local_sessions.get(session.channel) is session
 
     def attached(self, forwarder: Any) -> None:
-        """The peer has attached the link, which is not over."""
+        """Note that the peer has attached the link, which is not over."""
 
     def answer_lost(self, forwarder: Any) -> None:
-        """The answer that was awaited will not come: the session is over."""
+        """Note that the awaited answer will not come, as the session is over."""
 
     def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
-        """The link is detached, or was refused, or is lost with its session or connection.
+        """Note that the link is detached, was refused, or is lost with its session or connection.
 
-        What hung on it as its `owner` has left its address by now; `closed` tells a close from a
-        detach, and from a loss.
+        Its `owner` has left its address by now; `closed` tells a close from a detach, and from a
+        loss.
         """
 
 
 def session_begun(forwarder: Any, session: Session) -> None:
-    """The peer has answered a begin: attach what the session was begun for."""
+    """Attach the link for which a session was begun, as the peer has answered the begin."""
     own = session.owner
     if not isinstance(own, OwnLink):
         return
@@ -103,7 +103,10 @@ def session_begun(forwarder: Any, session: Session) -> None:
 
 
 def link_attached(forwarder: Any, link: Link) -> None:
-    """The peer has answered our attach; without its terminus that is a refusal (section 2.6.3)."""
+    """Report that the peer has answered the router's attach.
+
+    An answer without its terminus is a refusal (section 2.6.3).
+    """
     own = link.session.owner
     if not isinstance(own, OwnLink) or own.is_over:
         return
@@ -114,14 +117,14 @@ def link_attached(forwarder: Any, link: Link) -> None:
 
 
 def link_detached(forwarder: Any, event: LinkDetached) -> None:
-    """A link is over; if it was the router's own, so is its session."""
+    """Mark the router's own link as over, and its session with it."""
     own = event.link.session.owner
     if isinstance(own, OwnLink) and own.link is event.link:
         _is_over(forwarder, own, event.error, event.closed)
 
 
 def session_ended(forwarder: Any, event: SessionEnded) -> None:
-    """A session is over, perhaps before its link was attached."""
+    """Mark the link of a session as over, perhaps before it was attached."""
     own = event.session.owner
     if isinstance(own, OwnLink):
         _is_over(forwarder, own, event.error, False)

@@ -1,8 +1,8 @@
-"""Links leave their addresses; what a lost link leaves behind is resolved here.
+"""Remove links from their addresses, and resolve what lost links leave behind.
 
 The contract: what was not sent yet is released, what was sent and is unsettled is modified with
-delivery-failed, what was half sent is aborted. Where a terminus outlives its link (`suspended`),
-what is unsettled stays so. None of this runs once a message.
+delivery-failed, and what was half sent is aborted. If a terminus outlives its link (`suspended`),
+unsettled deliveries stay unsettled. None of this runs once a message.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MODIFIED = int(constants.Descriptor.MODIFIED)
 
 
 def link_lost(forwarder: Any, link: Any, event: LinkDetached | None = None) -> None:
-    """A link is detached, or lost with its session or connection; `event` says which."""
+    """Handle a link that is detached, or lost with its session or connection, as `event` says."""
     if link.is_routed:
         routed_loss.link_lost(forwarder, link, event)
         return
@@ -69,12 +69,12 @@ def _consumer_lost(forwarder: Any, consumer: Consumer, stays: bool) -> None:
     is_between_routers = unsent.speaks_for_others(consumer)
     current = link.current
     if current is not None:
-        # The rest of it may still come in; nobody is there to take it.
+        # The rest of it may still come in, but nobody will take it.
         link.current = None
         forwarder.backlog.drop(current)
         current.discarded = True
         if not current.outgoing_open:
-            # sent as settled, and yet not taken
+            # it was sent settled, but not in full
             failed = verdicts.LOST if is_between_routers else verdicts.DELIVERY_FAILED
             forwarder.settle(current, MODIFIED, failed)
     _resolve(forwarder, link, link.session.outgoing, current, stays, _Sent(forwarder, consumer))
@@ -90,27 +90,29 @@ def _producer_lost(forwarder: Any, producer: Producer, stays: bool) -> None:
     _resolve(forwarder, link, link.session.incoming, current, stays, _Came(forwarder, link))
     if current is not None:
         link.current = None
-        # what is resumed by it is not given up
+        # the delivery that it resumes is not given up
         current.parent = None
         forwarder.transfer_aborted(current)
 
 
 class _Losing(Protocol):
-    """What becomes of the deliveries of a lost link."""
+    """Resolver of the deliveries of a lost link."""
 
     def lose(self, delivery: Any) -> None:
-        """Resolve a delivery, unless it is settled or goes by another link by now."""
+        """Resolve a delivery, unless it is settled or belongs to another link by now."""
 
 
 def _resolve(
     forwarder: Any, link: Any, unsettled: Unsettled, current: Any, stays: bool, losing: _Losing
 ) -> None:
-    """Resolve the deliveries of a lost link that are `unsettled` in its session, of very many the
-    last ones in later turns; or, if its terminus stays, `current` alone, which is half way.
+    """Resolve the deliveries of a lost link that are `unsettled` in its session.
+
+    Of very many, the last ones are resolved in later turns. If the terminus stays, only `current`
+    is resolved, the delivery that is incomplete.
     """
     if stays:
         if current is not None:
-            # at once: it is not to be parked with the others
+            # at once, so that it is not parked with the others
             losing.lose(current)
         return
     if link.unsettled:
@@ -120,7 +122,7 @@ def _resolve(
 
 
 class _Sent:
-    """What becomes of the deliveries that a lost receiver has been sent and has not settled."""
+    """Resolver of unsettled deliveries that were sent to a receiver whose link is lost."""
 
     def __init__(self, forwarder: Any, consumer: Consumer) -> None:
         self._forwarder = forwarder
@@ -131,7 +133,7 @@ class _Sent:
     def lose(self, delivery: Any) -> None:
         """Tell the sender of a delivery that its receiver is lost."""
         if not delivery.outgoing_open or delivery.outgoing is not self._link:
-            # its receiver has settled it since, or given it back
+            # its receiver has settled it or given it back since
             return
         forwarder, address = self._forwarder, self._address
         self._link.session.close_outgoing(delivery)
@@ -144,21 +146,21 @@ class _Sent:
 
 
 class _Came:
-    """What becomes of the deliveries that a lost sender has not settled."""
+    """Resolver of unsettled deliveries from a sender whose link is lost."""
 
     def __init__(self, forwarder: Any, link: Any) -> None:
         self._forwarder = forwarder
         self._link = link
 
     def lose(self, delivery: Any) -> None:
-        """Expect nothing more from the sender of a delivery."""
+        """Close the incoming side of a delivery: its sender will not settle it."""
         if delivery.incoming_open and delivery.incoming is self._link:
             self._link.session.close_incoming(delivery)
             self._forwarder.sender_lost(delivery)
 
 
 def take_out(forwarder: Any, consumer: Consumer) -> None:
-    """A consumer gets nothing any more of what is sent to its address."""
+    """Remove a consumer from its address, so that it is sent nothing new."""
     address = consumer.address
     if address.remove_consumer(consumer):
         address.sided -= consumer.side != HERE
@@ -175,7 +177,7 @@ def give_up_waiting(forwarder: Any, consumer: Consumer) -> None:
     if not address.consumers:
         fallbacks.left(forwarder, address)
     if ties.is_leaving(address):
-        # what is left behind is given up by who moves it
+        # the task that moves what waits gives up the rest
         return
     if address.treatment == MULTICAST or not address.consumers:
         unsent.give_up(forwarder, address, consumer.waiting, unsent.verdict_for(consumer))
@@ -186,17 +188,17 @@ def give_up_waiting(forwarder: Any, consumer: Consumer) -> None:
 
 
 def leave(forwarder: Any, consumer: Consumer) -> None:
-    """A consumer that has had nothing leaves its address."""
+    """Remove a consumer that has been sent nothing from its address."""
     take_out(forwarder, consumer)
     give_up_waiting(forwarder, consumer)
     nodes.left(forwarder, consumer.address, None)
 
 
 class _Leaving:
-    """In place of what a link resumes: it gets nothing new, and goes on with what it has."""
+    """Stand-in for a resumption: finishes the delivery under way, and allows no new ones."""
 
     def go_on(self, forwarder: Any, consumer: Consumer) -> bool:
-        """Send more of the message that is under way; never again another one."""
+        """Send more of the delivery under way; return False, as no new one may begin."""
         forwarder.serve(consumer)
         return False
 
@@ -205,7 +207,7 @@ _LEAVING = _Leaving()
 
 
 def take_leave(forwarder: Any, consumer: Consumer) -> None:
-    """Let a consumer have no further delivery; its link is to be detached once all are settled."""
+    """Send a consumer no new delivery; its link is to be detached once all are settled."""
     address = consumer.address
     if consumer.place < 0:
         return
@@ -219,17 +221,17 @@ def take_leave(forwarder: Any, consumer: Consumer) -> None:
 
 
 def quiesce(forwarder: Any, end: Producer | Consumer) -> None:
-    """Have a link of the router's own take nothing new; what is under way goes on."""
+    """Let a link of the router's own take no new deliveries; those under way go on."""
     if isinstance(end, Consumer):
         take_leave(forwarder, end)
     elif end.link.is_attached():
-        # whoever looks at the address gives it none, either
+        # so that the address gives it no credit, either
         end.capacity = 0
         credit.stop(end.link)
 
 
 def unhang(forwarder: Any, producer: Producer) -> None:
-    """A producer leaves its address; what it has sent stays."""
+    """Remove a producer from its address; what it has sent stays."""
     address = producer.address
     if address is not None:
         address.remove_producer(producer)
@@ -239,7 +241,7 @@ def unhang(forwarder: Any, producer: Producer) -> None:
 
 
 def transfer_aborted(forwarder: Any, delivery: Any) -> None:
-    """A sender gave up half way: so does the router, towards every receiver that saw a part."""
+    """Abort a delivery that its sender aborted, at every receiver that was sent a part."""
     if delivery.incoming.is_routed:
         routed_loss.aborted(forwarder, delivery)
         return
@@ -251,12 +253,12 @@ def transfer_aborted(forwarder: Any, delivery: Any) -> None:
         delivery.address.counters.aborted += 1
     forwarder.spreads.stop(delivery)
     abort_all(forwarder, delivery)
-    # it took its credit, whether or not it was ever begun here
+    # it used up credit, even if it was never forwarded
     forwarder.note_sender(delivery.incoming)
 
 
 def _count_unbegun(delivery: Any) -> None:
-    """A delivery that is given up before it has begun on its way came in all the same."""
+    """Count a delivery that was aborted before it was forwarded as ingress all the same."""
     producer = delivery.incoming.owner
     if producer is not None and producer.address is not None:
         producer.address.counters.ingress += 1
@@ -264,8 +266,9 @@ def _count_unbegun(delivery: Any) -> None:
 
 
 def abort_all(forwarder: Any, delivery: Any) -> None:
-    """Give up a delivery whose rest will not come, or all its copies: of very many the last ones in
-    later turns.
+    """Abort a delivery whose rest will not come, or all its copies.
+
+    Of very many copies, the last ones are aborted in later turns.
     """
     copies = delivery.copies
     if copies is None:
@@ -277,7 +280,7 @@ def abort_all(forwarder: Any, delivery: Any) -> None:
 
 
 def abort(forwarder: Any, delivery: Any) -> None:
-    """Give up a delivery whose rest will not come, wherever it is on its way."""
+    """Abort a delivery whose rest will not come, wherever it is on its way."""
     forwarder.outcomes.aborted(delivery)
     delivery.discarded = True
     forwarder.backlog.drop(delivery)
@@ -292,13 +295,14 @@ def abort(forwarder: Any, delivery: Any) -> None:
         return
     consumer = link.owner
     if link.current is delivery and consumer is not None:
-        # tells the receiver so, as soon as the window allows
+        # tells the receiver of the abort as soon as the window allows
         forwarder.serve(consumer)
 
 
 def release_all(forwarder: Any, connection: Any) -> Iterator[None]:
-    """Before a connection is closed in order: resolve what its receivers hold, one receiver in each
-    step.
+    """Yield after each link of a connection, having resolved what its receiver holds.
+
+    For a connection that is about to be closed in order.
     """
     for session in list(connection.local_sessions.values()):
         for link in list(session.local_links.values()):

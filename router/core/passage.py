@@ -1,18 +1,18 @@
-"""Where a message has passed: the router's own message annotations, under Qpid Dispatch's names.
+"""Message annotations of routers, under Qpid Dispatch's names: where a message has passed.
 
-`x-opt-qd.ingress` names the router where the message came in, `x-opt-qd.trace` all that it has
-passed, in order, `x-opt-qd.to` the address that it goes to, and `x-opt-qd.phase` at which phase of
-it the message is, if not at 0. A router is called `0/` and its id.
+`x-opt-qd.ingress` names the router where the message came in, `x-opt-qd.trace` all routers that it
+has passed, in order, `x-opt-qd.to` its address, and `x-opt-qd.phase` the phase of that address, if
+it is not 0. A router is named `0/` and its id.
 
-Inside of the router a message carries none of them: what comes in under these names is taken out,
-and kept beside the message if its connection's settings say `honours_annotations`. They are written
-anew, after all others, into what leaves by a connection whose settings say `shows_annotations`.
-None of this touches a message that comes in without them and leaves by a connection that does not
-show them. (docs/decisions/0034-message-annotations.md.)
+Inside the router a message carries none of them. They are removed from each message that comes in,
+and kept beside it if its connection's settings say `honours_annotations`. They are written anew,
+after all others, into messages that leave by a connection whose settings say `shows_annotations`.
+A message that comes in without them and leaves by a connection that does not show them is not
+touched. (docs/decisions/0034-message-annotations.md.)
 
-The router itself, where it receives, is shown something else in their place: `x-opt-qd.connection`,
-the number of the connection that the message came in by, and `x-opt-qd.rights` where a router that
-it came from says that its sender may change things. (docs/decisions/0037-who-may-manage.md.)
+Messages for the router itself get other annotations instead: `x-opt-qd.connection`, the number of
+the connection that the message came in by, and `x-opt-qd.rights` if the router that it came from
+says that its sender may change things. (docs/decisions/0037-who-may-manage.md.)
 """
 
 from __future__ import annotations
@@ -40,31 +40,32 @@ RIGHTS: Final = f"{PREFIX}rights"
 
 @attrs.frozen
 class Passage:
-    """What routers before this one have written on a message."""
+    """Annotations that earlier routers wrote on a message."""
 
     ingress: str | None = None
     trace: tuple[str, ...] = ()
     to: str | None = None
     phase: int = 0
     others: tuple[bytes, ...] = ()
-    """Entries under names that begin alike and are not known here."""
+    """Entries with the same prefix whose names are unknown here."""
 
 
 def router_name(router_id: str) -> str:
-    """What a router is called in annotations: its area, which is always 0, and its id."""
+    """Return the name of a router in annotations: its area, which is always 0, and its id."""
     return f"0/{router_id}"
 
 
 def is_own(key: str) -> bool:
-    """Whether an annotation's key is one of the router's own."""
+    """Return whether an annotation's key is one of the router's own."""
     return key.startswith(PREFIX)
 
 
 def take(delivery: Any, frame: TransferFrame) -> TransferFrame:
-    """The frame, which has all of a message's head, without the router's own annotations.
+    """Return the frame without the router's own annotations.
 
-    They are kept as the delivery's `passage` if its connection honours them. Raises AmqpError where
-    the message annotations are no map.
+    The frame contains the whole head of its message. The annotations are kept as the delivery's
+    `passage` if its connection honours them. Raises AmqpError if the message annotations are not a
+    map.
     """
     payload = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
     octets, entries = take_annotations(payload, is_own)
@@ -74,9 +75,9 @@ def take(delivery: Any, frame: TransferFrame) -> TransferFrame:
 
 
 def passage_of(entries: tuple[Entry, ...]) -> Passage:
-    """What the router's own annotations say.
+    """Return the passage that the router's own annotations describe.
 
-    What cannot be understood, for its type is wrong, is ignored as section 3.2.10 has it.
+    A value of the wrong type is ignored (section 3.2.10).
     """
     ingress = to = None
     phase = 0
@@ -92,7 +93,7 @@ def passage_of(entries: tuple[Entry, ...]) -> Passage:
         elif entry.key == TO:
             to = value if type(value) is str else to
         elif entry.key == PHASE:
-            # whether somebody else takes it is found out at each router
+            # each router checks whether the phase has receivers
             phase = int(value) if _is_phase(value) else phase
         elif entry.key == TRACE:
             if type(value) is list and all(type(name) is str for name in value):
@@ -107,10 +108,11 @@ def _is_phase(value: Any) -> bool:
 
 
 def shown(consumer: Any, delivery: Any, octets: bytes) -> bytes:
-    """A message, of which `octets` has all of the head, as it leaves by a link that shows them.
+    """Return a message with the router's annotations, for a link that shows them.
 
-    One whose annotations can be stepped over (`annotations`) but not read leaves as it came: it is
-    nothing that its receiver could be blamed for.
+    `octets` contains its whole head. The message is returned unchanged if its annotations can be
+    skipped (`annotations`) but not decoded, which is not the receiver's fault, and if it would
+    become larger than the link's max-message-size.
     """
     if delivery.message_format:
         return octets
@@ -130,7 +132,7 @@ def shown(consumer: Any, delivery: Any, octets: bytes) -> bytes:
         changed = change_annotations(octets, is_own, entries)
     except AmqpError:
         return octets
-    # a message that its receiver would not take with them goes without
+    # if it becomes too large for its receiver, it is sent without annotations
     size = delivery.size + len(changed) - len(octets)
     return octets if size > consumer.link.max_message_size else changed
 
@@ -147,11 +149,11 @@ def _entries(here: str, to: str, phase: int, passed: Passage) -> tuple[bytes, ..
 
 @lru_cache(maxsize=64)
 def _fresh_entries(here: str, to: str, phase: int) -> tuple[bytes, ...]:
-    """What is written on a message that came in here: the same for one after the other."""
+    """Return the entries for a message that came in here, which are alike for most messages."""
     return _entries(here, to, phase, Passage())
 
 
 def show(consumer: Any, delivery: Any, frame: TransferFrame) -> TransferFrame:
-    """`shown` of a frame's payload."""
+    """Return a frame whose payload has been changed by `shown`."""
     payload = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
     return frame.with_payload(shown(consumer, delivery, payload))

@@ -1,4 +1,4 @@
-"""Which configured address, prefix or pattern speaks for a name: the most specific one wins.
+"""Patterns of names: of the configured addresses, prefixes and patterns, the most specific applies.
 
 Names and patterns are split into tokens at `/` and `.`. `*` stands for exactly one token, `#` for
 any number of them, none included; a prefix `p` is the pattern `p/#`. Reading from the left, an
@@ -19,42 +19,43 @@ _SEPARATORS = re.compile(r"[./]")
 
 
 class PatternTree(Generic[T]):
-    """A map from patterns to values, asked with names."""
+    """Map from patterns to values that is searched by name."""
 
     def __init__(self) -> None:
         self._root: Node[T] = Node()
 
     def add(self, pattern: str, value: T) -> None:
-        """Let `value` speak for the names that `pattern` matches; the last one added wins a tie."""
-        # at most one at each node
+        """Set the value for names that `pattern` matches; the last one added wins a tie."""
+        # a node has at most one value
         self._root.grow(tokens(pattern), "*").values[:] = [value]
 
     def add_prefix(self, prefix: str, value: T) -> None:
-        """Let `value` speak for `prefix` itself and whatever begins with its tokens."""
+        """Set the value for `prefix` itself and names that begin with its tokens."""
         self.add(pattern_of(prefix), value)
 
     def remove(self, pattern: str) -> None:
-        """Let nothing speak for the names that this very pattern matches; it was added before."""
+        """Remove the value of exactly this pattern, which was added before."""
         _remove(self._root, tokens(pattern), 0)
 
     def match(self, name: str, counts: Callable[[T], bool] | None = None) -> T | None:
-        """The value of the most specific pattern that matches, or None; of those that count, where
-        not all do.
+        """Return the value of the most specific pattern that matches a name, or None.
+
+        Values for which `counts` returns False are ignored.
         """
         return _search(self._root, tokens(name), 0, set(), counts)
 
     def pieces(self) -> Iterator[object]:
-        """Take it apart, and yield it piece by piece (`router.engine.deferred`)."""
+        """Yield the pieces of the tree while it is taken apart (`router.engine.deferred`)."""
         return self._root.pieces()
 
 
 def pattern_of(prefix: str) -> str:
-    """The pattern that matches what a prefix covers."""
+    """Return the pattern that matches what a prefix covers."""
     return f"{prefix.rstrip('/.')}/#"
 
 
 def _remove(node: Node[T], names: list[str], at: int) -> bool:
-    """Forget the value at the end of a path; whether nothing is left at this node."""
+    """Remove the value at the end of a path; return whether this node is empty then."""
     if at == len(names):
         node.values.clear()
     else:
@@ -98,5 +99,5 @@ def _search(
 
 
 def tokens(name: str) -> list[str]:
-    """The tokens of a name or pattern."""
+    """Return the tokens of a name or pattern."""
     return _SEPARATORS.split(name.strip("/."), maxsplit=MAX_TOKENS)

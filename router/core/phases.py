@@ -1,11 +1,11 @@
-"""Where a link enters its address: at the phase that the address, or the link itself, asks for.
+"""Phases of addresses: at which phase a link enters its address.
 
 Messages that pass through a waypoint, such as a broker's queue, are at one phase of their address
-before it and at the next one after it. Each phase has its own senders and receivers, and so nothing
-that comes out of the queue goes back into it. Who is configured as a waypoint enters where it is
-told; another one says that it is one, by a capability of its terminus: the n-th waypoint of an
-address receives from phase n - 1 and sends into phase n. A receiver may offer to take, in the same
-way, what nobody else takes. (docs/decisions/0052-phases.md)
+before it and at the next one after it. Each phase has its own senders and receivers, so nothing
+that comes out of the queue goes back into it. A link to a configured waypoint enters at the
+configured phase. Any other peer may declare itself a waypoint by a capability of its terminus: the
+n-th waypoint of an address receives from phase n - 1 and sends into phase n. In the same way a
+receiver may offer to take what nobody else takes. (docs/decisions/0052-phases.md)
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _ORDINALS: Final = {
 
 
 def ordinal_of(terminus: Any) -> int:
-    """The which waypoint of its address a terminus says it is; 0 where it is none."""
+    """Return the ordinal of the waypoint that a terminus declares itself; 0 if it is none."""
     return next((_ORDINALS[each] for each in terminus.capabilities if each in _ORDINALS), 0)
 
 
 def is_fallback(terminus: Any) -> bool:
-    """Whether a terminus says that it takes what nobody else does."""
+    """Return whether a terminus declares that it takes what nobody else does."""
     return TAKES_WHAT_IS_LEFT in terminus.capabilities
 
 
 def phase_of(table: AddressTable, terminus: Any, *, is_sender: bool) -> int:
-    """The phase at which a peer's terminus with an address enters."""
+    """Return the phase at which a peer's terminus with an address enters."""
     name = address_name(terminus.address)
     ordinal = ordinal_of(terminus)
     if ordinal and not table.is_here_alone(name):
@@ -44,7 +44,7 @@ def phase_of(table: AddressTable, terminus: Any, *, is_sender: bool) -> int:
 
 
 def granted(terminus: Any) -> tuple[Symbol, ...]:
-    """The capabilities that a terminus has in the router's answer: those that were acted on."""
+    """Return the capabilities for the router's answer: those of a terminus that it acts on."""
     return tuple(
         Symbol(each)
         for each in terminus.capabilities

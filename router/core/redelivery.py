@@ -1,9 +1,9 @@
-"""What one receiver gave back is offered to another, before its sender hears of it.
+"""Redelivery: offer what one receiver gave back to another, before the sender is told.
 
 Where an address has several receivers, the octets of a small message are kept until it is settled.
-If its receiver releases or modifies it, another one that has room at that moment and has not had it
-yet gets it; the last outcome is the sender's. Nothing waits for this: without room the sender is
-told at once, as with a single receiver.
+If its receiver releases or modifies it, it goes to another receiver that has room at that moment
+and has not had it yet. The last outcome is told to the sender. Nothing waits for this: without room
+the sender is told at once, as with a single receiver.
 (docs/decisions/0029-redelivery.md.)
 """
 
@@ -24,23 +24,23 @@ from router.engine.outbox import Turn
 
 # Larger messages are not kept: copying them would cost more than sending them.
 MAX_BYTES = 32768
-# So many receivers may give a message back; what all of them refuse is not worth more of them.
+# At most so many receivers are tried for one message.
 MAX_ATTEMPTS = 8
-# This part of what the router may hold may be kept besides.
+# The kept octets are limited to this part of the router's memory limit, in addition to it.
 PART_KEPT = 8
-# What an attempt takes, and each receiver that is asked, in frames that come once a message
+# Work of an attempt, and of each receiver that is asked, counted in frames
 # (`Connection.count_work`).
 WORK = 80
 ASKING = 2
-# So many receivers of an address are asked whether they take it; of more, others each time.
+# At most so many receivers of an address are asked for one message; of more, others each time.
 MOST_ASKED = 64
 EMPTY = b""
 
 
 class Kept:
-    """The octets of a message as it was sent last, when that was, and who has given it back.
+    """Octets of a message as last sent, the time of that, and the links that gave it back.
 
-    Made by `Kept.__new__(Kept)`.
+    Created by `Kept.__new__(Kept)`.
     """
 
     octets: bytes
@@ -49,7 +49,7 @@ class Kept:
 
 
 class Redelivery:
-    """What is kept of all messages of a router."""
+    """Account of the octets that a router keeps for redelivery, and their limit."""
 
     def __init__(self, turn: Turn, limit_bytes: int) -> None:
         self.turn = turn
@@ -57,7 +57,7 @@ class Redelivery:
         self.limit_bytes = limit_bytes // PART_KEPT
 
     def keep(self, delivery: Delivery, view: Any, start: int, end: int) -> None:
-        """Keep `view[start:end]`, all that there is of a delivery that has been sent whole."""
+        """Keep `view[start:end]`, the whole message of a delivery, if it is small enough."""
         count = end - start
         if (
             not delivery.outgoing_open
@@ -74,14 +74,17 @@ class Redelivery:
         self.kept_bytes += count
 
     def drop(self, delivery: Delivery) -> None:
-        """Keep nothing of a delivery any longer: it is settled, or its outcome is known."""
+        """Drop the kept octets of a delivery that is settled, or whose outcome is known."""
         kept = delivery.kept
         if kept is not None:
             delivery.kept = None
             self.kept_bytes -= len(kept.octets)
 
     def take_back(self, core: Any, delivery: Delivery, frame: DispositionFrame) -> bool:
-        """Look at what a receiver says of a delivery; whether it goes to another one instead."""
+        """Handle a receiver's disposition of a kept delivery.
+
+        Returns whether the delivery goes to another receiver instead of back to its sender.
+        """
         code = frame.state_code
         if (code == codes.RELEASED or code == codes.MODIFIED) and _offer(
             self, core, delivery, frame
@@ -93,9 +96,9 @@ class Redelivery:
 
 
 def keeps(address: Address) -> bool:
-    """Whether what is sent to this address may have to be sent once more.
+    """Return whether messages that are sent to this address may have to be sent once more.
 
-    That is to another receiver, if one gives it back, or to one that resumes its link.
+    They may go to another receiver if one gives them back, or to one that resumes its link.
     """
     if address.treatment == MULTICAST:
         return False
@@ -116,7 +119,7 @@ def _has_several(address: Address) -> bool:
 
 
 def _offer(redelivery: Redelivery, core: Any, delivery: Any, frame: Any) -> bool:
-    """Send a delivery that its receiver gives back to another one, if there is one for it."""
+    """Send a delivery that its receiver gives back to another one; return whether there is one."""
     address = delivery.address
     kept = delivery.kept
     had = [*(kept.had or ()), delivery.outgoing]
@@ -141,7 +144,7 @@ def _offer(redelivery: Redelivery, core: Any, delivery: Any, frame: Any) -> bool
         return False
     core.outcomes.receiver_told(delivery, frame.state_code)
     if not frame.settled:
-        # it waits for its sender to settle, who is not going to hear of it
+        # the receiver waits for settlement, and the sender will not be told of this outcome
         count = 0 if frame.plain else frame.state_end - frame.state_at
         giver.tell_receiver(delivery, True, frame.state_code, frame.octets, frame.state_at, count)
     kept.had = had
@@ -153,9 +156,9 @@ def _offer(redelivery: Redelivery, core: Any, delivery: Any, frame: Any) -> bool
 
 
 def go_on(core: Any, delivery: Any) -> bool:
-    """Send on a delivery that has been released and waits; whether it waits no more.
+    """Send on a delivery that was released and waits; return whether it waits no more.
 
-    One whose ttl has ended is released towards its sender.
+    If its ttl has ended, it is released towards its sender.
     """
     kept = delivery.kept
     consumer = _other(delivery.address, delivery, kept.had, kept.octets, is_released=True)
@@ -185,8 +188,10 @@ def _send_again(
 
 
 def _may_be_lost(delivery: Any, frame: Any) -> bool:
-    """Whether what is told of a delivery may be what another router says where a link is lost that
-    the message had left by: somebody may have got it, and only the sender may send it again.
+    """Return whether an outcome may mean that the message was lost behind another router.
+
+    A router says `modified` if it loses the link that the message had left by. Somebody may have
+    got it, so only the sender may send it again.
     """
     owner = delivery.outgoing.owner
     return bool(frame.state_code == codes.MODIFIED and owner is not None and owner.side != HERE)
@@ -195,8 +200,10 @@ def _may_be_lost(delivery: Any, frame: Any) -> bool:
 def _other(
     address: Address, delivery: Any, had: list[Any], octets: bytes, *, is_released: bool
 ) -> Consumer | None:
-    """Return the consumer with the least to do that has room and has not had it; with closest, of
-    the nearest of these. Only what is released goes farther than it was.
+    """Return the least busy consumer that has room and has not had the delivery, or None.
+
+    If the treatment is closest, it is one of the nearest of these. Only what was released goes
+    farther away than the receiver that gave it back.
     """
     size = len(octets)
     is_closest = address.treatment == CLOSEST
@@ -221,10 +228,10 @@ def _other(
 
 
 def _asked(address: Address) -> list[Consumer]:
-    """The consumers that a delivery may be offered to: some of very many, others each time."""
+    """Return the consumers to offer a delivery to; of very many, some, in rotation."""
     consumers = address.consumers
     count = len(consumers)
-    # with sides there are near ones and far ones, and few of either
+    # an address with sides has few consumers, near ones and far ones
     if count <= MOST_ASKED or address.sided:
         return consumers
     start = address.rotation % count
@@ -234,7 +241,7 @@ def _asked(address: Address) -> list[Consumer]:
 
 
 def _revised(delivery: Any, frame: Any, now: float) -> bytes | None:
-    """The message as it goes out next; None where it cannot."""
+    """Return the message as it is to be sent next, or None if it cannot be sent."""
     kept = delivery.kept
     octets: bytes = kept.octets
     modified = Modified()
@@ -245,7 +252,7 @@ def _revised(delivery: Any, frame: Any, now: float) -> bytes | None:
         assert isinstance(state, Modified)
         modified = state
     if delivery.message_format:
-        # it has no header that we know of: what is to be changed cannot be
+        # the header of another message format is unknown, so it cannot be changed
         is_same = not modified.delivery_failed and not modified.message_annotations
         return octets if is_same else None
     return revise(
@@ -257,7 +264,7 @@ def _revised(delivery: Any, frame: Any, now: float) -> bytes | None:
 
 
 def _users(annotations: dict[Any, Any] | None) -> dict[Any, Any]:
-    """Those that a receiver may write: not the router's own."""
+    """Return the annotations that a receiver may write: those that are not the router's own."""
     return {key: value for key, value in (annotations or {}).items() if not passage.is_own(key)}
 
 
@@ -269,7 +276,7 @@ def _send(
     counters = delivery.address.counters
     counters.redelivered += 1
     counters.egress += 1
-    # of its way through the router the first attempt was counted
+    # the time through the router was counted for the first attempt
     delivery.address.egress_mark += 1
     delivery.started = False
     delivery.outcome = codes.NO_STATE

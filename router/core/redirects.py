@@ -1,8 +1,8 @@
-"""Who is sent elsewhere: the redirects that are configured, and what is said to whom they concern.
+"""Redirects: refuse configured connections, links and messages, and say where to go instead.
 
 A connection is redirected by the hostname of its open, a link by its address, and a message of an
 anonymous sender by its `to` (sections 2.8.16 and 2.8.18). Of several redirects that match an
-address the most specific one speaks, as with treatments.
+address the most specific one applies, as with treatments.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ LINK = "link"
 MESSAGE = "message"
 KINDS = (CONNECTION, LINK, MESSAGE)
 
-# What an error may take so that it fits into the smallest frame there can be, whatever is around it
+# Size of an error that fits into the smallest frame, with everything else that may be in it
 # (MIN-MAX-FRAME-SIZE, section 2.8.19).
 _FITTING_BYTES = 400
 
 
 class Redirects:
-    """All redirects of a router. `issued` counts them by kind; it only grows."""
+    """Redirects of a router; `issued` counts by kind how often they applied, and only grows."""
 
     def __init__(self) -> None:
         self._of_hosts: dict[str, Redirect] = {}
         self._of_senders: PatternTree[Redirect] = PatternTree()
         self._of_receivers: PatternTree[Redirect] = PatternTree()
-        # whether there is any of addresses: without one, no message is looked at
+        # whether any redirect is for addresses; without one, no message is checked
         self.concern_addresses = False
         self.issued = dict.fromkeys(KINDS, 0)
 
     def add_host(self, hostname: str, redirect: Redirect) -> None:
-        """Send whoever opens a connection to this host elsewhere; hosts have no case."""
+        """Redirect connections that are opened to this host; case is ignored."""
         self._of_hosts[hostname.lower()] = redirect
 
     def add_addresses(
         self, is_prefix: bool, pattern: str, redirect: Redirect, *, senders: bool, receivers: bool
     ) -> None:
-        """Send peers' senders, receivers or both elsewhere, by the address they name."""
+        """Redirect peers' senders, receivers or both, by the address they name."""
         self.concern_addresses = True
         concerned = ((senders, self._of_senders), (receivers, self._of_receivers))
         for tree in [tree for is_concerned, tree in concerned if is_concerned]:
@@ -56,21 +56,21 @@ class Redirects:
             add(pattern, redirect)
 
     def pieces(self) -> Iterator[object]:
-        """What they were made of, taken apart piece by piece (`router.engine.deferred`)."""
+        """Yield the pieces of the redirects, taken apart (`router.engine.deferred`)."""
         yield from emptied(self._of_hosts)
         yield from self._of_senders.pieces()
         yield from self._of_receivers.pieces()
 
     def place_of_host(self, hostname: str | None) -> Redirect | None:
-        """Where the connections of peers are sent that name this host, if anywhere."""
+        """Return the redirect of connections that are opened to this host, or None."""
         return self._of_hosts.get((hostname or "").lower())
 
     def place_of(self, name: str, *, is_sender: bool) -> Redirect | None:
-        """Where peers' senders to this address, or receivers from it, are sent, if anywhere."""
+        """Return the redirect of peers' senders to this address, or receivers, or None."""
         return (self._of_senders if is_sender else self._of_receivers).match(name)
 
     def of_connection(self, hostname: str | None) -> AmqpError | None:
-        """What to close a connection with whose open names this host; None lets it be."""
+        """Return the error to close a connection to this host with; None lets it be."""
         redirect = self.place_of_host(hostname)
         if redirect is None:
             return None
@@ -78,10 +78,10 @@ class Redirects:
         return _error(Condition.CONNECTION_REDIRECT, Scope.CONNECTION, redirect, None)
 
     def of_link(self, name: str, asked: str, *, is_sender: bool) -> AmqpError | None:
-        """What to refuse a peer's sender or receiver with; None lets it be.
+        """Return the error to refuse a peer's sender or receiver with; None lets it be.
 
-        `name` is the address's name, `asked` how the peer wrote it: at the place it is sent to the
-        address is the same unless the redirect has another.
+        `name` is the address's name, `asked` the text that the peer wrote. The peer is sent to the
+        same address at the other place, unless the redirect has an address of its own.
         """
         redirect = self.place_of(name, is_sender=is_sender)
         if redirect is None:
@@ -90,7 +90,7 @@ class Redirects:
         return _error(Condition.LINK_REDIRECT, Scope.LINK, redirect, asked)
 
     def of_message(self, name: str, asked: str) -> bytes | None:
-        """The outcome of an anonymous sender's message, encoded; None lets it be."""
+        """Return the encoded outcome of an anonymous sender's message; None lets it be."""
         redirect = self._of_senders.match(name)
         if redirect is None:
             return None
@@ -100,7 +100,7 @@ class Redirects:
 
 
 def _error(condition: str, scope: Scope, redirect: Redirect, asked: str | None) -> AmqpError:
-    """The error; where it is long it goes without what is said twice in it or known to the peer.
+    """Return the error of a redirect, shortened if it does not fit into the smallest frame.
 
     First the description is left out, then the address that the peer itself has named.
     """

@@ -1,4 +1,4 @@
-"""What nobody gets, for something is wrong with it: its sender is told what."""
+"""Refuse messages that cannot be delivered because of an error in them, and tell the sender why."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REJECTED = int(Descriptor.REJECTED)
 
 
 def unaddressed(forwarder: Any, delivery: Any, verdict: bytes) -> None:
-    """An anonymous sender's message has no address, or one that it cannot be sent to."""
+    """Reject an anonymous sender's message without an address that it can be sent to."""
     counters = forwarder.table.nowhere.counters
     counters.ingress += 1
     counters.bytes_in += delivery.size
@@ -30,14 +30,14 @@ def unaddressed(forwarder: Any, delivery: Any, verdict: bytes) -> None:
 
 
 def malformed(forwarder: Any, address: Address, delivery: Any) -> None:
-    """A message that is none: its sender is told, its receivers see it aborted."""
+    """Reject a malformed message: tell its sender, and abort it towards its receivers."""
     problem = forwarder.intake.problem
     condition = forwarder.intake.condition
     address.counters.malformed += 1
     delivery.discarded = True
     parting.abort_all(forwarder, delivery)
     if delivery.settled:
-        # there is no outcome to tell it by
+        # it has no outcome, so the error goes to the link
         link = delivery.incoming
         error = AmqpError(condition, problem, Scope.LINK)
         link.session.connection.fail_link(link, error)

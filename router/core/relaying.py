@@ -1,7 +1,7 @@
-"""Frames go on: what has found its consumer is written to it, and what it cannot take yet waits.
+"""Write frames to the consumers of their deliveries, and hold what they cannot take yet.
 
-Which consumer that is, `forward` says. The two ends of a link that is routed have but each other
-(`routed_links`), so nothing is looked for there, nor looked at.
+`forward` chooses the consumer. The two ends of a routed link (`routed_links`) have only each other,
+so no consumer is chosen there, and the message is not read.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ ROUTED = int(Settling.ROUTED)
 
 
 class Relay(Dispenser):
-    """The part of the core that writes as frames come in."""
+    """Part of the core that writes frames as they come in."""
 
     def __init__(self, redelivery: Redelivery, backlog: Backlog) -> None:
         super().__init__(redelivery, backlog)
-        # addresses that something came in for in this turn
+        # addresses that got a delivery in this turn
         self.moving: list[Address] = []
 
     def _begin_routed(self, address: Address, delivery: Delivery, frame: TransferFrame) -> None:
-        """Send a delivery on to the other end of its link, as it is."""
+        """Send a delivery to the other end of its routed link, unchanged."""
         counters = address.counters
         delivery.address = address
         delivery.arrived = self.turn.now
@@ -56,7 +56,7 @@ class Relay(Dispenser):
             address.waiting.append(delivery)
 
     def _start(self, consumer: Consumer, delivery: Delivery, frame: TransferFrame) -> None:
-        """Begin a delivery on a consumer's link with the frame at hand."""
+        """Begin a delivery on a consumer's link with its first frame."""
         link = consumer.link
         session = link.session
         if not (
@@ -73,7 +73,7 @@ class Relay(Dispenser):
     def _annotated(
         self, consumer: Consumer, delivery: Delivery, frame: TransferFrame
     ) -> TransferFrame:
-        """Return the first frame of a delivery as it leaves, with what the router writes on it."""
+        """Return the first frame of a delivery with the router's annotations."""
         if delivery.sample is not None and self.traces(consumer, delivery):
             payload = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
             frame = frame.with_payload(trace_context.write(delivery, payload))
@@ -124,7 +124,7 @@ class Relay(Dispenser):
         self._write(session, link, delivery, frame)
 
     def _note_moving(self, address: Address) -> None:
-        """Something comes for an address, for the first time in this turn."""
+        """Note that an address gets its first delivery of this turn."""
         address.is_moving = True
         address.egress_mark = address.counters.egress
         self.moving.append(address)

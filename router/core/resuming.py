@@ -1,8 +1,8 @@
-"""A suspended link is attached again: what both sides remember is compared, and resumed.
+"""Resume suspended links that are attached again: compare what both sides remember.
 
 Each side tells in its attach what it has not settled, by delivery-tag (section 2.6.13). What the
-two maps say of one delivery decides what becomes of it. Towards a receiver the router is the sender
-and has to act (`resumption`); towards a sender it waits for what that resumes.
+two maps say of a delivery decides what becomes of it. Towards a receiver the router is the sender
+and has to act (`resumption`); towards a sender it waits for what the sender resumes.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ ALL_OF_IT_OCTETS = encode_composite(ALL_OF_IT)
 OUTCOME_OCTETS = {code: encode_composite(outcome) for code, outcome in OUTCOMES.items()}
 NULL = bytes([FormatCode.NULL])
 VBIN8 = bytes([FormatCode.VBIN8])
-# What an attach has beside its unsettled map, as a rule.
+# Usual size of an attach without its unsettled map.
 ATTACH_BYTES = 400
-# Our attach tells of so many deliveries at most: a map of more would take a turn too long to write.
+# Most entries of our unsettled map: to write more would take too long for a turn.
 MOST_TOLD = 8192
-# What one delivery of a map takes, in frames that come once a message (`Connection.count_work`).
+# Work of one delivery of a map, counted in frames (`Connection.count_work`).
 WORK = 8
 EMPTY = b""
 
 
-# Taking a terminus up.
+# Resuming a terminus.
 
 
 def take_up(forwarder: Any, link: Link, holder: Link | None, address: Any) -> Terminus | None:
-    """The terminus that `link` resumes or reattaches, if there is one at this address.
+    """Return the terminus that `link` resumes or reattaches, or None if it has none here.
 
-    It is suspended, or still attached by `holder` and about to be stolen; then only a link that
-    says what it has unsettled resumes it.
+    The terminus is suspended, or still attached by `holder`, which is about to be stolen; then only
+    a link whose attach has an unsettled map resumes it.
     """
     found: Terminus | None = forwarder.suspended.find(link)
     if found is None:
@@ -78,7 +78,7 @@ def take_up(forwarder: Any, link: Link, holder: Link | None, address: Any) -> Te
             found.moving = moving = _Moving(forwarder, found)
             moving.go_on_to(link)
             forwarder.turn.deferred.work_off(moving.steps, at_once=THINGS_AT_ONCE)
-    # it is gone through, told and compared
+    # the deliveries are parked, told and compared
     link.session.connection.count_work(WORK * len(found.unsettled))
     if address is not None and address.creator is found.link:
         address.creator = link
@@ -91,8 +91,9 @@ def take_up(forwarder: Any, link: Link, holder: Link | None, address: Any) -> Te
 
 
 def in_parts(forwarder: Any, link: Link, holder: Link | None) -> Terminus | None:
-    """Return the terminus that `link` resumes, if it has so many deliveries with delivery-ids that
-    they are taken from their session over several turns, which has begun then.
+    """Return the terminus that `link` resumes, if its deliveries are parked in several turns.
+
+    That is the case if very many of them have delivery-ids; parking has begun then.
     """
     found: Terminus | None = forwarder.suspended.find(link)
     stolen = holder if found is None else None
@@ -102,7 +103,7 @@ def in_parts(forwarder: Any, link: Link, holder: Link | None) -> Terminus | None
         return None
     most = min(THINGS_AT_ONCE, forwarder.turn.deferred.left * THINGS_A_STEP)
     if found.is_being_parked:
-        # perhaps somebody waits for that, who came before
+        # an earlier link may be waiting for that
         return found
     if found.link.unsettled <= most:
         return None
@@ -114,39 +115,38 @@ def in_parts(forwarder: Any, link: Link, holder: Link | None) -> Terminus | None
 
 
 def _is_at(terminus: Terminus, address: Any) -> bool:
-    """Whether it is this address's; one that nobody else used has been made anew meanwhile."""
+    """Return whether a terminus is at this address, which may have been made anew since."""
     if terminus.address is None or address is None:
         return terminus.address is address
     return bool(terminus.address.key == address.key)
 
 
 def _is_reattached(terminus: Terminus, link: Link) -> bool:
-    """Whether the old link endpoint is still there, and its deliveries live (section 2.6.4)."""
+    """Return whether the old link endpoint and its deliveries are live (section 2.6.4)."""
     is_resumed = link.remote_attach.unsettled is not None or terminus.unsettled
     return terminus.link.session is link.session and not terminus.is_parked and not is_resumed
 
 
 class _Moving:
-    """The live deliveries of a link that is reattached: they come to go by its new endpoint, of
-    very many the last ones in later turns.
+    """Task that moves the live deliveries of a reattached link to its new endpoint.
 
-    Until its turn comes, a delivery is one of a link that is detached and may be reattached. That
-    may happen before all have been moved: then those that have been are moved once more.
+    Of very many, the last ones are moved in later turns. The link may be detached and reattached
+    again before all have been moved; then those that were moved are moved once more.
     """
 
     def __init__(self, forwarder: Any, terminus: Terminus) -> None:
         self._forwarder = forwarder
         self._terminus = terminus
         self._link = terminus.link
-        # the links before it that may still have some
+        # earlier links that may still have deliveries
         self._formers: deque[Link] = deque()
         self._moved: list[Any] = []
-        # what had been moved to one of these
+        # deliveries that had been moved to one of these
         self._again: list[tuple[Link, list[Any]]] = []
         self.steps = self._move_each()
 
     def go_on_to(self, link: Link) -> None:
-        """Move all of them to `link`; they count for it from now on."""
+        """Move all deliveries to `link`, and count them for it from now on."""
         former, self._link = self._link, link
         self._formers.append(former)
         if self._moved:
@@ -168,7 +168,7 @@ class _Moving:
                 if delivery is not None:
                     self._move(delivery)
                 yield None
-            # what has been settled meanwhile was still the former endpoint's
+            # deliveries settled meanwhile were still counted for the former endpoint
             self._count(former)
             while self._again:
                 former, moved = self._again.pop()
@@ -189,15 +189,15 @@ class _Moving:
 
 
 def _goes_by(delivery: Any, link: Link) -> bool:
-    """Return whether a delivery has a delivery-id on a link's session, and is that link's."""
+    """Return whether a delivery is a link's, and has a delivery-id on its session."""
     if isinstance(link, OutgoingLink):
         return bool(delivery.outgoing_open and delivery.outgoing is link)
     return bool(delivery.incoming_open and delivery.incoming is link)
 
 
 def _move(forwarder: Any, delivery: Any, link: Link) -> None:
-    """A live delivery goes on by another link of its session, under the id that it has."""
-    # whether it is stuck is looked at anew
+    """Move a live delivery to another link of its session; it keeps its delivery-id."""
+    # whether it is stuck is checked anew
     if isinstance(link, OutgoingLink):
         delivery.stuck &= ~STUCK_OUTGOING
         delivery.outgoing = link
@@ -207,11 +207,11 @@ def _move(forwarder: Any, delivery: Any, link: Link) -> None:
 
 
 def _hand_over(forwarder: Any, delivery: Any, link: Link) -> None:
-    """A sender goes on by another link: what waits of its delivery counts there."""
+    """Move a delivery to another link of its sender, with the backlog counted for it."""
     for part in [delivery, *(delivery.copies or ())]:
         forwarder.backlog.hand_over(part, link)
     producer = link.owner
-    # none where the link is detached again: nothing of it counts any more
+    # no producer if the link is detached again: then nothing is counted
     if producer is None or producer.address is not None:
         return
     if delivery.outgoing is None and delivery.chunks is not None:
@@ -220,15 +220,16 @@ def _hand_over(forwarder: Any, delivery: Any, link: Link) -> None:
 
 @attrs.frozen
 class Told:
-    """What our attach tells: None as the map of a link that is not resumed."""
+    """Unsettled map of the router's attach; None in the attach of a link that is not resumed."""
 
     unsettled: EncodedMap | None = None
     is_incomplete: bool = False
 
 
 def unsettled_map(terminus: Terminus | None, link: Link) -> Told:
-    """Return what our attach tells of each delivery: of no more than there is room for in a frame,
-    nor than `MOST_TOLD`.
+    """Return the unsettled map for the router's attach.
+
+    It has no more entries than fit into a frame, nor than `MOST_TOLD`.
     """
     if terminus is None or not terminus.is_parked:
         return Told()
@@ -258,7 +259,10 @@ def unsettled_map(terminus: Terminus | None, link: Link) -> Told:
 
 
 def state_to_receiver(delivery: Any) -> Any:
-    """What we tell a receiver of a delivery: its outcome, or from where on we could send it."""
+    """Return the state of a delivery for its receiver.
+
+    That is its outcome, or from where on the router could send it.
+    """
     if delivery.outcome in OUTCOMES:
         return _state(delivery.outcome, delivery.outcome_octets)
     return ALL_OF_IT if delivery.kept is None else None
@@ -268,7 +272,7 @@ def _state(code: int, octets: bytes | None) -> Any:
     return decode_composite(octets)[0] if octets else OUTCOMES[code]
 
 
-# The same as maps tell it. Outcomes are told as they came: decoding thousands would take long.
+# The same, encoded for maps. Outcomes stay as received: decoding thousands would take long.
 
 
 def _octets_to_receiver(delivery: Any) -> bytes:
@@ -282,14 +286,14 @@ def _octets_to_sender(terminus: Terminus, tag: bytes) -> bytes:
     return octets or OUTCOME_OCTETS[code] if code in OUTCOMES else ALL_OF_IT_OCTETS
 
 
-# What a sender resumes.
+# Resuming a sender's deliveries.
 
 
 def await_resumed(forwarder: Any, terminus: Terminus, link: Link) -> int:
-    """How many deliveries the sender has to resume: those that both remember.
+    """Return how many deliveries the sender has to resume: those that both sides remember.
 
-    What it does not tell of any more it has settled, unless it had no room to tell of it. The
-    receivers of very many such deliveries are told in later turns.
+    A delivery that the sender's map lacks is settled, unless that map is incomplete. The receivers
+    of very many such deliveries are told in later turns.
     """
     remote = link.remote_attach
     unsettled = terminus.unsettled
@@ -312,7 +316,10 @@ def await_resumed(forwarder: Any, terminus: Terminus, link: Link) -> int:
 
 
 def is_old(forwarder: Any, shell: Any, frame: Any) -> bool:
-    """Whether a first transfer is of a delivery that came before, or must not be; it is seen to."""
+    """Handle a first transfer that begins no new delivery; return whether it is one.
+
+    It resumes a delivery, or is not allowed as the router's unsettled map was incomplete.
+    """
     if frame.resume:
         _transfer_resumed(forwarder, shell)
         return True
@@ -327,10 +334,10 @@ def is_old(forwarder: Any, shell: Any, frame: Any) -> bool:
 
 
 def _transfer_resumed(forwarder: Any, shell: Any) -> None:
-    """A sender resumes a delivery by the transfer that `shell` was made for (section 2.7.5).
+    """Resume a delivery by the transfer that `shell` was made for (section 2.7.5).
 
-    One that is not known is ignored, and so is the payload: all of it came before. As long as more
-    of that comes, `shell` is what came; its `parent` is the delivery that it stands for.
+    An unknown delivery is ignored, and so is the payload: all of it came before. While more of that
+    comes, `shell` is the current delivery, and its `parent` the delivery that it stands for.
     """
     shell.discarded = True
     link = shell.incoming
@@ -352,7 +359,7 @@ def _transfer_resumed(forwarder: Any, shell: Any) -> None:
     _hand_over(forwarder, delivery, link)
     state = _decided(shell)
     if int(getattr(state, "CODE", NO_STATE)) in OUTCOMES:
-        # case 13: what the sender has decided counts; it is told that we know
+        # case 13: the sender's state applies, and we confirm it
         code, octets = int(state.CODE), encode_composite(state)
         session.tell_sender(delivery, True, code, octets, 0, len(octets))
         settled_by_sender(forwarder, delivery, code, octets)
@@ -361,7 +368,7 @@ def _transfer_resumed(forwarder: Any, shell: Any) -> None:
 
 
 def _taken(shell: Any) -> tuple[Any, tuple[int, bytes] | None]:
-    """The delivery that a transfer resumes, out of what is remembered, and its outcome if known."""
+    """Remove the delivery that a transfer resumes; return it and its outcome, None if unknown."""
     terminus = shell.incoming.terminus
     tag = shell.incoming_tag
     if terminus is None or tag is None or tag not in terminus.unsettled:
@@ -372,14 +379,14 @@ def _taken(shell: Any) -> tuple[Any, tuple[int, bytes] | None]:
 
 
 def transfer_settled(forwarder: Any, shell: Any) -> None:
-    """A later frame of a transfer that resumes a delivery settles it."""
+    """Settle a delivery that a later frame of the transfer which resumes it settles."""
     delivery, shell.parent = shell.parent, None
     delivery.incoming.session.close_incoming(delivery)
     settled_by_sender(forwarder, delivery)
 
 
 def transfer_aborted(forwarder: Any, shell: Any) -> None:
-    """A sender gives up a delivery in place of resuming it: it settles (cases 7, 9, 11 and 14)."""
+    """Settle a delivery that its sender aborts instead of resuming (cases 7, 9, 11, 14)."""
     if shell.parent is not None:
         transfer_settled(forwarder, shell)
         return
@@ -391,21 +398,21 @@ def transfer_aborted(forwarder: Any, shell: Any) -> None:
 def settled_by_sender(
     forwarder: Any, delivery: Any, code: int = NO_STATE, octets: bytes = EMPTY
 ) -> None:
-    """Tell the receivers that the sender has settled, and by what state if it said so."""
+    """Tell the receivers that the sender has settled, with its state if it gave one."""
     delivery.suspended = None
     delivery.settled = True
     for part in delivery.copies or [delivery]:
         part.settled = True
         forwarder.redelivery.drop(part)
         if part.outgoing_open and part.outcome in OUTCOMES:
-            # which waited for this
+            # the receiver waited for this
             forwarder.outcomes.receiver_told(part, part.outcome)
         if part.outgoing is not None:
             part.outgoing.session.tell_receiver(part, True, code, octets, 0, len(octets))
 
 
 def _decided(shell: Any) -> Any:
-    """The state that a transfer tells of its delivery, if it is one that AMQP defines."""
+    """Return the state that a transfer tells of its delivery, or None if AMQP defines none such."""
     if shell.state is None:
         return None
     try:

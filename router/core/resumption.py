@@ -1,8 +1,8 @@
-"""A receiver's link is resumed: what its map and ours say of each delivery, and what is sent of it.
+"""Resume a receiver's link: compare its unsettled map with ours, and send what follows from that.
 
 Section 3.4.6 has an example of fourteen cases, whose numbers stand beside the rules here. The
-router can send a message again where it has kept its octets (`redelivery`). Of any other it says
-that it can resume behind its end, and there is nothing to be had before.
+router can send a message again if it has kept its octets (`redelivery`). Of any other message it
+says that it can resume only behind its end.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from router.engine.deferred import THINGS_AT_ONCE, emptied
 from router.engine.held_up import hold_up
 
 EMPTY = b""
-# So many entries of the receiver's map and deliveries are gone through in the turn of the attach:
-# to read an entry takes longer than most things that are done at once.
+# How many entries of the receiver's map and deliveries are processed in the turn of the attach:
+# reading an entry takes longer than most things that are done at once.
 COMPARED_AT_ONCE = 256
 ACCEPTED = int(Descriptor.ACCEPTED)
 REJECTED = int(Descriptor.REJECTED)
@@ -36,10 +36,10 @@ REJECTED = int(Descriptor.REJECTED)
 
 @attrs.frozen
 class Step:
-    """One delivery to be sent a transfer for; `state` is ours, as that transfer tells it.
+    """Delivery that a transfer is to be sent for, with our `state` for that transfer.
 
-    One that is `settled` or `aborted` by it is settled already, and no more remembered: a receiver
-    that is lost before finds that we have no such tag, which says the same.
+    A delivery that the transfer settles or aborts is settled already, and forgotten. If the link is
+    lost before, the receiver finds that we have no such tag, which says the same.
     """
 
     delivery: Any
@@ -47,16 +47,16 @@ class Step:
     settled: bool = False
     aborted: bool = False
     resends: bool = False
-    """Its octets go with it; without `resumes` as those of a new delivery."""
+    """Whether its octets are sent too; without `resumes`, as a new delivery."""
     resumes: bool = True
 
 
 class Resumption:
-    """What a receiver's link has to be sent before anything new is.
+    """Transfers that a resumed receiver's link gets before any new delivery.
 
-    While it lasts the consumer is not among those of its address. Where one of the two maps is
+    Until it is done, the consumer is not among those of its address. If one of the two maps is
     incomplete, it lasts until the link is detached. Very many deliveries are compared, and steps
-    sent, over several turns; what has been compared is sent meanwhile.
+    sent, over several turns; steps are sent while others are still being compared.
     """
 
     def __init__(self, forwarder: Any, terminus: Terminus, consumer: Consumer, told: Told) -> None:
@@ -72,12 +72,12 @@ class Resumption:
         self._told = remote.unsettled
         self._knows_all = not remote.incomplete_unsettled
         self._is_compared = not terminus.unsettled
-        # steps are being sent, and whether that is so in the turn that has asked for it
+        # whether steps are being sent, and whether in the turn that began it
         self._is_sending = False
         self._is_in_turn = False
 
     def compare(self) -> None:
-        """See what is to be sent, of very many deliveries the last ones in later turns."""
+        """Compare all deliveries; of very many, the last ones in later turns."""
         if not self._is_compared:
             at_once = COMPARED_AT_ONCE if self._told else THINGS_AT_ONCE
             self._forwarder.turn.deferred.go_through(
@@ -85,7 +85,7 @@ class Resumption:
             )
 
     def _tags(self) -> Iterator[bytes | None]:
-        """Yield the tags of our deliveries, once what the receiver told has been read."""
+        """Yield the tags of our deliveries, once the receiver's map has been read."""
         for tag, state in entries_of(self._told):
             self._theirs[tag] = state
             yield None
@@ -98,7 +98,7 @@ class Resumption:
         if delivery is None or self._is_over():
             return
         if delivery.settled:
-            # its sender has settled it, and so have we: the receiver sees that we have no such tag
+            # its sender has settled it: the receiver finds that we have no such tag
             del unsettled[tag]
         elif tag in self._theirs:
             step = _step_of_both(self._forwarder, delivery, self._theirs[tag])
@@ -116,7 +116,7 @@ class Resumption:
                 _give_up(self._forwarder, delivery)
 
     def _is_over(self) -> bool:
-        """Return whether the link has gone meanwhile: what is left is its terminus's again."""
+        """Return whether the link has gone, and so its terminus keeps what is left."""
         return self._link.is_lost() or self.terminus.link is not self._link
 
     def _compared(self) -> None:
@@ -128,7 +128,7 @@ class Resumption:
         self._go_on_later()
 
     def go_on(self, forwarder: Any, consumer: Any) -> bool:
-        """Send as much as there is room for; whether the consumer can have new deliveries now."""
+        """Send as much as there is room for; return whether new deliveries may follow."""
         link = consumer.link
         session = link.session
         current = link.current
@@ -166,27 +166,27 @@ class Resumption:
             _send(self._forwarder, self._consumer, step.delivery, step)
 
     def _paused(self) -> None:
-        """All has been sent that there was room for."""
+        """Note that all steps have been sent that there was room for."""
         self._is_sending = False
         if not self._is_in_turn:
             self._go_on_later()
 
     def _go_on_later(self) -> None:
-        """Go on in a later turn than that of what led to it, unless the link is over by now."""
+        """Go on in a later turn, unless the link is over by then."""
         consumer = self._consumer
         if consumer.resuming is self and self._link.owner is consumer:
             self._forwarder.credit_received(self._link)
 
 
 def compare(forwarder: Any, terminus: Terminus, consumer: Consumer, told: Told) -> Resumption:
-    """Return what is to be sent to a consumer, whose link is told our map."""
+    """Return the resumption for a consumer whose link has been told our map."""
     resumption = Resumption(forwarder, terminus, consumer, told)
     resumption.compare()
     return resumption
 
 
 def _step_of_both(forwarder: Any, delivery: Any, theirs: Any) -> Step:
-    """What is done about a delivery that both remember."""
+    """Return the step for a delivery that both sides remember."""
     code = int(getattr(theirs, "CODE", NO_STATE))
     if delivery.outcome in OUTCOMES:
         ours = state_to_receiver(delivery)
@@ -210,7 +210,7 @@ def _step_of_both(forwarder: Any, delivery: Any, theirs: Any) -> Step:
 
 
 def _give_up(forwarder: Any, delivery: Any) -> None:
-    """It is at no receiver, and cannot be sent again: its sender learns that it failed."""
+    """Settle a delivery that no receiver has and that cannot be sent again as failed."""
     delivery.address.counters.count_outcome(terms.settle_lost(forwarder, delivery))
 
 
@@ -258,12 +258,12 @@ def _send(forwarder: Any, consumer: Consumer, delivery: Any, step: Step) -> None
 
 
 def _sent(forwarder: Any, delivery: Any) -> None:
-    """All has been sent: a receiver that takes everything settled will say no more of it."""
+    """Settle a delivery that was sent whole to a receiver that takes everything settled."""
     if not delivery.outgoing.presettles or delivery.settled:
         return
     counters = delivery.address.counters
     if delivery.outcome in OUTCOMES:
-        # which its sender has been told
+        # its sender has been told
         counters.count_outcome(delivery.outcome)
         return
     counters.count_outcome(ACCEPTED)
@@ -271,7 +271,7 @@ def _sent(forwarder: Any, delivery: Any) -> None:
 
 
 def _revised(forwarder: Any, delivery: Any) -> bytes | None:
-    """The octets with what is left of the ttl; None where nothing is."""
+    """Return the kept octets with the remaining ttl; None if it has ended."""
     kept = delivery.kept
     if delivery.message_format:
         octets: bytes = kept.octets

@@ -1,6 +1,6 @@
-"""Link routes as somebody asked for them, and the ways that lead to their containers.
+"""Link routes as they were requested, and the outlets that lead to their containers.
 
-`link_routes` knows all of them, and chooses. None of this runs once a message.
+`link_routes` keeps all of them, and chooses. None of this runs once a message.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from router.core.table import path_of
 from router.engine.states import ConnectionState
 
 NEVER: Final = 2**62
-# A container that refused a link, or ended one with an error, is asked last for so long.
+# For how long a container that refused a link, or ended one with an error, is tried last.
 REST_S = 5.0
 
 
 class Rule(NamedTuple):
-    """One link route as somebody asked for it.
+    """Link route as it was requested.
 
     `direction` is the router's: links that peers send on (`in`) or receive on (`out`). Its
-    containers are those of `container_id`, or at the listener or connector named `connection`, or
-    the one whose `scope` it is: the connection that asked for it. The address at the container is
-    without `del_prefix`, where it begins with that, and then behind `add_prefix`.
+    containers are those of `container_id`, those at the listener or connector named `connection`,
+    or the one at the connection `scope`, which asked for the route. The address at the container is
+    the peer's without `del_prefix`, if it begins with that, behind `add_prefix`.
     """
 
     name: str
@@ -40,18 +40,18 @@ class Rule(NamedTuple):
 
     @property
     def whole_pattern(self) -> str:
-        """The pattern that says the same as the prefix, if it is one."""
+        """Return the pattern, or the pattern that matches the same names as the prefix."""
         return pattern_of(self.pattern) if self.is_prefix else self.pattern
 
     def outward(self, text: str) -> str:
-        """The address at the container of what a peer calls `text`."""
+        """Return the address at the container for a peer's address `text`."""
         path = path_of(text)
         if self.del_prefix and path.startswith(self.del_prefix) and path != self.del_prefix:
             path = path[len(self.del_prefix) :]
         return self.add_prefix + path
 
     def inward(self, text: str) -> str:
-        """What a peer calls the address that is `text` at the container."""
+        """Return the peer's address for the address `text` at the container."""
         if self.add_prefix and text.startswith(self.add_prefix) and text != self.add_prefix:
             text = text[len(self.add_prefix) :]
         return self.del_prefix + text
@@ -59,35 +59,35 @@ class Rule(NamedTuple):
 
 @attrs.define(eq=False, kw_only=True)
 class Load:
-    """How much one place has of a link route's links, and how it fares."""
+    """Number of a link route's links at one place, and when that place refused one last."""
 
     links: int = 0
-    # when it was chosen last, in the order of all choices
+    # when it was last chosen, as a number in the order of all choices
     chosen: int = 0
-    # when it refused a link last, or ended one with an error, by the turn's clock
+    # when it last refused a link, or ended one with an error, by the turn's clock
     refused_at: float = float("-inf")
 
     def rests(self, now: float) -> bool:
-        """Whether it refused a link of late."""
+        """Return whether the place refused a link less than `REST_S` ago."""
         return now - self.refused_at < REST_S
 
 
 @attrs.define(eq=False)
 class Outlet(Load):
-    """A connection to a container, as one link route uses it."""
+    """Connection to a container, as one link route uses it."""
 
     connection: Any
-    # how far away it is, as a way in the network is
+    # its distance, comparable to path costs in the network
     cost: int = 0
 
     @property
     def place(self) -> Any:
-        """What is the same for all outlets that lead there."""
+        """Return a key that is equal for all outlets that lead to the same place."""
         return self.connection
 
     @property
     def is_open(self) -> bool:
-        """Whether links can be attached over it."""
+        """Return whether links can be attached over the connection."""
         return bool(self.connection.state == ConnectionState.OPENED)
 
 
@@ -102,71 +102,72 @@ class FarOutlet(Load):
 
     @property
     def place(self) -> Any:
-        """What is the same for all outlets that lead there."""
+        """Return a key that is equal for all outlets that lead to the same place."""
         return self.router
 
     @property
     def cost(self) -> int:
-        """The sum of the costs of the way there; there is one while it is open."""
+        """Return the cost of the path to the router; 0 if there is no path."""
         path = self.reach.path(self.router)
         return 0 if path is None else path.cost
 
     @property
     def connection(self) -> Any:
-        """The connection to the next router on the way, or None where there is none."""
+        """Return the connection to the next hop, or None if there is none."""
         path = self.reach.path(self.router)
         return None if path is None else self.reach.connection(path.via)
 
     @property
     def is_open(self) -> bool:
-        """Whether links can be attached over it."""
+        """Return whether links can be attached over the connection."""
         connection = self.connection
         return connection is not None and bool(connection.state == ConnectionState.OPENED)
 
 
 @attrs.define(eq=False)
 class UplinkOutlet(Load):
-    """The router at the other end of an uplink, which has containers for the links of a route, or
-    knows where they are: an edge of this router, or the interior router of this edge.
+    """Router at the other end of an uplink, which knows containers for the links of a route.
+
+    It is an edge of this interior router, or the interior router of this edge.
     """
 
     router: str
     connection: Any
     # by how many of its keys it has said so
     told: int = 0
-    # how far away it is; all uplinks cost the same
+    # its distance; all uplinks cost the same
     cost: int = 1
 
     @property
     def place(self) -> Any:
-        """What is the same for all outlets that lead there."""
+        """Return a key that is equal for all outlets that lead to the same place."""
         return self.connection
 
     @property
     def leads_down(self) -> bool:
-        """Whether it leads to an edge; edges connect."""
+        """Return whether it leads to an edge: it is edges that connect."""
         return not self.connection.is_client
 
     @property
     def is_open(self) -> bool:
-        """Whether links can be attached over it."""
+        """Return whether links can be attached over the connection."""
         return bool(self.connection.state == ConnectionState.OPENED)
 
 
 @attrs.define(eq=False)
 class Way:
-    """A link route: its rule, and its containers' connections.
+    """Link route: its rule, and the outlets to its containers.
 
-    There is one from the edition `since` of all link routes (`LinkRoutes.edition`), and until, but
-    not in, the edition `until`.
+    It exists from the edition `since` of all link routes (`LinkRoutes.edition`) until before the
+    edition `until`.
     """
 
     rule: Rule
     outlets: dict[Any, Outlet] = attrs.Factory(dict)
-    # links that were forwarded, and of these those that their containers refused
+    # how many links were forwarded, and how many of these the containers refused
     placed: int = 0
     refused: int = 0
-    # in words, why a container refused or ended one last; empty where none has
+    # text of the last refusal or end by a container; empty if there was none
     last_refusal: str = ""
     last_refusal_at: float = 0.0
     since: int = 0
@@ -174,10 +175,10 @@ class Way:
 
     @property
     def links(self) -> int:
-        """How many links are forwarded by it now."""
+        """Return the number of links that it forwards now."""
         return sum(outlet.links for outlet in self.outlets.values())
 
     @property
     def is_active(self) -> bool:
-        """Whether a container of it is there."""
+        """Return whether one of its containers is there."""
         return bool(self.outlets)

@@ -1,4 +1,4 @@
-"""Who attaches a link that is forwarded: the container itself, perhaps; for which coordinator."""
+"""Identify the client of a forwarded link, and the names of coordinators that links are for."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from router.core.table import address_name
 
 CONTAINER_ROLE = "route-container"
 ANONYMOUS = "anonymous"
-# By which a peer asks for a dynamic node at a container, or for the coordinator of that name.
+# Link property that selects the container of a dynamic node, or the coordinator, by name.
 ASKED_ADDRESS = Symbol("x-opt-qd.address")
 
 
 @attrs.frozen
 class Origin:
-    """Where a link comes from that is forwarded: a client of this router, or of another.
+    """Client that a forwarded link comes from, at this router or another one.
 
-    `key` is what all links of one client have alike, its connection where that is here; `name` and
-    `container_id` are what the client calls the link, and itself. `is_container`: it is one that
-    link routes could lead to. `user` is None for whoever the router has connected to itself.
+    `key` is equal for all links of one client: its connection if that is here. `name` and
+    `container_id` are the client's names for the link and for itself. `is_container` says whether
+    link routes could lead to it. `user` is None for a peer that the router itself has connected to.
     """
 
     key: Any
@@ -33,10 +33,10 @@ class Origin:
 
     @property
     def forwarded_name(self) -> str:
-        """Return the name that the container is told, which is another one for another client.
+        """Return the link name for the container, which differs from client to client.
 
-        What follows the last `@` stands for the client, and so has no `@` of its own. A client that
-        does not say its container-id is known by its connection, as `%` and the connection's key.
+        What follows the last `@` stands for the client, and so has no `@` of its own. For a client
+        without a container-id that is `%` and the key of its connection.
         """
         if self.container_id:
             return f"{self.name}@{_escaped(self.container_id)}"
@@ -44,7 +44,7 @@ class Origin:
 
 
 def origin_of(link: Any) -> Origin:
-    """Where a link comes from whose client is here."""
+    """Return the origin of a link whose client is connected here."""
     connection = link.session.connection
     return Origin(
         connection,
@@ -56,13 +56,14 @@ def origin_of(link: Any) -> Origin:
 
 
 def is_same(connection: Any, origin: Origin) -> bool:
-    """Whether a connection to a container leads to where a link comes from: to the very connection,
-    or to its container.
+    """Return whether a connection to a container leads back to the origin of a link.
+
+    That is if it is the same connection, or the same container.
     """
     if connection is origin.key:
         return True
     if not origin.is_container or connection.settings.role != CONTAINER_ROLE:
-        # clients may well call themselves alike
+        # several clients may use the same container-id
         return False
     return bool(origin.container_id == connection.remote_open.container_id)
 
@@ -72,8 +73,9 @@ def _escaped(container_id: str) -> str:
 
 
 def comes_round(me: str, origin: Origin, connection: Any) -> bool:
-    """Whether a link that a container attaches has been forwarded by the router `me` before, by its
-    name: whoever forwards one puts the container-id behind it that it has it from.
+    """Return whether the router `me` has forwarded a link before that a container attaches.
+
+    Its name shows that: each router appends the container-id that it has the link from.
     """
     if not origin.is_container and connection is not origin.key:
         return False
@@ -81,8 +83,10 @@ def comes_round(me: str, origin: Origin, connection: Any) -> bool:
 
 
 def coordinator_names(link: Any) -> Iterator[str]:
-    """What a link to a coordinator may be known by: what it says itself, the host that its peer has
-    named in open, the user, and the listener, in this order.
+    """Yield the names that a link to a coordinator may be routed by.
+
+    In this order: the one in its properties, the hostname of its peer's open, the user, and the
+    listener.
     """
     connection = link.session.connection
     asked = (link.remote_attach.properties or {}).get(ASKED_ADDRESS)

@@ -1,9 +1,9 @@
-"""Links that are routed: a peer's link, and one of the router's own to a container, as one.
+"""Routed links: a peer's link and one of the router's own to a container, joined to one.
 
-The attach is passed on whole, and so is the container's answer; from then on what the one end says
-the other one hears, credit for credit and word for word. The two hang on an address that nobody
-else uses, so that their deliveries take the way that all others do. What becomes of them when one
-end is lost is in `routed_loss`. None of this runs once a message.
+The attach is passed on whole, and so is the container's answer. From then on whatever one end says
+is passed on to the other, credit for credit and word for word. The two hang on an address that
+nobody else uses, so their deliveries take the same code path as all others. What becomes of them
+when one end is lost is in `routed_loss`. None of this runs once a message.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ from router.engine.states import LinkState, SessionState
 from router.errors import AmqpError, Scope
 
 MAX_CREDIT = 0xFFFFFFFF
-# Dispatch's, as are the words, which programs compare.
+# Condition and description are Dispatch's; programs compare them.
 LINK_EXPIRATION = "qd:link-expiration"
 LINK_EXPIRATION_WORDS = "Requested link expiration not allowed"
 
 
 def check_lifetime(forwarder: Any, link: Link) -> None:
-    """Raise `AmqpError` at link scope where a terminus at a container would outlive its link, and
-    may not.
+    """Raise AmqpError at link scope if a terminus would outlive its link and may not.
+
+    That concerns the terminus at the container of a routed link.
     """
     if (
         routed_loss.survives(link, link.remote_attach)
@@ -40,7 +41,10 @@ def check_lifetime(forwarder: Any, link: Link) -> None:
 
 
 def readdressed(link: Link, frame: Attach, address: str | None) -> Attach:
-    """An attach with another address at the container; one that names none stays as it is."""
+    """Return an attach with another address at the container.
+
+    It is unchanged if it names no address, or `address` is None.
+    """
     terminus: Any = frame.target if isinstance(link, IncomingLink) else frame.source
     if address is None or getattr(terminus, "address", None) in (None, address):
         return frame
@@ -51,10 +55,10 @@ def readdressed(link: Link, frame: Attach, address: str | None) -> Attach:
 
 
 class RoutedLink(OwnLink):
-    """What joins `peer`, a client's link, to `link`, the router's own to a container.
+    """Pair of `peer`, a client's link, and `link`, the router's own link to a container.
 
-    `address` is where the two meet, None until the container has attached its end; `is_lost` once
-    one of them is over.
+    `address` is where the two meet, None until the container has attached its end; `is_lost` is set
+    once one of them is over.
     """
 
     def __init__(self, peer: Any, frame: Attach) -> None:
@@ -62,40 +66,40 @@ class RoutedLink(OwnLink):
         self.peer = peer
         self.address: Address | None = None
         self.is_lost = False
-        # what the receiver is told once it has got all that its sender, which is over, has sent
+        # the receiver's farewell, for when it has got all that its lost sender has sent
         self.ending: Any = None
         # the router that the container is at, where that is another one
         self.leads_to: str | None = None
-        # whether the peer has closed it, or merely detached
+        # whether the peer has closed it, and not merely detached
         self.closes = True
-        # under which name it is known at containers that are here
+        # its name at containers that are connected here
         self.holding: Any = None
         self._told_early: Any = None
 
     @property
     def ends(self) -> tuple[Any, Any]:
-        """The end that receives from its peer, and the one that sends."""
+        """Return the end that receives from its peer, and the end that sends."""
         own: Any = self.link
         if isinstance(self.peer, IncomingLink):
             return self.peer, own
         return own, self.peer
 
     def other(self, link: Any) -> Any:
-        """The other end."""
+        """Return the other end."""
         return self.link if link is self.peer else self.peer
 
     def available(self) -> int:
-        """What the sender said is available, less what has come since."""
+        """Return what the sender said is available, less what has come since."""
         return int(self.ends[0].available())
 
     def new_tag(self) -> bytes:
-        """No delivery needs one: each has its sender's."""
+        """Raise NotImplementedError: each delivery keeps its sender's tag."""
         raise NotImplementedError
 
     # Attaching.
 
     def attached(self, forwarder: Any) -> None:
-        """The container has attached its end: so is the peer's, by the same answer."""
+        """Answer the peer's attach as the container has answered, and join the two ends."""
         own: Any = self.link
         peer = self.peer
         incoming, outgoing = self.ends
@@ -103,13 +107,13 @@ class RoutedLink(OwnLink):
         for end in (incoming, outgoing):
             end.is_routed = True
             end.terminus = self
-        # what these ask for is between the peers
+        # the peers agree on these between themselves
         incoming.max_message_size = 0
         incoming.settles_second = False
         outgoing.max_message_size = UNLIMITED
         outgoing.presettles = False
         outgoing.delivery_count = outgoing.initial_count = incoming.delivery_count
-        # how much it may have is up to its receiver
+        # its credit is decided by the receiver
         producer = Producer(incoming, address, MAX_CREDIT)
         producer.low_mark = -1
         incoming.owner = producer
@@ -124,7 +128,7 @@ class RoutedLink(OwnLink):
         try:
             attaching.answer(peer, answer)
         except AmqpError as error:
-            # it is not the container's fault that its answer fits into no frame of the peer's
+            # the container's answer may not fit into the peer's frames
             self.refuse(forwarder, error)
             self.detach(error=error)
             return
@@ -132,7 +136,7 @@ class RoutedLink(OwnLink):
         forwarder.note_credit(address, None)
 
     def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
-        """The container has refused the link, or is lost before it has answered."""
+        """Refuse the peer's link: the container refused it, or is lost before it answered."""
         if self.address is None and not self.is_lost:
             if self.has_no_peer(error):
                 refusal = routed_loss.connection_lost()
@@ -143,7 +147,7 @@ class RoutedLink(OwnLink):
             self.refuse(forwarder, refusal)
 
     def has_no_peer(self, error: Error | None) -> bool:
-        """Whether the container's connection is what is over: its error is no answer."""
+        """Return whether the container's connection is over; its error is no answer."""
         assert self.session is not None
         if error is None:
             return True
@@ -153,7 +157,7 @@ class RoutedLink(OwnLink):
         return bool(self.link.state == LinkState.DETACHED and state != SessionState.END_RCVD)
 
     def refuse(self, forwarder: Any, error: AmqpError) -> None:
-        """Nothing comes of the link, which its peer has attached, for this reason."""
+        """Refuse the link that the peer has attached, with this error."""
         self.is_lost = True
         routed_loss.leave(forwarder, self)
         routed_loss.done(forwarder, self)
@@ -162,7 +166,7 @@ class RoutedLink(OwnLink):
     # Flows.
 
     def flow_received(self, session: Any, link: Any, frame: Any) -> None:
-        """What one end's peer tells beside its credit is for the other's.
+        """Pass on what a flow says besides its credit to the other end.
 
         A peer may give credit before its attach is answered.
         """
@@ -178,7 +182,7 @@ class RoutedLink(OwnLink):
             link.drain = link.drain_due = frame.drain
 
     def hear_early(self, other: RoutedLink) -> None:
-        """What the peer has told while another was in the place of this."""
+        """Take over what the peer told while another link was in the place of this."""
         self._told_early = other._told_early
 
     def _more(self, session: Any, link: Any, frame: Any) -> tuple[bool, Any] | None:
@@ -187,7 +191,7 @@ class RoutedLink(OwnLink):
             octets = memoryview(session.connection.cursor.octets)
             properties = decode_map(bytes(octets[frame.properties_at : frame.properties_end]))
         if isinstance(link, OutgoingLink):
-            # its sender answers each drain, also one that changes nothing
+            # the sender answers each drain, even one that changes nothing
             is_news = frame.drain
         else:
             awaits = self.address is not None and self.other(link).drain_due
@@ -201,11 +205,11 @@ class RoutedLink(OwnLink):
     # Detaching.
 
     def answers_detach(self, link: Any) -> bool:
-        """Whether the answer to a peer's detach is the container's to give, and still to come."""
+        """Return whether the container has still to answer a peer's detach."""
         return link is self.peer and (self.awaits_answer or self.ending is not None)
 
     def detach_answered(self, forwarder: Any, link: Any, remote: Any) -> bool:
-        """An end has answered a detach; whether what it says is for its other end alone."""
+        """Pass on the answer to a detach; return whether the end is the container's."""
         if link is self.peer:
             return False
         if self.awaits_answer:
@@ -215,13 +219,16 @@ class RoutedLink(OwnLink):
         return True
 
     def answer_lost(self, forwarder: Any) -> None:
-        """The container is lost before it has answered a peer's detach."""
+        """Answer the peer's detach, as the container is lost before it has answered."""
         attaching.answer_detach(self.peer, self.closes, None)
 
-    # Ending: what a consumer that resumes does, this does for one whose sender is over.
+    # Ending: `go_on` stands in for a resumption, for a consumer whose sender is over.
 
     def go_on(self, forwarder: Any, consumer: Any) -> bool:
-        """Send what is left; once nothing is, the receiver's link is over too. Never resumed."""
+        """Send what is left, then end the receiver's link too.
+
+        Returns False: no new deliveries follow.
+        """
         if consumer.link.owner is consumer:
             forwarder.serve(consumer)
             routed_loss.end_if_done(forwarder, self)
@@ -229,31 +236,31 @@ class RoutedLink(OwnLink):
 
 
 class Routed:
-    """All links that are routed now."""
+    """Routed links of a router."""
 
     def __init__(self) -> None:
         self._links: dict[RoutedLink, None] = {}
-        # those that were attached at another router, ever
+        # how many were attached at another router, ever
         self.hops = 0
 
     def __len__(self) -> int:
         return len(self._links)
 
     def enter(self, routed: RoutedLink) -> None:
-        """Both its ends are attached."""
+        """Add a routed link of which both ends are attached."""
         self._links[routed] = None
 
     def leave(self, routed: RoutedLink) -> None:
-        """It is over."""
+        """Remove a routed link that is over."""
         self._links.pop(routed, None)
 
     def addresses(self) -> list[Address]:
-        """Where their ends meet."""
+        """Return the addresses where their ends meet."""
         return [each.address for each in self._links if each.address is not None]
 
 
 def _wired(error: Error) -> AmqpError:
-    """An error of the wire, to be told to somebody else as it is."""
+    """Return an error that was received as an exception, to be told to another peer unchanged."""
     return AmqpError(str(error.condition), error.description or "", Scope.LINK, error.info)
 
 

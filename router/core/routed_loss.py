@@ -1,9 +1,9 @@
-"""One end of a routed link is over: the other one is told, and so is all that went between them.
+"""End routed links: tell the other end of a detach or loss, and what became of deliveries.
 
-A detach is passed on as it is, and says all there is to say. Where an end is lost with its session
-or connection nobody is left to speak, and the router does, in Dispatch's words; what a container
-has got and not settled is then modified with delivery-failed, and what it has not got is released,
-unless the terminus there outlives its link (docs/decisions/0047-routed-links-lost.md).
+A detach is passed on as it is. If an end is lost with its session or connection, nobody is left to
+speak, and the router does, in Dispatch's words: what a container has got and not settled is
+modified with delivery-failed, and what it has not got is released, unless the terminus there
+outlives its link (docs/decisions/0047-routed-links-lost.md).
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ MODIFIED = int(constants.Descriptor.MODIFIED)
 TRANSACTIONAL = int(constants.Descriptor.TRANSACTIONAL_STATE)
 NO_STATE = 0
 RECEIVED = int(constants.Descriptor.RECEIVED)
-# A transfer's state begins so where it is posted in a transaction.
+# Beginning of a transfer's state that is posted in a transaction.
 POSTED = b"\x00\x53\x34"
-# Dispatch's, as are the words, which programs compare.
+# Condition and description are Dispatch's; programs compare them.
 LOST = "qd:routed-link-lost"
 LOST_WORDS = "Connectivity to the peer container was lost"
 
 
 @attrs.frozen
 class Farewell:
-    """What an end is told when the other one is over."""
+    """Content of the detach for an end whose other end is over."""
 
     closed: bool
     error: AmqpError | None
 
 
 def connection_lost(error: Error | None = None) -> AmqpError:
-    """The error for a link whose other end is lost; `error` is what that was lost by."""
+    """Return the error for a link whose other end is lost; `error` is why, if known."""
     info = None
     if error is not None:
         info = {Symbol("condition"): error.condition}
@@ -55,7 +55,7 @@ def connection_lost(error: Error | None = None) -> AmqpError:
 
 
 def survives(link: Any, frame: Attach) -> bool:
-    """Whether the terminus at the container outlives the link, by what an attach says of it."""
+    """Return whether the container's terminus outlives the link, according to an attach."""
     terminus: Any = frame.target if isinstance(link, IncomingLink) else frame.source
     return (getattr(terminus, "timeout", 0) or 0) > 0 or (
         getattr(terminus, "expiry_policy", None) is TerminusExpiryPolicy.NEVER
@@ -63,7 +63,7 @@ def survives(link: Any, frame: Attach) -> bool:
 
 
 def leave(forwarder: Any, routed: Any) -> None:
-    """A routed link is over, or did not come to be."""
+    """Unregister a routed link that is over, or was not attached."""
     forwarder.link_names.leave(routed.peer)
     forwarder.link_names.leave_forwarded(routed.holding, routed.peer)
     forwarder.link_routes.left(routed.peer)
@@ -71,7 +71,7 @@ def leave(forwarder: Any, routed: Any) -> None:
 
 
 def link_lost(forwarder: Any, link: Any, event: LinkDetached | None) -> None:
-    """One end is detached, or lost with its session or connection; `event` says which."""
+    """Handle an end that is detached, or lost with its session or connection, as `event` says."""
     routed = link.terminus
     _disown(link)
     if routed.is_lost:
@@ -86,7 +86,7 @@ def link_lost(forwarder: Any, link: Any, event: LinkDetached | None) -> None:
             attaching.answer_detach(routed.peer, routed.closes, None)
         return
     if routed.address is None:
-        # the container has not answered, and has nobody to answer any more
+        # the container has not answered
         if link is routed.peer:
             farewell = _farewell(routed, link, event)
             give_up(forwarder, routed, farewell)
@@ -99,7 +99,7 @@ def link_lost(forwarder: Any, link: Any, event: LinkDetached | None) -> None:
     leave(forwarder, routed)
     farewell = _farewell(routed, link, event)
     if link is routed.peer and event is not None and not event.lost and event.by_peer:
-        # the container answers it, in its own words
+        # the container answers the detach
         routed.awaits_answer = True
         routed.closes = event.closed
     link.session.connection.count_work(link.unsettled)
@@ -110,27 +110,27 @@ def link_lost(forwarder: Any, link: Any, event: LinkDetached | None) -> None:
 
 
 def done(forwarder: Any, routed: Any) -> None:
-    """Neither end counts anything any more."""
+    """Retire the address of a routed link, when neither end counts any more."""
     if routed.address is not None:
         forwarder.outcomes.end_run()
         forwarder.table.leave_routed(routed.address)
 
 
 def give_up(forwarder: Any, routed: Any, farewell: Farewell) -> None:
-    """The peer is over before the container has answered, and wants no answer any more."""
+    """Detach from a container that has not answered, as the peer is over and wants no answer."""
     routed.is_lost = True
     leave(forwarder, routed)
     routed.detach(farewell.closed, farewell.error)
 
 
 def _farewell(routed: Any, link: Any, event: LinkDetached | None) -> Farewell:
-    """What the other end is told."""
+    """Return what the other end is told."""
     if event is not None and not event.lost:
         error = event.error
         if error is None:
             return Farewell(event.closed, None)
         if not event.by_peer and error.condition == Condition.STOLEN:
-            # whoever has the name now goes on with what the container keeps
+            # the link that has the name now goes on with the container's terminus
             return Farewell(False, None)
         told = AmqpError(str(error.condition), error.description or "", Scope.LINK, error.info)
         return Farewell(event.closed, told)
@@ -144,7 +144,7 @@ def _farewell(routed: Any, link: Any, event: LinkDetached | None) -> Farewell:
 
 
 def _stays(routed: Any) -> bool:
-    """Whether what the container has granted outlives the link."""
+    """Return whether the terminus that the container has granted outlives the link."""
     return survives(routed.peer, routed.link.remote_attach)
 
 
@@ -152,13 +152,13 @@ def _stays(routed: Any) -> bool:
 
 
 def _sender_lost(forwarder: Any, routed: Any, link: Any, farewell: Farewell) -> None:
-    """What it has sent goes on to the receiver, which is told after it."""
+    """Let deliveries of the lost sender reach the receiver, which is then detached."""
     current = link.current
     _close_incoming(forwarder, link)
     if current is not None:
         link.current = None
         aborted(forwarder, current)
-    # nobody is left to be told of credit
+    # there is no sender left to give credit to
     routed.address.producers.clear()
     routed.ending = farewell
     consumer = routed.other(link).owner
@@ -185,9 +185,9 @@ def end_if_done(forwarder: Any, routed: Any) -> None:
 
 
 def aborted(forwarder: Any, delivery: Any) -> None:
-    """A sender gives up a delivery, of which its receiver may have seen nothing yet.
+    """Abort a delivery, of which its receiver may have seen nothing yet.
 
-    It is told all the same: the delivery has taken one of its credits.
+    The receiver is told all the same: the delivery has used one of its credits.
     """
     delivery.discarded = True
     producer = delivery.incoming.owner
@@ -212,7 +212,7 @@ def aborted(forwarder: Any, delivery: Any) -> None:
 def _receiver_lost(
     forwarder: Any, routed: Any, link: Any, event: LinkDetached | None, farewell: Farewell
 ) -> None:
-    """What it has not got, or not settled, is in doubt; the sender is told what is known of it."""
+    """Tell the sender what is known of deliveries that were not sent, or not settled."""
     sender = routed.other(link)
     speaks = (
         sender is routed.peer
@@ -226,10 +226,10 @@ def _receiver_lost(
 
 
 class _LastWords:
-    """What a sender is told whose receiver is lost: outcomes, if the router `speaks`, of very many
-    deliveries the last ones in later turns; then a detach.
+    """Task that ends a sender whose receiver is lost: tells outcomes, then detaches it.
 
-    What it sends meanwhile waits for a receiver that can take nothing any more.
+    Outcomes are told if the router `speaks`; of very many deliveries, the last ones are resolved in
+    later turns. What the sender sends meanwhile waits for a receiver that takes nothing any more.
     """
 
     def __init__(
@@ -243,7 +243,7 @@ class _LastWords:
         self._unsent: set[Any] = set()
 
     def begin(self) -> None:
-        """Tell it of all that is unsettled by now."""
+        """Resolve all deliveries that are unsettled by now."""
         self._unsent = set(_drop_waiting(self._forwarder, self._routed))
         deliveries = self._sender.session.incoming.search(self._sender)
         self._forwarder.turn.deferred.go_through(deliveries, self._resolve, self._end)
@@ -266,9 +266,9 @@ class _LastWords:
 
 
 def _tell(forwarder: Any, delivery: Any, *, is_sent: bool) -> None:
-    """Tell a sender what became of a delivery, as far as the router can know.
+    """Tell a sender the outcome of a delivery, as far as the router can know it.
 
-    What is part of a transaction is the transaction's, and what it was told before stands.
+    Nothing is told of a delivery in a transaction, nor of one with an outcome that was told before.
     """
     if (delivery.state or b"").startswith(POSTED) or delivery.outcome not in (NO_STATE, RECEIVED):
         return
@@ -319,7 +319,7 @@ def _close_outgoing(forwarder: Any, link: Any) -> None:
 
 
 def _disown(link: Any) -> None:
-    """An end counts nothing any more."""
+    """Remove an end from the counters of its address."""
     owner, link.owner = link.owner, None
     if owner is not None:
         through.link_over(owner.address.counters, link)

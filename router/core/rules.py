@@ -30,7 +30,7 @@ MANY_RULES: Final = 100
 
 
 class AddressRule(NamedTuple):
-    """One rule: what is configured for the names that a pattern or prefix matches.
+    """Address rule: what is configured for the names that a pattern or prefix matches.
 
     `treatment` is one of `TREATMENTS`. `redelivers`: whether a message that one receiver releases
     or modifies is offered to another. `dead_letter`: the address for expired messages.
@@ -64,7 +64,7 @@ def _same(rule: AddressRule) -> str:
 
 
 class Rules:
-    """The rules of a router, and the treatment of names that no rule matches."""
+    """Rules of a router, and the treatment of names that no rule matches."""
 
     def __init__(self, rules: Iterable[AddressRule], default_treatment: str) -> None:
         self.default = TREATMENTS[default_treatment]

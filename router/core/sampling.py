@@ -41,17 +41,17 @@ COLUMNS: Final = (
 """The words of a row, in their order."""
 
 WIDTH = 16
-# A number that is not known, such as the time of leaving of a delivery that has not left.
+# An unknown number, such as the leaving time of a delivery that has not left.
 ABSENT = 0xFFFFFFFFFFFFFFFF
 ALL = 0xFFFFFFFFFFFFFFFF
-# Numbers for what is no outcome of AMQP; those are named by the codes of their descriptors.
+# Numbers for ends that are no outcome of AMQP; an outcome has the code of its descriptor.
 ABORTED = 1
 PRESETTLED = 2
 # Who decided on an outcome.
 NOBODY = 0
 RECEIVER = 1
 ROUTER = 2
-# What SplitMix64 adds and multiplies with.
+# Constants of SplitMix64.
 GOLDEN = 0x9E3779B97F4A7C15
 FIRST_FACTOR = 0xBF58476D1CE4E5B9
 SECOND_FACTOR = 0x94D049BB133111EB
@@ -59,7 +59,7 @@ NS = 1_000_000_000.0
 
 
 class Sample:
-    """A sampled delivery: its trace-id in two words, and what is known of its way so far.
+    """Sampled delivery: its trace-id in two words, and what is known of its way so far.
 
     `hop` is 1 where the message entered the network. `ingress` and `origin` are the router and the
     container where it did; None at that router itself. `threshold` is the share that is sampled
@@ -129,7 +129,7 @@ class Rows:
 
 
 class Sampler:
-    """Chooses deliveries and writes their rows.
+    """Sampler of a router's deliveries, which writes their rows.
 
     `share` of what enters the network here is sampled, 0 to 1. No more than `capacity` rows are
     kept until they are taken; `lost` counts those for which there was no room. `describe` returns

@@ -1,9 +1,9 @@
-"""There is room again, in a socket or in a session's window: those that wait for it go on.
+"""Serve links that waited for room, in a socket or in a session's window.
 
-Only these are looked at (`engine.held_up`), the most urgent first: a link is as urgent as the most
-urgent message that waits for it, and gives way when its next one is less so than what another link
-waits with. Of several that are equally urgent the one that has waited longest begins; it may fill
-the room again by itself, and then waits behind the others (docs/decisions/0071).
+Only these are looked at (`engine.held_up`), the most urgent first. A link is as urgent as the most
+urgent message that waits for it, and gives way when its next one is less urgent than what another
+link waits with. Of several that are equally urgent the one that has waited longest begins. It may
+fill the room again by itself, and then waits behind the others (docs/decisions/0071).
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from router.core.address import Consumer
 from router.engine.held_up import HeldUp
 from router.engine.link import OutgoingLink
 
-# So many links go on in the turn in which room is made, and in each step of later turns.
+# How many links are served in the turn in which there is room, and in each later step.
 AT_ONCE = 256
 A_STEP = 16
 
 
 def room_made(forwarder: Any, connection: Any, session: Any) -> None:
-    """Let the links go on that wait for a session's window, or else for a connection's socket: of
-    very many the last ones in later turns.
+    """Serve the links that wait for a session's window, or else for a connection's socket.
+
+    Of very many, the last ones are served in later turns.
     """
     held: HeldUp | None = connection.outbox.held if session is None else session.held
     if held is None or held.count == 0 or held.is_later:
@@ -33,7 +34,7 @@ def room_made(forwarder: Any, connection: Any, session: Any) -> None:
 
 
 def go_on(forwarder: Any, connection: Any, session: Any, held: HeldUp, most: int) -> bool:
-    """Let some links go on; return whether there is room for others that wait."""
+    """Serve up to `most` links; return whether there is room for others that wait."""
     outbox = connection.outbox
     count = 0
     while held.count and count < most:
@@ -56,7 +57,7 @@ def go_on(forwarder: Any, connection: Any, session: Any, held: HeldUp, most: int
 
 
 class _Later:
-    """A task of `Deferred`: lets the rest of the links go on that wait for the same room."""
+    """Task of `Deferred` that serves the rest of the links that wait for the same room."""
 
     def __init__(self, forwarder: Any, connection: Any, session: Any, held: HeldUp) -> None:
         self._forwarder = forwarder
@@ -65,7 +66,7 @@ class _Later:
         self._held = held
 
     def step(self) -> bool:
-        """Let a few links go on; return whether there is room for others."""
+        """Serve a few links; return whether there is room for others."""
         self._held.is_later = go_on(
             self._forwarder, self._connection, self._session, self._held, A_STEP
         )
@@ -73,7 +74,7 @@ class _Later:
 
 
 def _serve(forwarder: Any, held: HeldUp, link: OutgoingLink, consumer: Consumer, top: int) -> None:
-    """Let one of them go on; `top` is how urgent the most urgent of them was."""
+    """Serve one of the links; `top` is the urgency of the most urgent one."""
     level = link.held_level
     if consumer.resuming is not None:
         linking.go_on(forwarder, consumer)
@@ -82,11 +83,11 @@ def _serve(forwarder: Any, held: HeldUp, link: OutgoingLink, consumer: Consumer,
     if level == top:
         urgency = urgency_of(consumer)
         if urgency < level:
-            # another has taken what made it urgent
+            # another link has taken the urgent message
             held.add(link, urgency)
             return
         floor = max(0, held.top)
-    # another may have taken what kept a drain from being answered
+    # a drain may have been unanswered because of a message that another link has taken
     if consumer.waiting.count or link.current is not None or link.drain:
         forwarder.floor = floor
         forwarder.serve(consumer)
@@ -97,11 +98,11 @@ def _serve(forwarder: Any, held: HeldUp, link: OutgoingLink, consumer: Consumer,
 
 
 def urgency_of(consumer: Consumer) -> int:
-    """How urgent that is which waits for a receiver, or has been sent to it in part."""
+    """Return the urgency of what waits for a receiver, or was sent to it in part."""
     link = consumer.link
     takes = consumer.takes
     if consumer.beside is not None and takes & (takes - 1) == 0:
-        # its lane's messages are all as urgent, and others wait in the same queue
+        # all messages of its lane are equally urgent, and the queue has others as well
         level: int = link.urgency
         return level
     level = consumer.waiting.top(takes)

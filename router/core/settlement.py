@@ -1,8 +1,8 @@
-"""Settlement: what receivers and senders say of deliveries is told to the other side.
+"""Settlement: pass on dispositions between receivers and senders, and merge outcomes.
 
 What the receiver says of a delivery is told to its sender, in the receiver's own octets; the router
-says something of its own only where there is no receiver to speak (no destination, a lost link, an
-expired ttl). The outcomes of a multicast's receivers are merged into one.
+says something of its own only if no receiver can (no destination, a lost link, an expired ttl). The
+outcomes of a multicast's receivers are merged into one.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ ROUTED = int(Settling.ROUTED)
 FIRST = int(Settling.FIRST)
 EMPTY = b""
 NULL = b"\x40"
-# So many receivers are told in one turn what the sender of a message said (`settling_copies`).
+# How many receivers are told in one turn what the sender of a message said (`settling_copies`).
 COPIES_AT_ONCE = 512
 
 
 class Settler(Handler):
-    """The half of the core that works from receivers back to senders."""
+    """Part of the core that works from receivers back to senders."""
 
     def __init__(self, redelivery: Redelivery) -> None:
         self.redelivery = redelivery
         self.turn = redelivery.turn
         self.outcomes = Outcomes(self.turn)
-        # addresses and anonymous producers whose senders' credit is to be looked at
+        # addresses and anonymous producers whose senders' credit is to be checked
         self.credit_due: list[Any] = []
 
     def outcome_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
-        """Tell the sender what the receiver said."""
+        """Tell the sender what the receiver said of a delivery."""
         outgoing = delivery.outgoing
         if outgoing.terms is not None and terms.judge(self, delivery, frame):
             return
@@ -80,7 +80,7 @@ class Settler(Handler):
             self.note_sender(link)
 
     def _pass_on(self, delivery: Delivery, frame: DispositionFrame, count: int) -> None:
-        """Tell the one end of a routed link what the other said, as it said it."""
+        """Tell one end of a routed link what the other said, unchanged."""
         code = frame.state_code
         if frame.settled:
             self.outcomes.settled(delivery, code)
@@ -92,9 +92,10 @@ class Settler(Handler):
         session.tell_sender(delivery, frame.settled, code, frame.octets, frame.state_at, count)
 
     def _told_unsettled(self, delivery: Delivery, frame: DispositionFrame, count: int) -> None:
-        """A receiver tells how it stands, or awaits settlement: it gets it with its outcome.
+        """Handle an unsettled disposition of a receiver: a state, or an outcome.
 
-        For nothing else is awaited of its sender then, be it lost or not.
+        With an outcome the receiver is settled at once, even if the sender is lost: nothing more is
+        awaited from the sender then.
         """
         is_outcome = codes.ACCEPTED <= frame.state_code <= codes.MODIFIED
         if is_outcome:
@@ -113,10 +114,11 @@ class Settler(Handler):
             )
 
     def _is_old_news(self, delivery: Delivery, frame: DispositionFrame) -> bool:
-        """Whether a state that is no outcome of section 3.4 is not worth more octets.
+        """Return whether a state that is no outcome of section 3.4 is not worth passing on now.
 
-        Twenty octets can say it of every delivery there is, again and again, and each sender would
-        be told in full. What may be an outcome of somebody's own is passed on, once.
+        That is so if the sender's connection is congested, and the state is `received`, or was told
+        before. A disposition of twenty octets can repeat it for all deliveries, and each sender
+        would be told in full. What may be an extension's outcome is passed on, once.
         """
         session = delivery.incoming.session
         return session.outbox.congested and (
@@ -124,10 +126,10 @@ class Settler(Handler):
         )
 
     def _told_second(self, delivery: Delivery, frame: DispositionFrame, count: int) -> None:
-        """A receiver speaks of a delivery whose sender settles before the router does.
+        """Handle a disposition for a delivery whose sender settles before the router does.
 
-        The sender is told without settling, be its receiver done with it or not; where it is not,
-        it gets its settlement when the sender settles.
+        The sender is told without settling, whether the receiver has settled or not. If it has not,
+        it is settled when the sender settles.
         """
         code = frame.state_code
         is_outcome = codes.ACCEPTED <= code <= codes.MODIFIED
@@ -143,7 +145,7 @@ class Settler(Handler):
             link.session.connection.fail_link(link, error)
             return
         if not delivery.incoming_open or (delivery.settling == TOLD and not was_told):
-            # nobody is going to settle it: its sender is lost, or has the router's own word
+            # nobody will settle it: its sender is lost, or has been told by the router itself
             if frame.settled:
                 self.outcomes.receiver_told(delivery, code)
             else:
@@ -155,7 +157,7 @@ class Settler(Handler):
             return
         if frame.settled:
             if code == codes.NO_STATE or code == codes.RECEIVED:
-                # What became of it nobody will ever know, and settling first is not for us.
+                # Its outcome stays unknown, and the router may not settle first.
                 counters.count_outcome(self.settle_lost(delivery))
                 return
             self.outcomes.receiver_told(delivery, code)
@@ -174,12 +176,12 @@ class Settler(Handler):
         session.tell_sender(delivery, False, code, frame.octets, frame.state_at, count)
 
     def _copy_settled(self, copy: Delivery, frame: DispositionFrame, count: int) -> None:
-        """One of a multicast's receivers told its outcome, and is settled whatever the others say.
+        """Merge the outcome of one of a multicast's receivers, which is settled at once.
 
         The sender settles for all receivers at once, and cannot before each has told its outcome.
         """
         if count and count > MAX_KEPT_BYTES and copy.parent.open_copies > 1:
-            # it waits for the others
+            # it is too large to be kept until the others have settled
             count = 0
         state = EMPTY
         if count:
@@ -196,7 +198,7 @@ class Settler(Handler):
             )
 
     def note_sender(self, link: IncomingLink) -> None:
-        """A sender without credit may have none because too much of it was unsettled."""
+        """Note that a sender may get credit, if it had too much unsettled before."""
         producer = link.owner
         if producer is not None:
             self.note_credit(producer.address, producer)
@@ -216,7 +218,7 @@ class Settler(Handler):
             if delivery.settling != TOLD:
                 delivery.settling = TOLD
                 if code == codes.NO_STATE:
-                    # the sender awaits an outcome, and this is all that is known of it
+                    # the sender awaits an outcome, and no other is known
                     code, state = codes.MODIFIED, verdicts.DELIVERY_FAILED
                 self.outcomes.sender_told(delivery, code)
                 session.tell_sender(delivery, False, code, state, 0, len(state))
@@ -230,10 +232,10 @@ class Settler(Handler):
             self.note_sender(link)
 
     def settle_lost(self, delivery: Delivery) -> int:
-        """Settle a delivery that was sent, of which its sender will hear no more.
+        """Settle a delivery that was sent, but whose receiver will tell nothing more of it.
 
-        That is modified, delivery-failed, unless it was told an outcome before: another would
-        contradict it, and it is going to settle. Returns the outcome's code.
+        The outcome is modified, delivery-failed, unless the sender was told another before, which
+        this would contradict; then the sender is going to settle. Returns the outcome's code.
         """
         if delivery.kept is not None:
             self.redelivery.drop(delivery)
@@ -243,9 +245,9 @@ class Settler(Handler):
         return codes.MODIFIED
 
     def sender_lost(self, delivery: Delivery) -> None:
-        """Its sender will not settle any more: a receiver that has told its outcome is settled.
+        """Settle a receiver that has told its outcome, as the sender will not settle any more.
 
-        One that has not yet will be when it does.
+        A receiver that has not told one yet is settled when it does.
         """
         if delivery.kept is not None:
             self.redelivery.drop(delivery)
@@ -255,14 +257,14 @@ class Settler(Handler):
             session.tell_receiver(delivery, True, codes.NO_STATE, EMPTY, 0, 0)
 
     def merge(self, copy: Delivery, code: int, state: bytes) -> None:
-        """One copy of a multicast is settled: rejected > accepted > modified > released.
+        """Merge the outcome of a copy: rejected > accepted > modified > released.
 
-        One that is lost between routers speaks for those that were accepted.
+        An outcome that says that a copy was lost between routers prevails over accepted.
         """
         parent = copy.parent
         copy.parent = None
         parent.open_copies -= 1
-        # the first one counts in any case, and may have been settled without an outcome
+        # the first one always counts, as it may have been settled without an outcome
         if parent.outcome_octets is None or verdicts.rank(code, state) > verdicts.rank(
             parent.outcome, parent.outcome_octets
         ):
@@ -275,12 +277,12 @@ class Settler(Handler):
             self.settle(parent, parent.outcome, parent.outcome_octets)
 
     def settlement_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
-        """Tell the receiver what the sender said: that it settles, as a rule."""
+        """Tell the receiver what the sender said, usually that it settles."""
         copies = delivery.copies if delivery.copies is not None else [delivery]
         code = frame.state_code
         count = 0 if frame.plain else frame.state_end - frame.state_at
         if code == codes.RECEIVED and delivery.settling != ROUTED:
-            # that is for transfers of deliveries which are resumed (section 3.4.1)
+            # this state is for transfers of deliveries that are resumed (section 3.4.1)
             if not frame.settled:
                 return
             code = codes.NO_STATE
@@ -319,7 +321,7 @@ class Settler(Handler):
     # Settling lets a sender send again.
 
     def note_credit(self, address: Address | None, producer: Producer | None) -> None:
-        """Have the credit of an address's senders looked at, at the end of the turn."""
+        """Have the credit of an address's senders checked, at the end of the turn."""
         if address is not None and not address.credit_due:
             address.credit_due = True
             self.credit_due.append(address)
@@ -328,8 +330,9 @@ class Settler(Handler):
 
 
 def _keep_in_order(producer: Any) -> None:
-    """A sender has settled something that may still be under way: no large message of its takes a
-    lane by which it could overtake that.
+    """Give a sender that has settled a delivery which may still be under way its first stripe.
+
+    So none of its large messages takes a lane by which it could overtake that delivery.
     """
     if producer is not None and producer.stripe < 0:
         producer.stripe = 0

@@ -1,4 +1,4 @@
-"""Tell very many receivers of a message over several turns what its sender said of it.
+"""Tell very many receivers of a message over several turns how its sender settled it.
 
 One disposition may name many such messages, so each counts as work of the sender's turn
 (docs/decisions/0092-copies-in-later-turns.md).
@@ -16,19 +16,19 @@ from router.engine.delivery import Delivery
 if TYPE_CHECKING:
     from router.core.settlement import Settler
 
-# So many copies are made in one turn as well.
+# The same number of copies is made in one turn.
 AT_ONCE = 512
-# What it takes to tell a receiver, in frames that come once a message (`Connection.count_work`).
+# Work of telling one receiver, counted in frames (`Connection.count_work`).
 WORK = 2
 
 
 def tell(
     settler: Settler, copies: list[Delivery], frame: DispositionFrame, code: int, count: int
 ) -> None:
-    """Tell the receivers of the copies what the frame says: some now, and the others later."""
+    """Tell the receivers of copies what the frame says, some now and the others in later turns."""
     connection: Any = copies[0].incoming.session.connection
     connection.count_work(WORK * AT_ONCE)
-    # the octets that were read are about to be overwritten
+    # a copy, as the octets that were read are about to be overwritten
     steps = _told(settler, copies, frame.copy(), code, count)
     settler.turn.deferred.work_off(steps, at_once=AT_ONCE)
 

@@ -1,11 +1,11 @@
-"""When more waits than the router may hold: whoever has most waiting loses what came last.
+"""Shed waiting deliveries beyond the memory limit, the latest of the connections with most.
 
-Windows see to it that this is rare (docs/decisions/0004): it takes many peers at once, or some that
-turn from small frames to large ones, while nobody takes what they send. Nobody is kept from saying
-what could let something leave, so what is too much is given up instead, honestly: what has not been
-sent is released, and what was half sent is aborted and modified with delivery-failed.
+Windows make this rare (docs/decisions/0004): it takes many peers at once, or some that change from
+small frames to large ones, while nobody takes what they send. No peer is kept from saying what
+could let something leave. Instead deliveries are given up, and their senders told: what has not
+been sent is released, and what was half sent is aborted and modified with delivery-failed.
 
-Where very much waits, or very many addresses are in use, most of that is done in later turns
+If very much waits, or very many addresses are in use, most of that is done in later turns
 (docs/decisions/0095-limits-of-memory-in-later-turns.md).
 """
 
@@ -27,30 +27,30 @@ from router.engine.deferred import STEPS_A_ROUND
 
 RELEASED = int(Descriptor.RELEASED)
 MODIFIED = int(Descriptor.MODIFIED)
-# This part of the limit is freed at once: the queues are not walked for each message too many.
+# This part of the limit is freed at once, so that queues are not walked for each message.
 PART_FREED = 8
-# So many things are looked at in each step; to give one up takes as long as to look at so many.
+# How many things are looked at in each step, and how many looks giving one up counts as.
 LOOKS_A_STEP = 128
 LOOKS_A_LOSS = 8
-# Each step takes as long as so many ordinary ones. Of those that all turns of a round of the event
-# loop may take, half are left to others.
+# Each step takes as long as so many ordinary ones. Half of the steps that all turns of a round of
+# the event loop may take are left to others.
 WEIGHT = 4
 LEFT_TO_OTHERS = STEPS_A_ROUND // 2
-# Where nothing could be given up, another search begins when more waits, or after this long.
+# If nothing could be shed, another search begins when more waits, or after so many seconds.
 REST_S = 1.0
 
 
 def set_limit(forwarder: Forwarder, limit_bytes: int) -> None:
-    """Let the router hold so much from now on; what is too much is given up once the turn ends."""
+    """Set the memory limit in octets; an excess is shed when the turn ends."""
     forwarder.backlog.set_limit(limit_bytes)
     forwarder.redelivery.limit_bytes = limit_bytes // PART_KEPT
     forwarder.intake.limit_bytes = limit_bytes // PART_HELD
 
 
 class Shedding:
-    """Gives up deliveries of a router that holds more than it may.
+    """Shedding of deliveries when a router holds more than its limit.
 
-    `report` is called with how many have been given up when a search for such deliveries is over.
+    `report` is called with the number of deliveries that were shed when a search is over.
     """
 
     def __init__(self, forwarder: Forwarder, report: Callable[[int], None]) -> None:
@@ -62,22 +62,23 @@ class Shedding:
         self._ended_at = 0.0
 
     def look(self) -> None:
-        """Give up what is too much, of very much the last in later turns; call it at the end of
-        each turn after which more waits than may.
+        """Shed the excess, of very much the last part in later turns.
+
+        Call it at the end of each turn after which more waits than is allowed.
         """
         deferred = self._forwarder.turn.deferred
         search = self._search
         if search is None and self._may_begin():
             self._search = search = _Search(self._forwarder, self._over)
             deferred.add(search)
-        # what comes meanwhile is not to outrun what is given up
+        # deliveries must not come in faster than they are shed
         while search is not None and deferred.left > LEFT_TO_OTHERS:
             deferred.left -= WEIGHT
             if not search.step():
                 return
 
     def finish(self) -> None:
-        """Do what is left of a search at once: the router stops."""
+        """Do the rest of a search at once, because the router stops."""
         search = self._search
         while search is not None and search.step():
             pass
@@ -96,7 +97,7 @@ class Shedding:
 
 
 class _Search:
-    """A task of `Deferred`: finds out who has most waiting, and gives up what came last of that."""
+    """Task of `Deferred` that sheds the latest deliveries of the connections with most waiting."""
 
     def __init__(self, forwarder: Forwarder, over: Callable[[int], None]) -> None:
         self._forwarder = forwarder
@@ -109,9 +110,9 @@ class _Search:
         self._steps = self._searched()
 
     def step(self) -> bool:
-        """Look at the next few; return whether any are left."""
+        """Look at a few things; return whether any are left."""
         if self._is_over:
-            # turns in which more came have done it
+            # `look` has finished the search in other turns
             return False
         if sum(1 for _ in islice(self._steps, LOOKS_A_STEP)) == LOOKS_A_STEP:
             return True
@@ -120,7 +121,7 @@ class _Search:
         return False
 
     def _searched(self) -> Iterator[None]:
-        """Do it all; yield each time that something has been looked at."""
+        """Yield after each thing looked at, while the whole search is done."""
         limit = self._forwarder.backlog.limit_bytes
         level = FairLevel(limit - limit // PART_FREED)
         yield from self._add_up(level)
@@ -147,8 +148,8 @@ class _Search:
                     yield from _loss()
 
     def _add_up(self, level: FairLevel) -> Iterator[None]:
-        """Find the connections that brought what waits or is half sent, and what each has."""
-        # as themselves, not by their ids alone: one may be gone before the search is over
+        """Find the connections that waiting or half-sent deliveries came by, and their holdings."""
+        # references, not ids alone: a connection may be gone before the search is over
         found: dict[int, Any] = {}
         for address in self._addresses:
             yield
@@ -162,15 +163,15 @@ class _Search:
                     level.add(int(connection.held_bytes))
 
     def _is_too_much(self, delivery: Any) -> bool:
-        """Whether a delivery's connection has too much waiting."""
+        """Return whether a delivery's connection has too much waiting."""
         held_bytes = delivery.incoming.session.connection.held_bytes
         return bool(delivery.held_bytes and held_bytes > self._level)
 
     def _shed_queue(self, waiting: WaitingQueue, verdict: tuple[int, bytes]) -> Iterator[None]:
-        """Release what is least urgent and came last, as long as its connection has too much."""
+        """Release the least urgent and latest deliveries of connections with too much."""
         for delivery in reversed(list(waiting)):
             yield
-            # what has been taken since the look began is not given up
+            # one that has been taken since is not given up
             if self._is_too_much(delivery) and waiting.remove(delivery):
                 self._give_up(delivery, *verdict)
                 yield from _loss()
@@ -204,9 +205,9 @@ class _Search:
 
 
 class FairLevel:
-    """How much each may keep, so that all together keep no more than `room`: the `level`.
+    """Fair share of `room`: the `level` is what each may keep, so that all fit into `room`.
 
-    Who has less than that keeps all of it, and what it leaves over is the others'.
+    What a holder of less leaves over is shared among the others.
     """
 
     def __init__(self, room: int) -> None:
@@ -216,11 +217,11 @@ class FairLevel:
         self._holdings: list[int] = []
 
     def add(self, held: int) -> None:
-        """Count one more, who holds so much."""
+        """Add a holder of so many octets."""
         heapq.heappush(self._holdings, held)
 
     def step(self) -> bool:
-        """Look at whoever holds the least of those that are left; return whether to go on."""
+        """Look at the smallest holding that is left; return whether to go on."""
         if not self._holdings:
             return False
         fair = self._left // len(self._holdings)
@@ -233,7 +234,7 @@ class FairLevel:
 
 
 def _held(address: Address) -> Iterator[Any]:
-    """Yield what waits at an address or is half sent from it, and None for whoever has nothing."""
+    """Yield each delivery that waits at an address or is half sent, and None for idle consumers."""
     if address.treatment != MULTICAST:
         yield from list(address.waiting)
     for consumer in list(address.consumers):
@@ -243,6 +244,6 @@ def _held(address: Address) -> Iterator[Any]:
 
 
 def _loss() -> Iterator[None]:
-    """Yield as often as to give up a delivery counts."""
+    """Yield as often as giving up one delivery counts."""
     for _ in range(LOOKS_A_LOSS):
         yield

@@ -1,4 +1,4 @@
-"""The largest message that any receiver of an address takes, however many receivers there are.
+"""Largest message that any receiver of an address takes, found without looking at all of them.
 
 Nearly all links take messages of any size; only limits are noted (max-message-size, section 2.7.3).
 """
@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import heapq
 
-# So many limits that nobody has any more stay in any case.
+# Stale limits are removed only if there are more than so many.
 FEW_STALE = 64
 
 
 class SizeLimits:
-    """The limits of those receivers of an address that have one; `count` is how many these are."""
+    """Size limits of those receivers of an address that have one; `count` is their number."""
 
     def __init__(self) -> None:
         self.count = 0
         # how many receivers have each limit
         self._receivers: dict[int, int] = {}
-        # each limit once, and the negative of it: the largest is the first; some are stale
+        # heap of the negative limits, each once: the largest is first; some are stale
         self._order: list[int] = []
 
     def add(self, limit: int) -> None:
@@ -30,7 +30,7 @@ class SizeLimits:
         self._receivers[limit] += 1
 
     def remove(self, limit: int) -> None:
-        """A receiver with this limit has left."""
+        """Remove the limit of a receiver that has left."""
         self.count -= 1
         self._receivers[limit] -= 1
         while self._order and not self._receivers[-self._order[0]]:

@@ -1,8 +1,8 @@
-"""Receivers that take no message beyond a size: their links' max-message-size (section 2.7.3).
+"""Size limits of receivers: their links' max-message-size (section 2.7.3).
 
-What is too large for a receiver goes to another, and where all are too small back to its sender. A
-message that grows too large while it is sent is aborted towards its receiver. The size is that of
-the message as it came in.
+A message that is too large for one receiver goes to another; if it is too large for all, it is
+rejected. A message that grows too large while it is sent is aborted towards its receiver. Its size
+is that of the message as it came in.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from router.core.network import sides
 
 REJECTED = int(Descriptor.REJECTED)
 UNLIMITED = 2**64 - 1
-# So many copies that are too large for their receiver are given up before the search goes on in a
-# later step; each takes as long as so many looks.
+# How many copies that are too large for their receiver are given up before the search goes on in
+# a later step, and how many looks each counts as.
 MOST_LEFT_OUT = 32
 LOOKS_A_LOSS = 64
 
 
 def is_too_large(address: Address, delivery: Any) -> bool:
-    """Whether no receiver of an address takes a delivery of this size; without receivers, it is."""
+    """Return whether no receiver of an address takes a delivery of this size, or none is there."""
     size = delivery.size
     if not address.sided:
         return not address.consumers or bool(size > address.largest_taken())
@@ -40,8 +40,9 @@ def is_too_large(address: Address, delivery: Any) -> bool:
 
 
 def least_busy(address: Address, delivery: Any) -> Consumer | None:
-    """The receiver with the least to do of those that take a delivery of this size, and what comes
-    from where it does; None where there is none.
+    """Return the least busy consumer that takes a delivery of this size, or None.
+
+    Only consumers that serve the side that the delivery comes from are considered.
     """
     able = [
         each
@@ -53,12 +54,12 @@ def least_busy(address: Address, delivery: Any) -> Consumer | None:
 
 
 def refuse(forwarder: Any, address: Address, delivery: Any) -> None:
-    """Nobody takes a delivery that has gone to nobody yet: it is rejected."""
+    """Reject a delivery that was sent to nobody and that no receiver takes."""
     reject(forwarder, delivery, largest(address))
 
 
 def largest(address: Address) -> int:
-    """The most octets that any receiver of an address takes."""
+    """Return the most octets that any receiver of an address takes."""
     if address.sided:
         # links to other routers are on the list before they are answered
         return max((each.link.max_message_size for each in address.consumers), default=0)
@@ -66,7 +67,7 @@ def largest(address: Address) -> int:
 
 
 def reject(forwarder: Any, delivery: Any, limit: int) -> None:
-    """Reject a delivery that is larger than `limit`, which is what a receiver takes."""
+    """Reject a delivery that is larger than `limit`, which is the most that a receiver takes."""
     counters = delivery.address.counters
     if delivery.settled:
         counters.dropped_presettled += 1
@@ -83,20 +84,20 @@ def _verdict(size: int, limit: int) -> bytes:
 
 
 def is_spread_by_sides(address: Address) -> bool:
-    """Whether what waits at an address is for some of its consumers, by where it comes from."""
+    """Return whether an address's waiting deliveries go to consumers by their side."""
     return bool(address.sided) and address.treatment != MULTICAST
 
 
 def chooses_by_sides(consumer: Consumer) -> bool:
-    """Whether only some of what waits is for a consumer, by where it comes from."""
+    """Return whether a consumer takes only some of what waits, by its side."""
     return is_spread_by_sides(consumer.address) and not sides.takes_from_anywhere(consumer)
 
 
 def take(forwarder: Any, consumer: Consumer) -> Any:
     """Take the next delivery that is not too large for a consumer out of its queue.
 
-    None where there is none, and where the queue says that the search is unfinished. How much was
-    looked at is counted by whoever calls.
+    Returns None if there is none, or if the queue says that the search is unfinished. How much was
+    looked at is counted by the caller.
     """
     waiting = consumer.waiting
     limit = consumer.link.max_message_size
@@ -119,7 +120,7 @@ def take(forwarder: Any, consumer: Consumer) -> Any:
         if delivery.size <= limit:
             found = delivery
         else:
-            # it is for nobody else
+            # a copy is for this receiver alone
             left_out += 1
             forwarder.backlog.drop(delivery)
             _leave_out(forwarder, delivery, limit)
@@ -129,10 +130,10 @@ def take(forwarder: Any, consumer: Consumer) -> Any:
 
 
 def grown(forwarder: Any, delivery: Any) -> None:
-    """More has come of a delivery that waits: it may be too large by now for everybody."""
+    """Reject a waiting delivery of which more has come, if it is too large for all by now."""
     address = delivery.address
     if delivery.parent is not None and address.treatment == MULTICAST:
-        # it is left out when it is taken
+        # it is checked when it is taken
         return
     if is_too_large(address, delivery):
         parting.abort(forwarder, delivery)
@@ -143,7 +144,7 @@ def grown(forwarder: Any, delivery: Any) -> None:
 
 
 def outgrown(forwarder: Any, delivery: Any) -> None:
-    """A delivery has become larger than its receiver takes, which has got a part of it."""
+    """Abort and reject a delivery that grew too large for its receiver after a part was sent."""
     limit = delivery.outgoing.max_message_size
     parting.abort(forwarder, delivery)
     if delivery.parent is None:
@@ -153,7 +154,7 @@ def outgrown(forwarder: Any, delivery: Any) -> None:
 
 
 def _leave_out(forwarder: Any, copy: Any, limit: int) -> None:
-    """A multicast's copy is too large for its receiver; the others speak, if there are any."""
+    """Drop a copy that is too large; reject it if no other receiver has told an outcome."""
     copy.discarded = True
     parent = copy.parent
     if parent.open_copies == 1 and parent.outcome == 0:
@@ -164,20 +165,20 @@ def _leave_out(forwarder: Any, copy: Any, limit: int) -> None:
 
 
 def receiver_lost(forwarder: Any, address: Address) -> None:
-    """A receiver has gone: have what waits looked at once, at the end of the turn."""
+    """Have what waits checked at the end of the turn, as a receiver has gone."""
     if address.waiting.count and address not in forwarder.sizes_due:
         forwarder.sizes_due[address] = None
 
 
 def refuse_too_large(forwarder: Any) -> None:
-    """Reject what waits and is too large for each receiver left; called at the end of a turn.
+    """Reject what waits and is too large for each receiver left; call it at the end of a turn.
 
-    Of very much that waits the last is looked at in later turns.
+    Of very much that waits, the last is checked in later turns.
     """
     due, forwarder.sizes_due = forwarder.sizes_due, {}
     for address in due:
         if not address.consumers or (not address.sided and address.limits is None):
-            # nobody is left, or nobody has ever had a limit
+            # no receiver is left, or none has ever had a limit
             continue
         if address.refusing is None:
             address.refusing = _Refusing(forwarder, address)
@@ -187,17 +188,17 @@ def refuse_too_large(forwarder: Any) -> None:
 
 
 class _Refusing:
-    """Looks at all that waits at an address, once at a time."""
+    """Task that rejects what is too large of all that waits at an address, one pass at a time."""
 
     def __init__(self, forwarder: Any, address: Address) -> None:
         self._forwarder = forwarder
         self._address = address
         self._limits: dict[int, int] = {}
-        # another receiver has gone since it was begun
+        # whether another receiver has gone since it began
         self.is_due_again = False
 
     def begin(self) -> None:
-        """Look at the first deliveries, and at the others in later turns."""
+        """Check the first deliveries, and the others in later turns."""
         self.is_due_again = False
         address = self._address
         self._limits = _limits(address)
@@ -213,7 +214,7 @@ class _Refusing:
     def _look_at(self, delivery: Any) -> None:
         address = self._address
         limit = self._limits.get(delivery.incoming.side, UNLIMITED)
-        # since the look was begun it may have been taken, and receivers may have come and gone
+        # since the pass began it may have been taken, and receivers may have come and gone
         is_there = delivery.waits_in is address.waiting and address.consumers
         if delivery.size > limit and is_there and is_too_large(address, delivery):
             address.waiting.remove(delivery)
@@ -229,7 +230,7 @@ class _Refusing:
 
 
 def _limits(address: Address) -> dict[int, int]:
-    """The most octets that any receiver takes of a message, by the side that it comes from."""
+    """Return the most octets that any receiver takes of a message, by the message's side."""
     if not is_spread_by_sides(address):
         return dict.fromkeys(address.waiting.by_side(), largest(address))
     return {

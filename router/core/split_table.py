@@ -22,7 +22,7 @@ MANY: Final = 2048
 
 
 class SplitTable(Generic[K, V]):
-    """A mapping in no order; one of very many entries is split by the hashes of its keys."""
+    """Mapping without an order; one of very many entries is split by the hashes of its keys."""
 
     __slots__ = ("_parts",)
 
@@ -66,7 +66,7 @@ class SplitTable(Generic[K, V]):
         return self._part_of(key).pop(key, default)
 
     def popitem(self) -> tuple[K, V]:
-        """Remove some key, and return it and its value; KeyError where there is none."""
+        """Remove and return some key and its value; raise KeyError if there is none."""
         part = next(filter(None, self._parts), None)
         if part is None:
             raise KeyError("the table is empty")
@@ -82,7 +82,7 @@ class SplitTable(Generic[K, V]):
 
     @classmethod
     def of(cls, whole: dict[K, V]) -> SplitTable[K, V]:
-        """Return a table of what a dict has, which takes time for each of these."""
+        """Return a table of a dict's items, in time for each of them."""
         table = cls()
         table._parts = [whole]
         if len(whole) >= MANY:
@@ -97,8 +97,10 @@ class SplitTable(Generic[K, V]):
 
 
 class ListedTable(MutableMapping[K, V]):
-    """A mapping like a dict, in an order of its own: that in which keys came, but for the last one
-    taking the place of one that is removed.
+    """Mapping like a dict, with an order of its own.
+
+    Keys are in the order in which they came, except that the last one takes the place of one that
+    is removed.
     """
 
     __slots__ = ("_keys", "_places", "_values")
@@ -156,18 +158,19 @@ class ListedTable(MutableMapping[K, V]):
         return _Values(self, self._values)
 
     def items(self) -> ItemsView[K, V]:
-        """Return a view of the keys and values; neither may come or go while they are walked."""
+        """Return a view of the keys and values; no key may come or go while it is walked."""
         return _Items(self, self._keys, self._values)
 
     def snapshot(self) -> Iterator[tuple[K, V]]:
-        """Return what the items are now, to be walked while keys come and go."""
+        """Return an iterator over the items as they are now; keys may come and go."""
         return zip(list(self._keys), list(self._values), strict=True)
 
     def each(self) -> Iterator[V]:
-        """Yield each value, from the last to the first. Keys may come and go meanwhile: what is
-        there all the time is yielded, though perhaps twice.
+        """Yield each value, from the last to the first, while keys may come and go.
+
+        What is there all the time is yielded, though perhaps twice.
         """
-        # what takes the place of one that is removed comes from behind
+        # a removed value is replaced by the last one
         place = len(self._values)
         while place > 0:
             place = min(place, len(self._values)) - 1
@@ -175,7 +178,7 @@ class ListedTable(MutableMapping[K, V]):
                 yield self._values[place]
 
     def popitem(self) -> tuple[K, V]:
-        """Remove the last key, and return it and its value; KeyError where there is none."""
+        """Remove and return the last key and its value; raise KeyError if there is none."""
         if not self._keys:
             raise KeyError("the table is empty")
         key = self._keys[-1]
@@ -185,7 +188,7 @@ class ListedTable(MutableMapping[K, V]):
 
 
 class _Items(ItemsView[K, V]):
-    """The items of a table, without a search for each of them."""
+    """View of a table's items that does not search for each of them."""
 
     def __init__(self, table: ListedTable[K, V], keys: list[K], values: list[V]) -> None:
         super().__init__(table)
@@ -197,7 +200,7 @@ class _Items(ItemsView[K, V]):
 
 
 class _Values(ValuesView[V]):
-    """The values of a table, without a search for each of them."""
+    """View of a table's values that does not search for each of them."""
 
     def __init__(self, table: ListedTable[K, V], values: list[V]) -> None:
         super().__init__(table)
@@ -208,7 +211,8 @@ class _Values(ValuesView[V]):
 
 
 def _part(hashed: int) -> int:
-    """The part that a hash belongs to; that of an object is its place in memory, whose last bits
-    are much alike.
+    """Return the part that a hash belongs to.
+
+    The hash of an object is its address in memory; the last bits of these are much alike.
     """
     return (hashed ^ hashed >> 6 ^ hashed >> 12) & _MASK

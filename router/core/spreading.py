@@ -1,8 +1,8 @@
-"""Deliveries begin on their way: to one of their address's receivers, or a copy to each of several.
+"""Spread deliveries over consumers: to one of an address's receivers, or a copy to each of several.
 
 A multicast gives a copy to each consumer of its address; an exchange gives one to each place that
-the message's subject leads to, which is one of its receivers there, or each if that is a multicast.
-Whoever gets the only one gets the message itself.
+the message's subject leads to: to one of the receivers there, or to each if that is a multicast.
+If there is only one copy, the message itself is sent.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ LEVELS = 10
 STRIPES = 5
 SECOND_LANES = 50
 EMPTY = b""
-# So many copies of a message are made in one turn; the others in later ones (`spreads`).
+# How many copies of a message are made in one turn; the others follow in later ones (`spreads`).
 COPIES_AT_ONCE = 512
 
 
 class Spreader(Relay):
-    """The part of the core that gives what comes in to receivers."""
+    """Part of the core that gives deliveries to consumers."""
 
     def __init__(self, redelivery: Redelivery, backlog: Backlog) -> None:
         super().__init__(redelivery, backlog)
@@ -44,11 +44,11 @@ class Spreader(Relay):
         nobody: Any = None
         self._from_here = Producer(nobody, None, 0)
         self.copies_at_once = COPIES_AT_ONCE
-        # messages of which not all copies are made yet; set by who has them
+        # `Spreads`: messages of which not all copies are made yet; set by `Forwarder`
         self.spreads: Any = None
 
     def choose(self, address: Address, size: int) -> Consumer | None:
-        """The consumer that takes a delivery of so many octets, or None when none has room.
+        """Return the consumer for a delivery of so many octets, or None if none has room.
 
         Balanced takes the one with the fewest unsettled deliveries; closest takes them in turn.
         """
@@ -75,11 +75,11 @@ class Spreader(Relay):
         return best
 
     def choose_across(self, address: Address, size: int, side: int, lane: int) -> Consumer | None:
-        """`choose`, for what comes from a side: of the consumers that serve it (`network.sides`)
-        and take its lane (`network.lanes`).
+        """Return the consumer, as `choose` does, for a delivery that comes from a side.
 
-        Closest takes one of the nearest, and waits for these; balanced adds what the way costs to
-        what is unsettled.
+        It is one that serves that side (`network.sides`) and takes the lane (`network.lanes`).
+        Closest takes one of the nearest, and waits for these; balanced adds the cost of the way to
+        the number of unsettled deliveries.
         """
         consumers = address.consumers
         count = len(consumers)
@@ -121,10 +121,9 @@ class Spreader(Relay):
     def lane_for(
         self, address: Address, delivery: Delivery, producer: Producer, frame: TransferFrame
     ) -> int:
-        """By which lane a delivery goes on to other routers: that of its priority and its sender,
-        which has another one where the sender settles second.
+        """Return the lane of a delivery to other routers, by its priority and its sender.
 
-        It is there from now on, unless there can be none.
+        A sender that settles second has another lane. The lane is opened unless there can be none.
         """
         priority = address.priority
         if priority < 0:
@@ -145,8 +144,9 @@ class Spreader(Relay):
         return lane
 
     def take_stripe(self, address: Address, producer: Producer) -> int:
-        """A stripe for a sender of large messages, from its first one on; 0 while anything is under
-        way that the next message could overtake.
+        """Return a stripe for a sender of large messages, from its first one on.
+
+        It is 0 while anything is under way that the next message could overtake.
         """
         link = producer.link
         if link.unsettled + link.presettled > 1:
@@ -163,15 +163,11 @@ class Spreader(Relay):
         return least
 
     def opens_lane(self, address: Address, lane: int) -> bool:
-        """Have a lane to each of the other routers that an address leads to; overridden by who
-        knows of them.
-        """
+        """Open a lane to each router that an address leads to; overridden by `Forwarder`."""
         return False
 
     def has_receiver(self, address: Address, side: int) -> bool:
-        """Whether somebody receives what comes to an address from a side, here or elsewhere; if it
-        is elsewhere, there is from now on who takes it there.
-        """
+        """Return whether an address has receivers for a side; open links to those elsewhere."""
         if address.sided == 0 and address.consumers:
             return True
         if address.sided and self.has_taker(address, 0, side):
@@ -180,9 +176,7 @@ class Spreader(Relay):
         return is_open
 
     def has_taker(self, address: Address, size: int, side: int) -> bool:
-        """Whether a consumer that may have what comes from a side (`network.sides`) takes so many
-        octets.
-        """
+        """Return whether a consumer that serves a side (`network.sides`) takes so many octets."""
         for consumer in address.consumers:
             link = consumer.link
             if consumer.side == side != HERE:
@@ -192,7 +186,7 @@ class Spreader(Relay):
         return False
 
     def opens_way(self, address: Address, side: int) -> bool:
-        """Whether somebody receives at another router; overridden by who knows of them."""
+        """Open a link to receivers at other routers; overridden by `Forwarder`."""
         return False
 
     def fan_out(self, address: Address, delivery: Delivery, frame: TransferFrame) -> None:
@@ -205,7 +199,7 @@ class Spreader(Relay):
             self.no_destination(address, delivery)
             return
         copies: list[Delivery] = []
-        # one more than there are, so that a copy settled at once does not speak for those to come
+        # one too many, so that a copy settled at once does not decide for those to come
         delivery.open_copies = 1
         consumers = address.consumers
         if len(consumers) > self.copies_at_once:
@@ -215,7 +209,7 @@ class Spreader(Relay):
         self._copied(address, delivery, copies)
 
     def _spreads(self, address: Address, producer: Producer) -> bool:
-        """Whether a multicast is for any consumer of its address, in a network of routers."""
+        """Return whether a multicast in a network is for any consumer of its address."""
         is_for_any = False
         for consumer in address.consumers:
             if spreads_to(consumer, producer):
@@ -257,7 +251,7 @@ class Spreader(Relay):
     def _copy_to_one(
         self, address: Address, delivery: Delivery, frame: TransferFrame, copies: list[Delivery]
     ) -> None:
-        """A copy for whichever consumer of an address has room for it first."""
+        """Give a copy to whichever consumer of an address has room for it first."""
         consumer = None
         lane = 0
         if address.sided:
@@ -297,7 +291,7 @@ class Spreader(Relay):
         return copy
 
     def _copied(self, address: Address, delivery: Delivery, copies: list[Delivery]) -> None:
-        """Every copy is made that is going to be; `address` is one that they are for."""
+        """Finish a delivery of which all copies are made; `address` is one that they are for."""
         delivery.open_copies -= 1
         if not copies and sizes.is_too_large(address, delivery):
             sizes.refuse(self, address, delivery)
@@ -309,12 +303,12 @@ class Spreader(Relay):
         delivery.copies = copies
 
     def _is_worth_keeping(self, consumer: Consumer, delivery: Delivery) -> bool:
-        """Whether a settled copy waits for a receiver that could take it but for another message.
+        """Return whether to keep a settled copy for a receiver that is busy with another message.
 
-        That is one which has credit for it, and has taken all that has come of the other: it waits
-        for a sender, as it may have to for this one. A link to another router, or to an edge, need
-        not have taken it: it is for many. But nobody else is to wait with it: an eighth of the
-        window of the copy's sender stays free, in which it goes on to the others.
+        It is kept if the receiver has credit for it, and has taken all that has come of the other
+        message: it waits for a sender, and may have to for this one. A link to another router or an
+        edge need not have taken it, as it is for many receivers. But the others must not wait with
+        it, so an eighth of the window of the copy's sender stays free, in which it goes on to them.
         """
         link = consumer.link
         if consumer.waiting.count >= link.credit:
@@ -329,9 +323,9 @@ class Spreader(Relay):
     def elsewhere(
         self, address: Address, delivery: Delivery, producer: Producer, frame: TransferFrame
     ) -> Address | None:
-        """Where a message goes of an address that has ties; None where it has gone.
+        """Return the address that a message to one with ties goes to; None if it was sent.
 
-        To the fallback, while nobody else receives; from an exchange to where its subject leads.
+        The fallback gets it while nobody else receives; an exchange follows its subject.
         """
         exchange = None if address.ties is None else address.ties.exchange
         if exchange is not None:
@@ -360,7 +354,7 @@ class Spreader(Relay):
                     if not place.is_moving:
                         self._note_moving(place)
                     if place.treatment == MULTICAST:
-                        # who sends to an exchange sends what it gives on from here
+                        # what an exchange sends on counts as sent from here
                         sender = producer if place is address else self._from_here
                         self._copy_to_each(place, place.consumers, delivery, frame, copies, sender)
                     else:
@@ -385,9 +379,7 @@ class Spreader(Relay):
     def _places(
         self, places: Iterable[Address | None], address: Address, producer: Producer
     ) -> Iterator[tuple[Address, Producer] | None]:
-        """The places that a message goes to from an exchange, each with the sender it has there;
-        None where the search for them has found none.
-        """
+        """Yield each address that an exchange leads to with its sender, or None for no find."""
         from_here = self._from_here
         for place in places:
             if place is None:
@@ -395,7 +387,7 @@ class Spreader(Relay):
             else:
                 yield place, producer if place is address else from_here
 
-    # For who makes copies in later turns.
+    # Called to make copies in later turns.
 
     def copy_to_some(
         self,
@@ -425,12 +417,12 @@ class Spreader(Relay):
                 self._follow(copy, frame)
 
     def waited(self, copy: Delivery) -> None:
-        """Count how long it took until a copy was made, and sent on."""
+        """Count how long it took until a copy was made and sent."""
         consumer = copy.outgoing.owner
         self._waited(consumer, copy)
 
     def no_destination(self, address: Address, delivery: Delivery) -> None:
-        """Nobody receives from the address: the message is the sender's again."""
+        """Release a message, because nobody receives from its address."""
         address.counters.no_destination += 1
         if delivery.settled:
             address.counters.dropped_presettled += 1
@@ -440,7 +432,7 @@ class Spreader(Relay):
 
 
 def unsettled_of(consumer: Consumer) -> int:
-    """What is unsettled of all that goes where a consumer leads, by any lane."""
+    """Return the number of unsettled deliveries to where a consumer leads, over all lanes."""
     count = 0
     for link in consumer.beside or ():
         count += link.unsettled

@@ -1,11 +1,11 @@
 """Give copies of a message to very many receivers over several turns.
 
 Up to `Spreader.copies_at_once` copies are made, and frames handed on to copies, in the turn in
-which a message comes. Where there are more, the others follow in later turns, the messages one
-after the other in the order in which they came. The connection that brought a message waits until
-the last copy is made (`Connection.unfinished`), so that nothing its peer says behind the message
-comes before it: neither the next one, nor the rest, the settlement or the end of this one. If the
-connection is lost, the copies are made all the same (docs/decisions/0092-copies-in-later-turns.md).
+which a message comes. If there are more, the others follow in later turns, one message after the
+other in the order in which they came. The connection that brought a message waits until the last
+copy is made (`Connection.unfinished`), so that nothing its peer says after the message overtakes
+it: neither the next one, nor the rest, the settlement or the end of this one. If the connection is
+lost, the copies are made all the same (docs/decisions/0092-copies-in-later-turns.md).
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ from router.engine.delivery import Delivery
 if TYPE_CHECKING:
     from router.core.forward import Forwarder
 
-# So many copies are made in a step.
+# How many copies are made in a step.
 COPIES_A_STEP = 32
-# What a copy takes of a turn that its connection goes on with it, in frames that come once a
-# message (`Connection.count_work`): each may be for another connection, whose socket is written to.
+# Work of a copy in a turn of its connection, counted in frames (`Connection.count_work`): each may
+# be for another connection, whose socket is written to.
 WORK = 64
-# What a step of an exchange's search for places takes, and a copy for one receiver there, in copies
-# for a multicast's receivers.
+# Work of a step of an exchange's search for places, and of a copy for one receiver there, counted
+# in copies for a multicast's receivers.
 PLACE = 4
 EMPTY = b""
 RELEASED = int(constants.Descriptor.RELEASED)
 MODIFIED = int(constants.Descriptor.MODIFIED)
-# where those are who get a message, and its sender there
+# an address whose receivers get a message, and the message's sender there
 Place = tuple[Address, Producer]
 
 
 class Spreads:
-    """The messages of a router that not all of very many receivers have been given yet.
+    """Messages of a router that not all of very many receivers have been given yet.
 
     It is a task of its own (`engine.deferred`), and each connection that waits goes on with it too,
-    whosever message is first.
+    whichever connection the first message came by.
     """
 
     def __init__(self, forwarder: Forwarder) -> None:
         self._forwarder = forwarder
-        # in the order in which they came; a delivery has one at a time, because its sender waits
+        # in order of arrival; a delivery has one at a time, because its sender waits
         self._works: dict[Delivery, _Work] = {}
-        # how many of them there are for each address, and the one whose copies are being made
+        # how many there are for each address, and the one whose copies are being made
         self._at: dict[Address, int] = {}
         self._active: _Work | None = None
         self._is_deferred = False
@@ -62,11 +62,11 @@ class Spreads:
         address: Address,
         made: int = 0,
     ) -> None:
-        """Give a message that begins with a frame to all who receive at some places.
+        """Give a message that begins with a frame to all receivers at some addresses.
 
-        Each place comes with the sender that it has there. `copies` are those that have been made;
-        `address` is where the message was sent to. As much has been done in this turn as it takes
-        to make `made` copies.
+        `places` are these addresses, each with its sender. `copies` are those that have been made;
+        `address` is where the message was sent to. `made` is the number of copies that would have
+        taken as much time as what has been done in this turn.
         """
         delivery.copies = copies
         self._begin(_Copying(self._forwarder, delivery, frame, places, address), made)
@@ -90,7 +90,7 @@ class Spreads:
             forwarder.turn.deferred.add(self)
         connection = work.session.connection
         connection.unfinished = _Wait(self, work)
-        # nothing else of it comes in this turn
+        # nothing else is read from it in this turn
         connection.turn_end = connection.frames_received
 
     def step(self) -> bool:
@@ -99,7 +99,7 @@ class Spreads:
         return self._is_deferred
 
     def go_on_for(self, work: _Work) -> bool:
-        """Do as much as its connection's turn has room for; return whether `work` is done."""
+        """Do as much as fits into its connection's turn; return whether `work` is done."""
         connection = work.session.connection
         while self._works.get(work.delivery) is work:
             if not connection.has_room_for(WORK * work.a_step):
@@ -118,7 +118,7 @@ class Spreads:
             self._drop(work)
             work.end()
             if self._works:
-                # other messages for the same receivers may follow for long
+                # messages for the same receivers may go on for a long time
                 self._forwarder.share_credit()
         return bool(self._works)
 
@@ -127,14 +127,14 @@ class Spreads:
         return address in self._at
 
     def stop(self, delivery: Delivery) -> bool:
-        """Do no more for a message; return whether there was more to be done."""
+        """Do no more for a message; return whether there was more to do."""
         work = self._works.get(delivery)
         if work is not None:
             self._drop(work)
         return work is not None
 
     def give_up(self, delivery: Delivery) -> None:
-        """Make no more copies of a message: those that it has speak for it."""
+        """Make no more copies of a message; those that were made decide its outcome."""
         work = self._works.get(delivery)
         if work is not None:
             self._drop(work)
@@ -148,14 +148,14 @@ class Spreads:
     def _activate(self, work: _Work) -> None:
         """Begin to make copies of a message.
 
-        What these take of receivers' credit is known when all are made. Until then nothing is given
-        to the senders of its address.
+        What these take of receivers' credit is known when all are made. Until then the senders of
+        its addresses get no credit.
         """
         self._active = work
         for address in work.addresses:
             if address.credit_due:
                 self._forwarder.credit_due.remove(address)
-            # as long as it is due, nobody puts it on the list
+            # while it counts as due, it is not put on the list
             address.credit_due = True
 
     def _drop(self, work: _Work) -> None:
@@ -172,7 +172,7 @@ class Spreads:
 
 
 class _Wait:
-    """What a connection waits for (`engine.connection.Unfinished`)."""
+    """Unfinished work that a connection waits for (`engine.connection.Unfinished`)."""
 
     def __init__(self, spreads: Spreads, work: _Work) -> None:
         self._spreads = spreads
@@ -185,32 +185,32 @@ class _Wait:
 
 
 class _Work:
-    """One frame of a message, and those who have not got it yet."""
+    """Frame of a message, and the receivers that have not got it yet."""
 
     def __init__(self, forwarder: Forwarder, delivery: Delivery, frame: TransferFrame) -> None:
         self.forwarder = forwarder
         self.delivery = delivery
-        # whose connection waits; the delivery may come to be another's (`resuming`)
+        # its connection waits; the delivery may move to another session (`resuming`)
         self.session: Any = delivery.incoming.session
-        # what was read is about to be overwritten
+        # a copy, as what was read is about to be overwritten
         payload = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
         self.frame = frame.with_payload(payload)
         self.addresses: set[Address] = set()
         self.a_step = min(COPIES_A_STEP, max(1, forwarder.copies_at_once))
 
     def step(self) -> bool:
-        """Give the frame to a few; return whether there are others."""
+        """Give the frame to a few receivers; return whether there are others."""
         raise NotImplementedError
 
     def end(self) -> None:
-        """All have it."""
+        """Finish, when all receivers have the frame."""
 
     def give_up(self) -> None:
-        """The others do not get it."""
+        """Finish without giving the frame to the others."""
 
 
 class _Copying(_Work):
-    """The first frame of a message, and the receivers that have no copy yet."""
+    """First frame of a message, and the receivers that have no copy yet."""
 
     def __init__(
         self,
@@ -225,10 +225,10 @@ class _Copying(_Work):
         self._places = places
         self._place = address
         self._sender: Producer | None = None
-        # who receives at `_place`, and how many of them have been seen to
+        # the receivers at `_place`, and how many of them have been served
         self._receivers: list[Consumer] = []
         self._at = 0
-        # the most octets that anybody takes; -1 while nobody is found
+        # the most octets that any receiver takes; -1 while none is found
         self._most = -1
         self.addresses.add(address)
         sent_to = delivery.incoming.owner.address
@@ -259,7 +259,7 @@ class _Copying(_Work):
         self._place = place
         self._sender = sender
         if place.treatment == MULTICAST:
-            # links come and go meanwhile: whoever comes later does not get it
+            # a snapshot: receivers that attach later do not get it
             self._receivers = list(place.consumers)
             self._at = 0
             return
@@ -286,7 +286,7 @@ class _Copying(_Work):
         self._note_waited(count)
 
     def _now(self, consumer: Consumer) -> Consumer | None:
-        """Whoever gets what is for a receiver: itself, whoever has stolen its link, or nobody."""
+        """Return the consumer itself, the one that has stolen its link, or None if it is gone."""
         if consumer.place >= 0:
             return consumer
         holder = self.forwarder.link_names.holder(consumer.link)
@@ -305,7 +305,7 @@ class _Copying(_Work):
                 forwarder.waited(copy)
 
     def end(self) -> None:
-        """All copies are made that are going to be: see what the message's outcome is by now."""
+        """Settle the message, now that all copies are made, if its outcome is known."""
         delivery, copies = self.delivery, self.delivery.copies
         delivery.open_copies -= 1
         if not copies and self._most < 0:
@@ -324,14 +324,14 @@ class _Copying(_Work):
             self._settle(delivery.outcome, delivery.outcome_octets or EMPTY)
 
     def give_up(self) -> None:
-        """Make no more copies; where there is none, the message is the sender's again."""
+        """Make no more copies; release the message if there is none."""
         delivery = self.delivery
         delivery.open_copies -= 1
         if delivery.open_copies == 0 and not delivery.settled:
             self._settle(delivery.outcome or RELEASED, delivery.outcome_octets or EMPTY)
 
     def _settle(self, code: int, state: bytes) -> None:
-        """Tell the sender the outcome that the copies have together."""
+        """Tell the sender the merged outcome of the copies."""
         delivery = self.delivery
         if code == MODIFIED and delivery.incoming.side == HERE:
             state = verdicts.told(state) or EMPTY
@@ -339,7 +339,7 @@ class _Copying(_Work):
 
 
 class _Following(_Work):
-    """A later frame of a message, and the copies that it has not been handed on to yet."""
+    """Later frame of a message, and the copies that it has not been handed on to yet."""
 
     def __init__(self, forwarder: Forwarder, delivery: Delivery, frame: TransferFrame) -> None:
         super().__init__(forwarder, delivery, frame)

@@ -1,9 +1,9 @@
-"""A link attached again is taken from where it was: `amqp:link:stolen` (section 2.6.1).
+"""Steal links: a link that is attached again replaces the old one (section 2.6.1).
 
-The new attach has been answered when the old link is closed, and everything the old one leaves
-behind is resolved before anything is sent on the new one. After a link error nothing may
+The old link is closed with `amqp:link:stolen` after the new attach has been answered, and what it
+leaves behind is resolved before anything is sent on the new one. After a link error nothing may
 name its deliveries any more (section 2.6.5), so a stolen sender is told all outcomes before: what
-no receiver has got whole is taken back and released, what one has got is modified, delivery-failed.
+no receiver has whole is taken back and released, what one has is modified, delivery-failed.
 Of very many deliveries the last ones are resolved in later turns
 (docs/decisions/0094-links-taken-over-in-turns.md).
 """
@@ -26,14 +26,14 @@ from router.errors import AmqpError, Scope
 
 RELEASED = int(constants.Descriptor.RELEASED)
 TOLD = int(Settling.TOLD)
-# What it takes to take a link away, in frames that come once a message (`Connection.count_work`).
+# Work of stealing a link, counted in frames (`Connection.count_work`).
 WORK = 1024
 
 
 def holder_of(forwarder: Any, link: Link) -> Link | None:
-    """The link that `link`, not yet answered, is to take over from, if there is one.
+    """Return the link that `link`, not yet answered, is to take over from, or None.
 
-    Raises amqp:resource-locked where the peer may not.
+    Raises amqp:resource-locked if the peer may not take it over.
     """
     names = forwarder.link_names
     holder: Link | None = names.holder(link)
@@ -46,18 +46,20 @@ def holder_of(forwarder: Any, link: Link) -> Link | None:
 
 
 def refused(forwarder: Any, link: Link, holder: Link) -> AmqpError:
-    """The refusal of a link that would take over from another, and may not."""
+    """Return the error for a link that may not take over from another, and count it."""
     forwarder.link_names.refused += 1
     forwarder.observer.event_received(link.session.connection, LinkStealingRefused(link, holder))
-    # no more than that: who has it is nothing that the peer may know
+    # the peer must not learn who has it
     return AmqpError(
         Condition.RESOURCE_LOCKED, f"a link named {link.name!r} is attached elsewhere", Scope.LINK
     )
 
 
 def node_kept(forwarder: Any, link: Link, terminus: Any) -> Address | None:
-    """The dynamic node that `terminus` names, if it was made for the link that `link` takes over
-    from, or resumes; the link has not ceased to exist, nor has the node (section 3.5.10).
+    """Return the dynamic node that `terminus` names if `link` takes it over, or None.
+
+    That is if the node was made for the link that `link` takes over from, or resumes: this link has
+    not ceased to exist, so neither has the node (section 3.5.10).
     """
     holder = forwarder.link_names.holder(link)
     suspended = forwarder.suspended.find(link)
@@ -70,7 +72,7 @@ def node_kept(forwarder: Any, link: Link, terminus: Any) -> Address | None:
 
 
 def take_over(forwarder: Any, link: Link, holder: Link | None) -> None:
-    """`link` is attached and in its place: close the one that had its name, if one had."""
+    """Enter `link`, which is attached, and close the link that had its name, if there is one."""
     forwarder.link_names.enter(link)
     if holder is None:
         return
@@ -78,44 +80,44 @@ def take_over(forwarder: Any, link: Link, holder: Link | None) -> None:
         _hand_over(holder.owner, link.owner)
     address = holder.owner.address
     if address is not None and address.creator is holder and address is link.owner.address:
-        # the link that the node was made for is elsewhere, and the node goes with it
+        # the dynamic node made for the old link belongs to the new one now
         address.creator = link
     take_away(forwarder, link, holder)
 
 
 def suspend(forwarder: Any, link: Link, holder: Link) -> None:
-    """Close the link whose name `link` has, and keep its terminus for that to resume."""
+    """Close the link whose name `link` has, and keep its terminus for `link` to resume."""
     attaching.detach(holder, True, _stolen(forwarder, link, holder), keeps_terminus=True)
 
 
 def take_away(forwarder: Any, link: Link, holder: Link) -> None:
-    """Close the link whose name is that of `link` now, with all that it leaves behind."""
+    """Close the link whose name `link` has now, and resolve what it leaves behind."""
     stolen = _stolen(forwarder, link, holder)
     if isinstance(holder, IncomingLink) and not holder.is_routed:
         _StolenSender(forwarder, holder, stolen).begin(link.owner)
     elif holder.is_attached():
         attaching.detach(holder, True, stolen)
     else:
-        # it awaits a container's answer
+        # it awaits the container's answer
         routed_loss.give_up(forwarder, holder.terminus, routed_loss.Farewell(False, None))
         attaching.refuse(holder, stolen)
 
 
 def _stolen(forwarder: Any, link: Link, holder: Link) -> AmqpError:
-    """Count a theft; return what the link is closed with."""
-    # nobody else takes it away
+    """Count a stolen link; return the error to close it with."""
+    # so that it cannot be stolen twice
     forwarder.link_names.leave(holder)
     forwarder.link_names.stolen += 1
-    # beside the attach, which is counted by itself, a detach
+    # for the detach; the attach is counted by itself
     link.session.connection.count_work(WORK)
     forwarder.observer.event_received(link.session.connection, LinkStolen(link, holder))
     return AmqpError(Condition.STOLEN, "the link has been attached elsewhere", Scope.LINK)
 
 
 def _hand_over(old: Consumer, new: Consumer) -> None:
-    """What a multicast keeps for a receiver it keeps for whoever has its name.
+    """Move the copies that wait for a receiver to the receiver that has its name now.
 
-    One that is resuming has not joined its address: nobody would look for what it had.
+    A receiver that is resuming has not joined its address: nobody would look at what it got.
     """
     is_there = old.address is new.address and new.resuming is None
     if is_there and old.waiting is not new.waiting:
@@ -124,28 +126,28 @@ def _hand_over(old: Consumer, new: Consumer) -> None:
 
 
 class _Unresumable:
-    """In place of the terminus of a stolen sender, to which deliveries are still being moved."""
+    """Stand-in for the terminus of a stolen sender whose deliveries are still being moved."""
 
-    # nothing that is remembered can be resumed by it
+    # it has nothing to resume
     unsettled: Final[dict[bytes, Any]] = {}
 
     def __init__(self, moving: Moving) -> None:
         self.moving = moving
 
     def outlives(self, _: LinkDetached | None) -> bool:
-        """It goes with its link."""
+        """Return False: it ends with its link."""
         return False
 
     def give_up(self, _: Any) -> None:
-        """Do nothing: that has been done."""
+        """Do nothing, because that has been done."""
 
 
 class _StolenSender:
-    """A sender whose link is stolen: it is told the outcome of all that it has sent and not
-    settled, of very many deliveries the last ones in later turns; then its link is closed.
+    """Task that tells a sender whose link is stolen all outcomes, then closes the link.
 
-    What it sends meanwhile is ignored, as it is behind the detach. Whoever has its name now gets
-    no credit before, so that nothing which still waits can be sent once more.
+    Of very many unsettled deliveries the last ones are resolved in later turns. What the sender
+    sends meanwhile is ignored, as if it came after the detach. The link that has its name now gets
+    no credit before, so that nothing that still waits can be sent once more.
     """
 
     def __init__(self, forwarder: Any, link: IncomingLink, error: AmqpError) -> None:
@@ -153,14 +155,15 @@ class _StolenSender:
         self._link = link
         self._error = error
         self._owner: Producer = link.owner
-        # what comes in of it no more
+        # the delivery of which no more comes in
         self._current = link.current
         self._successor: Producer | None = None
         self._capacity = 0
 
     def begin(self, successor: Producer | None) -> None:
-        """Tell it of the first deliveries; `successor` has its name now, None where nobody sends by
-        it here.
+        """Resolve the first deliveries.
+
+        `successor` is the producer that has its name now, None if that does not send here.
         """
         forwarder, link = self._forwarder, self._link
         link.close_error = self._error
@@ -169,9 +172,9 @@ class _StolenSender:
         if terminus is not None:
             terminus.give_up(forwarder)
             if terminus.moving is not None:
-                # whoever resolves its deliveries has to wait for those
+                # to resolve its deliveries, those have to be moved first
                 link.terminus = _Unresumable(terminus.moving)
-        # whoever looks at its address gives it no credit, either
+        # so that its address gives it no credit, either
         self._owner.capacity = 0
         credit.stop(link)
         if successor is not None and successor.side == HERE:
@@ -183,13 +186,13 @@ class _StolenSender:
             self._end()
 
     def keep_waiting(self, successor: Producer) -> None:
-        """Let a sender have no credit until the link is closed."""
+        """Withhold credit from a sender until the link is closed."""
         self._successor = successor
         self._capacity, successor.capacity = successor.capacity, 0
         successor.awaits = self
 
     def _is_over(self) -> bool:
-        """Return whether the link has been detached or lost, and all that it had is resolved."""
+        """Return whether the link is detached or lost, and so all of it is resolved."""
         return self._link.owner is not self._owner
 
     def _parts(self) -> Iterator[Any]:
@@ -199,36 +202,35 @@ class _StolenSender:
             if delivery is None or self._is_over():
                 yield None
             elif delivery.address is None:
-                # What one was meant to resume is unknown, and so nothing is known of it. Of any
-                # other not even the head has come.
+                # It was meant to resume an unknown delivery, or not even its head has come.
                 if not delivery.discarded:
                     self._forwarder.settle(delivery, RELEASED, b"")
                 yield None
             elif delivery.settling == TOLD:
-                # by its receiver, or by us
+                # its outcome was told, by its receiver or by us
                 yield None
             else:
-                # no more copies are made of it: what has been made speaks for it
+                # no more copies are made of it: those made decide its outcome
                 self._forwarder.spreads.give_up(delivery)
                 for part in [delivery] if delivery.copies is None else delivery.copies:
                     # a copy that its receiver has settled has no parent any more
                     yield part if part is delivery or part.parent is delivery else None
 
     def _resolve(self, part: Any) -> None:
-        """Resolve a delivery, or one of its copies, by where it is now."""
+        """Resolve a delivery, or one of its copies, depending on where it is now."""
         if self._is_over():
             return
         forwarder = self._forwarder
         outgoing = part.outgoing
         if outgoing is not None and part.complete and outgoing.current is not part:
-            # a receiver has it whole; what it says of it from now on nobody will hear
+            # a receiver has it whole; what that says from now on is not passed on
             forwarder.settle_lost(part)
             forwarder.sender_lost(part)
             return
         is_current = self._current is not None and self._current in (part, part.parent)
         if outgoing is None:
             self._take_back(part)
-        # Whoever has got a part is told that it is aborted once there is room; it waits for that.
+        # A receiver that has a part of it is told of the abort once there is room.
         forwarder.backlog.drop(part)
         # one that has not come in whole is aborted, and counted as such
         part.discarded = part.discarded or not is_current or part.parent is not None
@@ -246,7 +248,7 @@ class _StolenSender:
         self._forwarder.note_credit(part.address, None)
 
     def _end(self) -> None:
-        """All is told: close the link."""
+        """Close the link, as all outcomes are told, and give the successor its credit."""
         attaching.detach(self._link, True, self._error)
         successor = self._successor
         if successor is not None and successor.awaits is self:
@@ -257,6 +259,6 @@ class _StolenSender:
 
 
 def _was_whole(delivery: Any) -> bool:
-    """Whether a receiver that is sent a delivery once more, to resume it, may have had it whole."""
+    """Return whether a receiver may have had a delivery whole before it is sent again to resume."""
     consumer = None if delivery.outgoing is None else delivery.outgoing.owner
     return consumer is not None and consumer.resuming is not None

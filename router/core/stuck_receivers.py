@@ -31,7 +31,7 @@ from router.errors import AmqpError, Scope
 # How often a round of checks begins, and how many steps of it are taken at each look at the clocks.
 ROUND_S = 0.5
 STEPS = 500
-# How many other addresses, or senders of a multicast, are passed over in one step.
+# How many other addresses, or senders of a multicast, are skipped in one step.
 A_STEP = 50
 
 # Reasons that are not the receiver's fault: it waits for a sender, cannot take a message of that
@@ -42,7 +42,7 @@ _FIT = _NOT_ITS_OWN | {None}
 
 
 class Lack(StrEnum):
-    """What a stuck receiver does not do."""
+    """Failure of a stuck receiver: to take or to settle messages."""
 
     TAKES_NOTHING = "takes_nothing"
     SETTLES_NOTHING = "settles_nothing"
@@ -50,7 +50,7 @@ class Lack(StrEnum):
 
 @attrs.define
 class Progress:
-    """What a receiver had done when it was last checked, and since when it makes no progress.
+    """Progress of a receiver at its last check, and since when it makes none.
 
     Times are in seconds of the turn's clock.
     """
@@ -75,7 +75,7 @@ class Progress:
 
 @attrs.frozen
 class Dropped:
-    """The last receiver that an address dropped."""
+    """Last receiver that an address dropped."""
 
     at: float
     connection: int
@@ -86,7 +86,7 @@ class Dropped:
 
 
 class StuckReceivers:
-    """Checks the receivers of a router's multicasts, and drops those that are to be dropped."""
+    """Periodic check of the receivers of a router's multicasts, which drops stuck ones."""
 
     def __init__(self, forwarder: Forwarder) -> None:
         self._forwarder = forwarder

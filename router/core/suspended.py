@@ -1,13 +1,13 @@
-"""Termini that outlive their links: what they remember of deliveries, and for how long.
+"""Suspended termini: sources and targets that outlive their links, with their deliveries.
 
 A peer that asks for it, by a timeout or an expiry-policy (section 3.5.6), may detach a link, or
-lose it with its session or connection, and attach it again: until then what it had not settled is
-kept as it is, where otherwise it would be resolved at once. It is bounded: in time, by
+lose it with its session or connection, and attach it again. Until then deliveries that it had not
+settled are kept, where otherwise they would be resolved at once. This is bounded: in time, by
 `terminusTimeoutLimitSeconds`, and by how many termini may be without a link at once.
 
 As long as its session lasts, deliveries of a link that is merely detached stay "live": they keep
-their delivery-ids, and dispositions may name them (section 2.7.6). After that only their tags are
-left. (docs/decisions/0035-suspended-links.md.)
+their delivery-ids, and dispositions may name them (section 2.7.6). After that they are known by
+their tags only, and called "parked". (docs/decisions/0035-suspended-links.md.)
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from router.engine.outbox import Turn
 from router.engine.states import Settling
 from router.engine.unsettled import Unsettled
 
-# A peer may attach under one name after the other, and leave each of them suspended.
+# How many termini may be suspended; a peer may suspend links under ever new names.
 MAX_SUSPENDED = 1000
-# A sender may leave so many deliveries in doubt that it does not resume.
+# How many deliveries a sender may leave in doubt without resuming them.
 MAX_UNSETTLED = 65536
-# So many termini end in the turn in which they expire; each takes as long as the loss of a link.
+# How many termini end in the turn in which they expire; each takes as long as a lost link.
 EXPIRED_AT_ONCE = 2 * THINGS_A_STEP
 TAG_BYTES = 8
 NO_STATE = 0
@@ -41,21 +41,21 @@ Policy = TerminusExpiryPolicy
 
 
 class Moving(Protocol):
-    """What moves the deliveries of a link that was reattached, over several turns."""
+    """Task that moves the deliveries of a reattached link, over several turns."""
 
     steps: Iterator[None]
-    """Moves one after the other; whoever goes on with it shares it with the task that does."""
+    """Moves one delivery a step; the task and anyone who needs all moved share it."""
 
     def go_on_to(self, link: Link) -> None:
-        """Move all of them to `link`, which the terminus is attached by now."""
+        """Move all deliveries to `link`, by which the terminus is attached now."""
 
 
 class Terminus:
-    """A source or target of ours, with the policy and the timeout (seconds) that were granted.
+    """Source or target of the router, with the granted expiry-policy and timeout (seconds).
 
-    `link` is the one that it is attached by, or was last. `unsettled` are the deliveries that have
-    no delivery-id while there is none, by delivery-tag, oldest first; `outcomes` the states of
-    those that have been settled by their receivers meanwhile: (code, octets; empty without fields).
+    `link` is the one that it is attached by, or was last. `unsettled` are its parked deliveries, by
+    delivery-tag, oldest first; `outcomes` the states of those that their receivers have settled
+    meanwhile: (code, octets; empty without fields).
     """
 
     def __init__(self, link: Link, policy: TerminusExpiryPolicy, timeout_s: int) -> None:
@@ -65,34 +65,34 @@ class Terminus:
         self.address: Any = None
         self.unsettled: dict[bytes, Any] = {}
         self.outcomes: dict[bytes, tuple[int, bytes]] = {}
-        # when it expires, once that can be said; 0 until then
+        # when it expires, in the turn's time; 0 while that is not known
         self.expires_at = 0.0
-        # the source or target as its peer was told of it
+        # the source or target that its peer was told
         self.granted: Any = None
-        # its deliveries have no delivery-ids any more
+        # whether its deliveries have no delivery-ids any more
         self.is_parked = False
-        # how often they are being taken from their session, and what is to be done after that
+        # how many tasks are parking its deliveries, and what to call after that
         self._parkings = 0
         self._once_parked: list[Callable[[], None]] = []
-        # what moves them to the link that it is attached by, as long as not all have been moved
+        # moves them to the link that it is attached by, while not all have been moved
         self.moving: Moving | None = None
         self._tags_made = 0
-        # what its peer is charged for it as long as it has no link, in octets
+        # octets that its peer is charged for it while it has no link
         self.charged = 0
 
     def outlives(self, event: LinkDetached | None) -> bool:
-        """Whether it stays when its link goes like that."""
+        """Return whether the terminus stays when its link goes as `event` says."""
         if event is None or event.closed:
             return False
         return self.timeout_s > 0 or self.policy is not Policy.LINK_DETACH
 
     def new_tag(self) -> bytes:
-        """A delivery-tag that no delivery of this terminus has had."""
+        """Return a delivery-tag that no delivery of this terminus has had."""
         self._tags_made += 1
         return self._tags_made.to_bytes(TAG_BYTES, "big")
 
     def live(self) -> list[Any]:
-        """The deliveries of its link that still have a delivery-id, oldest first."""
+        """Return the deliveries of its link that still have a delivery-id, oldest first."""
         if self.moving is not None:
             for _ in self.moving.steps:
                 pass
@@ -106,9 +106,9 @@ class Terminus:
         return found
 
     def park(self) -> None:
-        """Take the deliveries from the session that they had delivery-ids of.
+        """Take the deliveries from their session, so that they have no delivery-ids any more.
 
-        The one that is half way is left where it is: it cannot be resumed.
+        An incomplete delivery is left where it is: it cannot be resumed.
         """
         self.is_parked = True
         link, deliveries = self.link, self.live()
@@ -117,8 +117,9 @@ class Terminus:
             self._park(delivery, link)
 
     def park_in_turns(self, deferred: Deferred, over: Callable[[], None] | None = None) -> None:
-        """Take the first deliveries from the session, and the others in later turns; then call
-        `over`. Whoever needs all of them before that has them parked by `park`.
+        """Park the first deliveries at once and the others in later turns; then call `over`.
+
+        Call `park` if all of them are needed before that.
         """
         self.is_parked = True
         link = self.link
@@ -146,8 +147,9 @@ class Terminus:
         return self._parkings > 0
 
     def once_parked(self, act: Callable[[], None]) -> bool:
-        """Call `act` when all its deliveries have been taken from their session; return False where
-        they are not being taken from it, and do nothing.
+        """Call `act` when parking is finished.
+
+        Returns False, and does nothing, if the deliveries are not being parked.
         """
         if not self.is_being_parked:
             return False
@@ -167,18 +169,18 @@ class Terminus:
             self._remember(delivery)
 
     def _remember(self, delivery: Any) -> None:
-        """What came from a sender and is not settled; the mode of its link is (section 2.7.5)."""
+        """Remember a sender's unsettled delivery; its link has the settle mode (section 2.7.5)."""
         was_told, delivery.settling = delivery.settling == Settling.TOLD, int(Settling.FIRST)
         tag = delivery.incoming_tag
         if was_told and delivery.outcome == NO_STATE:
-            # there is no receiver, and the sender has the router's own word for that
+            # there is no receiver, and the sender has been told so by the router
             return
         if delivery.address is None:
-            # its sender resumed what is not known here: of that there is nothing
+            # its sender resumed a delivery that is unknown here
             return
         former = self.unsettled.get(tag)
         if former is not None:
-            # whose tag should not have been used again: nobody can resume it any more
+            # its tag should not have been reused: it cannot be resumed any more
             former.suspended = None
             self.outcomes.pop(tag, None)
         if was_told:
@@ -187,22 +189,21 @@ class Terminus:
         self.unsettled[tag] = delivery
 
     def settled(self, delivery: Any, code: int, octets: Any) -> None:
-        """A delivery's outcome is known, and nobody is there to hear of it, unless its sender has
-        settled it and only its receivers have not been told so yet.
-        """
+        """Keep a delivery's outcome for its sender, unless that has settled it already."""
         tag = delivery.incoming_tag
         if self.unsettled.get(tag) is delivery:
             kept = bytes(octets) if len(octets) <= MAX_KEPT_BYTES else EMPTY
             self.outcomes[tag] = (code, kept)
 
     def forget_all_but(self, tags: list[bytes]) -> None:
-        """Remember no other deliveries of these any more, whatever happens to them."""
+        """Forget all deliveries but these, whatever happens to them."""
         self.unsettled = {tag: self.unsettled[tag] for tag in tags}
         self.outcomes = {tag: self.outcomes[tag] for tag in tags if tag in self.outcomes}
 
     def give_up(self, forwarder: Any) -> None:
-        """Resolve what nobody will resume, as when a link is lost that may not be resumed; of very
-        many deliveries the last ones in later turns.
+        """Resolve the parked deliveries, as when a link is lost that may not be resumed.
+
+        Of very many, the last ones are resolved in later turns.
         """
         if not self.unsettled:
             return
@@ -222,24 +223,25 @@ class Terminus:
 
 
 class _Moved(Protocol):
-    """What knows of links whose deliveries are being moved to another."""
+    """Terminus of links whose deliveries may be moving to another."""
 
     moving: Moving | None
 
 
 def search(terminus: _Moved | None, unsettled: Unsettled, link: Link) -> Iterator[Any]:
-    """Yield the deliveries of a link as `Unsettled.search` does, after what its terminus had by
-    earlier links has been moved to it.
+    """Yield the deliveries of a link, as `Unsettled.search` does.
+
+    Before that, those that its terminus had by earlier links are moved to it.
     """
     if terminus is not None and terminus.moving is not None:
-        # not `yield from`, which would end the steps with this
+        # not `yield from`, which would close the steps together with this generator
         for _ in terminus.moving.steps:
             yield None
     yield from unsettled.search(link)
 
 
 class Suspended:
-    """The termini of a router that have no link; none stays longer than `limit_s`, 0 is not at all.
+    """Termini of a router that have no link; none stays longer than `limit_s`, 0 is not at all.
 
     `next_expiry` is when to call `expire`, in the turn's time; 0 while that is not needed.
     """
@@ -249,11 +251,11 @@ class Suspended:
         self.names = names
         self.limit_s = limit_s
         self.next_expiry = 0.0
-        # links that were taken up again
+        # how many links were resumed
         self.resumed = 0
         self._termini: dict[tuple[str, str, bool], Terminus] = {}
-        # the same by their users, and by the sessions and connections of their last links; the
-        # oldest first
+        # the same by user, and by the sessions and connections of their last links; oldest
+        # first
         self._by_user: dict[tuple[bool, str], dict[Terminus, None]] = {}
         self._of: dict[Any, dict[Terminus, None]] = {}
 
@@ -261,18 +263,19 @@ class Suspended:
         return len(self._termini)
 
     def deliveries(self) -> int:
-        """How many deliveries are remembered that no session knows, for links that may come back.
+        """Return the number of deliveries that are parked for links that may come back.
 
-        One whose outcome is known counts once more, until its sender has heard it.
+        One whose outcome is known counts twice, until its sender has heard it.
         """
         return sum(len(each.unsettled) + len(each.outcomes) for each in self._termini.values())
 
     def grant(
         self, link: Link, address: Any, asked: Any, resumed: Terminus | None
     ) -> Terminus | None:
-        """What a peer that asks for this source or target gets; None where it ends with its link.
+        """Return the terminus for a source or target as a peer asks for it.
 
-        That is the terminus that is resumed, if one is, with what is asked for now.
+        That is `resumed`, if there is one, with the policy and timeout asked for now. Returns None
+        if the terminus ends with its link.
         """
         policy, timeout_s = self._allowed(link, asked)
         if resumed is not None:
@@ -285,7 +288,7 @@ class Suspended:
         return terminus
 
     def _allowed(self, link: Link, asked: Any) -> tuple[TerminusExpiryPolicy, int]:
-        """The policy and the timeout that can be had; instead of "never", the longest there is."""
+        """Return the policy and timeout to grant; for "never" the longest timeout."""
         policy = asked.expiry_policy
         is_ordinary = policy is Policy.SESSION_END and not asked.timeout
         if is_ordinary or not self.limit_s or not self.names.knows(link):
@@ -295,16 +298,16 @@ class Suspended:
         return policy, min(asked.timeout, self.limit_s)
 
     def find(self, link: Link) -> Terminus | None:
-        """The terminus without a link whose name `link` has."""
+        """Return the terminus without a link whose name `link` has, or None."""
         return self._termini.get(key_of(link)) if self._termini else None
 
     def recovered(self, link: Link) -> Any:
-        """The source or target of a link that is attached again without one (section 2.6.3)."""
+        """Return the source or target of a link reattached without one (section 2.6.3)."""
         found = self.find(link)
         return None if found is None else found.granted
 
     def enter(self, forwarder: Any, terminus: Terminus, event: LinkDetached) -> None:
-        """Its link has gone, and it stays."""
+        """Add a terminus whose link has gone."""
         terminus.is_parked = False
         if event.lost or event.error is not None:
             terminus.park_in_turns(self.turn.deferred)
@@ -337,19 +340,19 @@ class Suspended:
             terminus.charged = 0
 
     def _one_too_many(self) -> Terminus:
-        """The oldest of the user who has most: nobody makes room for somebody else."""
+        """Return the oldest terminus of the user who has most, so that others keep theirs."""
         greediest = max(self._by_user.values(), key=len)
         return next(iter(greediest))
 
     def take(self, terminus: Terminus) -> None:
-        """It has a link again."""
+        """Remove a terminus that has a link again."""
         self._release(terminus)
         self._forget(terminus)
         terminus.expires_at = 0.0
         self.resumed += 1
 
     def end(self, forwarder: Any, terminus: Terminus) -> None:
-        """It expires, or is of no use any more."""
+        """Remove a terminus that has expired or is of no use, and resolve its deliveries."""
         self._release(terminus)
         self._forget(terminus)
         terminus.park_in_turns(self.turn.deferred, lambda: terminus.give_up(forwarder))
@@ -363,7 +366,7 @@ class Suspended:
         _leave(self._of, session.connection, terminus)
 
     def session_ended(self, forwarder: Any, session: Any) -> None:
-        """Delivery-ids of that session mean nothing any more."""
+        """Park the deliveries of a session that has ended; let termini expire that end with it."""
         for terminus in list(self._of.get(session, ())):
             if not terminus.is_parked:
                 terminus.park_in_turns(self.turn.deferred)
@@ -371,13 +374,13 @@ class Suspended:
                 self._count_down(forwarder, terminus)
 
     def connection_closed(self, forwarder: Any, connection: Any) -> None:
-        """A connection is over, and its sessions before it."""
+        """Let termini expire that end with a connection, as that is closed."""
         for terminus in list(self._of.get(connection, ())):
             if terminus.policy is Policy.CONNECTION_CLOSE:
                 self._count_down(forwarder, terminus)
 
     def expire(self, forwarder: Any) -> None:
-        """End what has expired by now, of very many the last ones in later turns."""
+        """End the termini that have expired; of very many, the last ones in later turns."""
         now = self.turn.now
         expired = []
         self.next_expiry = 0.0
@@ -390,14 +393,14 @@ class Suspended:
                 self.next_expiry = terminus.expires_at
 
         def end(terminus: Terminus) -> None:
-            # unless it has a link again
+            # it may have a link again
             if self._termini.get(key_of(terminus.link)) is terminus and terminus.expires_at:
                 self.end(forwarder, terminus)
 
         self.turn.deferred.go_through(expired, end, at_once=EXPIRED_AT_ONCE)
 
     def end_all(self, forwarder: Any) -> None:
-        """The router shuts down, and remembers nothing."""
+        """End all termini, because the router shuts down."""
         for terminus in list(self._termini.values()):
             self.end(forwarder, terminus)
 
@@ -411,7 +414,7 @@ class Suspended:
 
 
 def _leave(sets: dict[Any, dict[Terminus, None]], whose: Any, terminus: Terminus) -> None:
-    """Take a terminus out of one of many sets, and forget that set once it is empty."""
+    """Remove a terminus from one of many sets, and the set once it is empty."""
     left = sets[whose]
     del left[terminus]
     if not left:
@@ -423,13 +426,13 @@ def _user(terminus: Terminus) -> tuple[bool, str]:
 
 
 def lifetime(terminus: Terminus | None) -> dict[str, Any]:
-    """What to answer of a source or target that outlives its link, or does not."""
+    """Return the lifetime fields of a source or target for the answer to its attach."""
     if terminus is None:
         return {"expiry_policy": Policy.LINK_DETACH}
     return {"expiry_policy": terminus.policy, "timeout": terminus.timeout_s}
 
 
 def remember(terminus: Terminus | None, granted: Any) -> None:
-    """This is what the peer is told of a terminus."""
+    """Keep the source or target that the peer is told."""
     if terminus is not None:
         terminus.granted = granted

@@ -1,8 +1,8 @@
-"""The address table: which addresses are in use, and how each name is treated.
+"""Address table: the addresses in use, and how each name is treated.
 
-An address exists while a link is attached to it or a delivery waits at it; what it has counted is
-kept when it goes. Addresses come as clients write them: `amqp://host:port/orders`, `/orders` and
-`orders/` all mean `orders`.
+An address exists while a link is attached to it or a delivery waits at it; its counts are kept when
+it goes. Addresses come as clients write them: `amqp://host:port/orders`, `/orders` and `orders/`
+all mean `orders`.
 """
 
 from __future__ import annotations
@@ -30,37 +30,37 @@ from router.core.rules import TREATMENTS, AddressRule, Rules
 from router.core.ties import tie, untie
 from router.errors import AmqpError
 
-# What a client says of itself, in the name of a dynamic node made for it.
+# Characters that are replaced where a client's name is part of a dynamic node's name.
 _NO_WORD = re.compile(r"[^A-Za-z0-9_-]+")
 MAX_WORD = 32
-# From so many addresses on the next ones are entered into another table: one that grows is copied
-# at once, and each name looked at, which takes some 40 ms for 90,000 where memory is slow
+# Most addresses in one table; the next ones go into another. A table that grows is copied at once,
+# and each name looked at, which takes some 40 ms for 90,000 where memory is slow
 # (docs/decisions/0038-changes-under-traffic.md).
 MOST_IN_A_TABLE = 20_000
 _AUTHORITY = re.compile(r"^amqps?:(//[^/]*)?/?", re.IGNORECASE)
 
 
 def address_name(text: str) -> str:
-    """The name an address text means, without scheme, authority and outer separators."""
+    """Return the name that an address text means, without scheme, authority, outer separators."""
     return _AUTHORITY.sub("", text).lstrip("/").rstrip("/.")
 
 
 def path_of(text: str) -> str:
-    """An address text without the scheme and authority, which are those of this router."""
+    """Return an address text without its scheme and authority, which are this router's."""
     return _AUTHORITY.sub("", text)
 
 
 def _word(name: str) -> str:
-    """A name as a part of another: without what separates parts, and not too long."""
+    """Return a name as part of another: without separators of parts, and not too long."""
     return _NO_WORD.sub("-", name)[:MAX_WORD]
 
 
 class AddressTable:
-    """All addresses of a router.
+    """Addresses of a router.
 
     The `rules` say how names are treated; `new_name` makes hard-to-guess names for dynamic nodes,
-    which end with what it is given; `redirects` are of addresses, or hosts, that are elsewhere.
-    Other rules, or redirects, take the place of these as a whole.
+    which end with its argument; `redirects` are for addresses, or hosts, that are elsewhere. Rules
+    and redirects may be replaced as a whole.
     """
 
     def __init__(
@@ -71,34 +71,35 @@ class AddressTable:
         redirects: Redirects | None = None,
     ) -> None:
         self.redirects = Redirects() if redirects is None else redirects
-        # by `key_of` their names and phases
+        # by key, which `key_of` makes of name and phase
         self._in_use: dict[str, Address] = {}
-        # where there are very many, those that were entered before
+        # if there are very many, tables of those entered before
         self._full: list[dict[str, Address]] = []
-        # the keys in use that have become unavailable to whoever does not use them yet
+        # keys in use that have become unavailable to new links
         self._closed: set[str] = set()
         self.rules = Rules(rules, default_treatment)
         # how many auto-links each name has
         self._claims: Counter[str] = Counter()
-        # the names of nodes that are the router's own, each with the one that stands for it
+        # names of nodes that are the router's own, each with the main name of its node
         self._own_nodes: dict[str, str] = {}
         self._new_name = new_name
-        # what addresses counted that are no longer in use; those whose keys are in `kept` each on
-        # its own
+        # counts of addresses that are no longer in use; those whose keys are in `kept` have their
+        # own
         self.retired = Counters()
         self.kept: dict[str, Counters] = {}
-        # where the ends of routed links meet, each with its own
+        # addresses where the ends of routed links meet, one for each link
         self.routed: dict[Address, None] = {}
-        # the ways through this router to others, by destination, key and lane: nobody finds them
+        # the ways through this router to others, by destination, key and lane; not found by name
         self.transit: dict[tuple[str, str, Any], Address] = {}
-        # how a name is treated that no rule says anything of, if that is known elsewhere
+        # returns the treatment of a name that no rule matches, if it is known elsewhere
         self.hint: Callable[[str], int | None] = lambda _: None
-        # where messages go whose address nobody uses; it never has a consumer
+        # stands for addresses that nobody uses; it never has a consumer
         self.nowhere = Address("", BALANCED)
 
     def treatment_wanted(self, address: Address) -> int:
-        """How an address in use would be treated if it came to be now; new links to one that would
-        be unavailable are refused from now on.
+        """Return how an address in use would be treated if it were made now.
+
+        New links to one that would be unavailable are refused from now on.
         """
         treatment = address.treatment if address.is_dynamic else self.treatment(address.name)
         if treatment == UNAVAILABLE:
@@ -108,7 +109,7 @@ class AddressTable:
         return BALANCED if address.phase == FALLBACK else treatment
 
     def addresses(self) -> Iterator[Address]:
-        """Every address in use."""
+        """Return an iterator over the addresses in use now."""
         return iter(list(chain.from_iterable(table.values() for table in self._tables())))
 
     def __len__(self) -> int:
@@ -118,7 +119,7 @@ class AddressTable:
         return [*self._full, self._in_use]
 
     def _used(self, key: str) -> Address | None:
-        """The address in use with this key."""
+        """Return the address in use with this key, or None."""
         address = self._in_use.get(key)
         if address is None:
             for table in self._full:
@@ -128,7 +129,7 @@ class AddressTable:
         return address
 
     def _use(self, address: Address) -> None:
-        """Have an address be in use, whose key is not."""
+        """Add an address whose key is not in use."""
         if len(self._in_use) >= MOST_IN_A_TABLE:
             self._full.append(self._in_use)
             self._in_use = {}
@@ -136,7 +137,7 @@ class AddressTable:
         self._in_use[address.key] = address
 
     def _merge(self) -> None:
-        """Make one table of two that have room in one, so that there are never many."""
+        """Merge two tables that fit into one, so that there are never many."""
         for at, table in enumerate(self._full[:-1]):
             following = self._full[at + 1]
             if len(table) + len(following) <= MOST_IN_A_TABLE:
@@ -152,26 +153,26 @@ class AddressTable:
             self._full = [table for table in self._full if table]
 
     def treatment(self, name: str) -> int:
-        """How a name is treated, by the most specific rule."""
+        """Return how a name is treated, by the most specific rule."""
         return self._treatment(name, self.rules.match(name))
 
     def rule_of(self, name: str) -> AddressRule | None:
-        """The most specific rule that matches a name, if one does."""
+        """Return the most specific rule that matches a name, or None."""
         return self.rules.match(name)
 
     def place_of(self, name: str, *, is_sender: bool) -> Redirect | None:
-        """Where links to this name are sent, if anywhere; nobody is sent there by asking."""
+        """Return the redirect of links to this name, or None, without counting it as issued."""
         if not self.redirects.concern_addresses or self.is_here_alone(name):
             return None
         return self.redirects.place_of(name, is_sender=is_sender)
 
     def _treatment(self, name: str, rule: AddressRule | None) -> int:
         if name in self._own_nodes and (rule is None or address_name(rule.pattern) != name):
-            # a pattern that happens to match does not mean what the router itself answers at
+            # a pattern that happens to match does not apply to the router's own nodes
             return CLOSEST
         if rule is None:
-            # Names such as $management and $cbs belong to services; routed to whoever attaches
-            # to them, a client would receive its own requests.
+            # Names such as $management and $cbs belong to services; if they were routed to any
+            # receiver that attaches there, a client would receive its own requests.
             hint = UNAVAILABLE if name.startswith("$") else self.hint(name)
             treatment = self.rules.default if hint is None else hint
         else:
@@ -179,35 +180,36 @@ class AddressTable:
         return BALANCED if treatment == UNAVAILABLE and self._claims[name] else treatment
 
     def claim(self, claims: Counter[str]) -> Counter[str]:
-        """From now on addresses are available by these names, whatever the rules say, and by no
-        others for this reason: so many auto-links are at each, or will be. `claims_changed` has to
-        be said of the names that were not claimed, or are not any more. Returns those before.
+        """Set how many auto-links each name has, now or soon; return the former numbers.
+
+        Addresses with these names are available, whatever the rules say. `claims_changed` has to be
+        called for each name that was not claimed before, or is not any more.
         """
         before, self._claims = self._claims, claims
         return before
 
     def claims_changed(self, name: str) -> None:
-        """Another number of auto-links is at a name, or none, or the first: see who may use it."""
+        """Update whether new links may use a name whose number of auto-links has changed."""
         for phase in PHASES:
             address = self._used(key_of(name, phase))
             if address is not None:
                 self.treatment_wanted(address)
 
     def add_own_node(self, name: str, *others: str) -> None:
-        """From now on `name` is a node of the router's own, and `others` mean the same one.
+        """Add a node of the router's own; `others` are other names of it.
 
-        It can be used where no rule for this very name says otherwise; who receives from it,
-        `linking` decides.
+        It can be used unless a rule for this very name says otherwise; `linking` decides who may
+        receive from it.
         """
         for each in (name, *others):
             self._own_nodes[each] = name
 
     def is_own_node(self, text: str) -> bool:
-        """Whether this address text means a node that is the router's own."""
+        """Return whether this address text means a node that is the router's own."""
         return address_name(text) in self._own_nodes
 
     def dead_letter_of(self, name: str) -> str | None:
-        """The name of the address that what has expired at this one goes to, or None.
+        """Return the name of the address for messages that expire at this one, or None.
 
         A dead-letter address has none of its own: a message is moved once.
         """
@@ -217,22 +219,23 @@ class AddressTable:
         return None if rule is None else rule.dead_letter
 
     def redirect_link(self, text: str, *, is_sender: bool) -> AmqpError | None:
-        """What to refuse a link to this address with because the address is elsewhere, or None."""
+        """Return the error for a link to an address that is elsewhere, or None."""
         name = address_name(text)
         if not self.redirects.concern_addresses or self.is_here_alone(name):
             return None
         return self.redirects.of_link(name, path_of(text), is_sender=is_sender)
 
     def redirect_message(self, text: str) -> bytes | None:
-        """The outcome of a single message to this address, if the address is elsewhere."""
+        """Return the outcome of a message to an address that is elsewhere, or None."""
         if not self.redirects.concern_addresses:
             return None
         name = address_name(text)
         return None if self.is_here_alone(name) else self.redirects.of_message(name, path_of(text))
 
     def is_here_alone(self, name: str) -> bool:
-        """Whether the name is that of a node which is here and nowhere else: it has no waypoints,
-        and nobody is sent anywhere else for it.
+        """Return whether a name is that of a node which is only here.
+
+        That is a node of the router's own or a dynamic one: it has no waypoints or redirects.
         """
         if name in self._own_nodes:
             return True
@@ -240,17 +243,17 @@ class AddressTable:
         return address is not None and address.is_dynamic
 
     def phase_of(self, name: str, *, is_sender: bool) -> int:
-        """The phase at which who sends to this name enters, or who receives from it."""
+        """Return the phase at which senders to this name enter, or receivers from it."""
         rule = self.rules.match(name)
         if rule is None or self.is_here_alone(name):
             return 0
         return rule.ingress_phase if is_sender else rule.egress_phase
 
     def enter(self, text: str, phase: int = 0, *, is_fallback: bool = False) -> Address | None:
-        """The address for a link that attaches; None where the treatment is `unavailable`.
+        """Return the address for a link that attaches; None if the treatment is `unavailable`.
 
-        `phase` is that of a link which is told where to enter, or what `phase_of` says; a link
-        that receives what nobody else does enters as a fallback, at no phase.
+        `phase` is the one configured for the link, or what `phase_of` returns; a link that receives
+        what nobody else does enters as a fallback, at no phase.
         """
         name = address_name(text)
         key = key_of(name, FALLBACK if is_fallback else phase)
@@ -281,9 +284,10 @@ class AddressTable:
         return address
 
     def pair(self, address: Address) -> None:
-        """Tie an address in use to its fallback, or its fallback to it, as its rule says by now.
+        """Tie an address in use to its fallback, or untie it, as its rule says by now.
 
-        An address is in use as long as it has a fallback, so that messages find their way to it.
+        The same is done for an address that is a fallback. An address is in use as long as it has a
+        fallback, so that messages find their way to it.
         """
         name = address.name
         fallback = self._used(key_of(name, FALLBACK))
@@ -300,9 +304,9 @@ class AddressTable:
             self.leave(primary)
 
     def enter_dynamic(self, *words: str, treatment: int = BALANCED) -> tuple[str, Address]:
-        """A new address for one link: the text to tell the peer, and the address.
+        """Return the text to tell the peer, and a new address for one link.
 
-        Its name ends with as much of each word as fits into a name: of whom it is made for.
+        Its name ends with as much of each word as fits: these say whom it is made for.
         """
         text = self._new_name(".".join(_word(name) for name in words))
         name = address_name(text)
@@ -312,9 +316,10 @@ class AddressTable:
         return text, address
 
     def find(self, text: str, phase: int = 0) -> Address | None:
-        """Where a single message goes; `nowhere` when the address is not in use.
+        """Return the address for a single message; `nowhere` if the address is not in use.
 
-        A message that has been at a waypoint goes on at its `phase`; one of phase 0 enters.
+        A message that has been at a waypoint goes on at its `phase`; one of phase 0 enters. Returns
+        None if the address is unavailable.
         """
         key = name = address_name(text)
         if phase or self.rules.ingress_phased:
@@ -329,19 +334,19 @@ class AddressTable:
         return None if self.treatment(name) == UNAVAILABLE else self.nowhere
 
     def in_use(self, name: str, phase: int = 0) -> Address | None:
-        """The address of this name and phase, if it is in use."""
+        """Return the address of this name and phase, or None if it is not in use."""
         return self._used(key_of(name, phase))
 
     def is_in_use(self, address: Address) -> bool:
-        """Whether this very address is, and not another one that has taken its place."""
+        """Return whether this very address is in use, and not one that has replaced it."""
         return self._used(address.key) is address
 
     def own_name(self, name: str) -> str:
-        """The name that stands for a node of the router's own; any other name is its own."""
+        """Return the main name of a node of the router's own; any other name unchanged."""
         return self._own_nodes.get(name, name)
 
     def leave(self, address: Address) -> None:
-        """Forget an address if nothing hangs on it any more."""
+        """Remove an address if nothing uses it any more."""
         if address.producers or address.consumers or address.resuming:
             return
         if address.waiting or address.creator:
@@ -359,26 +364,26 @@ class AddressTable:
             self._closed.discard(address.key)
             heir = self.kept.get(address.key, self.retired)
             heir.add(address.counters)
-            # how long it took what left it in this turn is known at the turn's end
+            # the times of what left it in this turn are counted at the turn's end
             address.heir = heir
 
     def enter_routed(self, address: Address) -> None:
-        """Where the ends of a routed link meet: nobody finds it, and what it counts is counted."""
+        """Add the address of a routed link, for its counts; it cannot be looked up."""
         self.routed[address] = None
 
     def leave_routed(self, address: Address) -> None:
-        """A routed link is over, and has counted all; nothing happens where it has left before."""
+        """Remove the address of a routed link that is over, and keep its counts."""
         if address in self.routed:
             del self.routed[address]
             through.add(self.retired, address)
             address.heir = self.retired
 
     def all_addresses(self) -> list[Address]:
-        """Every address in use, and the ways through to other routers."""
+        """Return every address in use, and the ways through to other routers."""
         return [*self.addresses(), *self.transit.values()]
 
     def total(self) -> Counters:
-        """What the router has counted so far, over all addresses."""
+        """Return what the router has counted so far, over all addresses."""
         total = Counters()
         total.add(self.retired)
         total.add(self.nowhere.counters)

@@ -1,9 +1,9 @@
-"""What was agreed with a receiver about outcomes, where it is more than the usual (section 3.5.3).
+"""Terms of a receiver's source: the outcomes that it may tell, and its default (section 3.5.3).
 
-A receiver that names outcomes is told those of them that AMQP defines, and is held to that list;
-where that is none of them it is refused. One that names none may tell any. A default outcome speaks
-for what is settled, or lost with its link, without another. States that are no outcome of section
-3.4 are nobody's business here.
+A receiver that names outcomes is granted those of them that AMQP defines, and held to that list; if
+that is none of them it is refused. One that names none may tell any. The default outcome applies to
+what is settled, or lost with its link, without another. States that are no outcome of section 3.4
+are not checked.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from router.errors import AmqpError, Scope
 _KINDS = (Accepted, Rejected, Released, Modified)
 _CODES: dict[str, int] = {kind.NAME: int(kind.CODE) for kind in _KINDS}
 ALL = frozenset(_CODES.values())
-# what `codes` has, which keeps it in C when compiled
+# as in `codes`, which keeps them in C when compiled
 NO_STATE = 0
 RECEIVED = int(Descriptor.RECEIVED)
 EMPTY = b""
@@ -30,9 +30,9 @@ EMPTY = b""
 
 @attrs.frozen
 class Terms:
-    """`outcomes` are the codes that may be told; `default_code` is 0 without a default outcome.
+    """Agreed outcomes: the codes that may be told; `default_code` is 0 without a default outcome.
 
-    `default_state` are its octets, empty where it has no fields.
+    `default_state` has the octets of that, empty if it has no fields.
     """
 
     outcomes: frozenset[int] = ALL
@@ -44,10 +44,10 @@ USUAL = Terms()
 
 
 def agree(source: Source) -> Terms | None:
-    """What can be agreed with a receiver; None where it is the usual: any outcome, no default.
+    """Return the terms for a receiver; None for the usual ones: any outcome, no default.
 
     Raises amqp:not-implemented at link scope for a default outcome that AMQP does not define, and
-    where it defines none of the outcomes that are asked for.
+    if it defines none of the outcomes that are asked for.
     """
     outcomes = frozenset(_CODES[name] for name in source.outcomes if name in _CODES)
     if source.outcomes and not outcomes:
@@ -72,22 +72,23 @@ def agree(source: Source) -> Terms | None:
 
 
 def told(agreed: Terms | None) -> tuple[Symbol, ...]:
-    """The outcomes to answer with, by their symbolic descriptors."""
+    """Return the outcomes for the answer, by their symbolic descriptors."""
     outcomes = ALL if agreed is None else agreed.outcomes
     return tuple(Symbol(name) for name, code in _CODES.items() if code in outcomes)
 
 
 def judge(settler: Any, delivery: Any, frame: Any) -> bool:
-    """Hold what a receiver says of a delivery to the terms of its link; whether that settles it.
+    """Hold a disposition to the terms of its receiver's link; return whether it is dealt with.
 
-    An outcome that was not agreed on costs it the link, and is told to nobody.
+    For an outcome that was not agreed on the link is detached with an error, and no sender is told.
+    The default outcome is applied to a delivery that is settled without one.
     """
     link = delivery.outgoing
     agreed: Terms = link.terms
     code = frame.state_code
     if code in ALL and code not in agreed.outcomes:
         if frame.settled:
-            # not the link's any more, and so not lost with it
+            # it is no longer the link's, and so not lost with it
             delivery.address.counters.count_outcome(settle_lost(settler, delivery))
         error = AmqpError(
             Condition.NOT_ALLOWED, "an outcome that is not among the source's outcomes", Scope.LINK
@@ -107,10 +108,10 @@ def judge(settler: Any, delivery: Any, frame: Any) -> bool:
 
 
 def settle_lost(settler: Any, delivery: Any) -> int:
-    """Settle a delivery whose receiver is lost; returns the outcome's code.
+    """Settle a delivery whose receiver is lost; return the outcome's code.
 
-    Without a default outcome, or where the receiver has not got all of the message, that is
-    modified, delivery-failed.
+    Without a default outcome, or if the receiver has not got all of the message, that is modified,
+    delivery-failed.
     """
     agreed: Terms | None = delivery.outgoing.terms
     is_told = delivery.parent is None and delivery.outcome in ALL

@@ -1,7 +1,7 @@
-"""The credit of senders whose messages may go to other addresses than the one that they send to.
+"""Credit of senders whose messages may go to other addresses than the one that they send to.
 
-It comes from those who receive there. Of very many places the last ones are looked at in later
-turns. None of this runs for addresses that have no ties.
+It comes from the receivers there. Of very many places the last ones are looked at in later turns.
+None of this runs for addresses that have no ties.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from router.core import credit
 from router.core.address import MESH, Address, Consumer, Producer
 from router.core.ties import each_place, forget, held, producers, served_by, sources, ties_of
 
-# So many places and senders are looked at in the turn in which something happens, and in each step
-# of the later ones.
+# How many places and senders are looked at in the turn of a change, and in each step of later
+# turns.
 AT_ONCE = 512
 A_STEP = 32
 
 
 def finish(forwarder: Any, addresses: Iterable[Address]) -> None:
-    """At the end of a turn, see to some addresses that something has happened to."""
+    """Serve and replenish addresses that have changed, at the end of a turn."""
     addresses = list(addresses)
     for address in addresses:
         if address.waiting:
-            # it may have come from elsewhere, where it was for nobody in particular
+            # it may have been moved here from another address
             _serve(forwarder, address)
     replenish(forwarder, addresses)
 
 
 def _serve(forwarder: Any, address: Address) -> None:
-    """Send the receivers of an address what waits there, of very many the last in later turns."""
+    """Send an address's receivers what waits there, of very many the last in later turns."""
     consumers = list(address.consumers)
     if len(consumers) <= AT_ONCE:
         for consumer in consumers:
@@ -53,8 +53,10 @@ def _serve(forwarder: Any, address: Address) -> None:
 
 
 def replenish(forwarder: Any, addresses: Iterable[Address]) -> bool:
-    """Share what receivers of some addresses can take, as `credit.replenish` does of one alone;
-    return whether some of that is done in later turns.
+    """Share what receivers of some addresses can take among all senders that feed them.
+
+    Does what `credit.replenish` does for an address alone. Returns whether some of that is done in
+    later turns.
     """
     is_put_off = False
     for source in {id(each): each for one in addresses for each in sources(one)}.values():
@@ -64,7 +66,7 @@ def replenish(forwarder: Any, addresses: Iterable[Address]) -> bool:
 
 
 def _share(forwarder: Any, address: Address) -> bool:
-    """Share among the senders of one address; return whether it is put off, at least in part."""
+    """Share among the senders of one address; return whether any of it is put off."""
     ties = ties_of(address)
     if ties.sharing is not None:
         ties.sharing.is_outdated = True
@@ -79,15 +81,15 @@ def _share(forwarder: Any, address: Address) -> bool:
 
 
 class _Sharing:
-    """A task that shares what receivers can take among the senders of an address.
+    """Task that shares what receivers can take among the senders of an address.
 
-    There may be very many places where they receive. A message that one of these senders sends
-    meanwhile takes as much of their credit as of the receivers', wherever that is known already.
+    There may be very many places where they receive. A message that a sender sends meanwhile uses
+    up as much of its credit as of the receivers', if that is known already.
     """
 
     def __init__(self, address: Address) -> None:
         self._address = address
-        # something has happened to one of the places since
+        # whether one of the places has changed since
         self.is_outdated = False
         self._steps = self._shared()
 
@@ -138,7 +140,7 @@ class _Sharing:
 
 
 def _take_back(producer: Producer) -> None:
-    """Have a sender give its credit back; another router, which has nothing of its own, stops."""
+    """Have a sender give its credit back; for a link from another router, stop its credit."""
     if producer.side == MESH:
         producer.low_mark = -1
         credit.stop(producer.link)

@@ -1,7 +1,7 @@
-"""Addresses that have to do with others: where messages go by that, and whose credit hangs on it.
+"""Ties between addresses: where messages go on to, and whose credit depends on it.
 
-Where an address has a fallback, what is sent to it goes there while nobody else receives it
-(docs/decisions/0053-fallback.md). Where it has an exchange, the subject says where it goes
+If an address has a fallback, its messages go there while nobody else receives them
+(docs/decisions/0053-fallback.md). If it has an exchange, the subject says where they go
 (docs/decisions/0054-exchanges.md).
 """
 
@@ -13,20 +13,20 @@ from router.core.address import MESH, MULTICAST, OWN_TREE, Address, Producer, Ti
 
 
 def ties_of(address: Address) -> Ties:
-    """Those of an address, from now on at least."""
+    """Return the ties of an address, made if it has none."""
     if address.ties is None:
         address.ties = Ties()
     return address.ties
 
 
 def tie(primary: Address, fallback: Address) -> None:
-    """From now on one address is the fallback of another."""
+    """Make one address the fallback of another."""
     ties_of(primary).fallback = fallback
     ties_of(fallback).primary = primary
 
 
 def untie(primary: Address, fallback: Address) -> None:
-    """From now on it is not any more."""
+    """Undo `tie`."""
     ties_of(primary).fallback = None
     ties_of(fallback).primary = None
     forget(primary)
@@ -34,27 +34,27 @@ def untie(primary: Address, fallback: Address) -> None:
 
 
 def forget(address: Address) -> None:
-    """Keep no ties of an address that has none."""
+    """Remove the ties of an address if they are empty."""
     if address.ties is not None and address.ties.is_none():
         address.ties = None
 
 
 def is_exchange(address: Address) -> bool:
-    """Whether what is sent to an address goes where its subject leads, which is found out here."""
+    """Return whether an address has an exchange here, which routes by subject."""
     return address.ties is not None and address.ties.exchange is not None
 
 
 def is_received_from(address: Address) -> bool:
-    """Whether anybody gets what is sent here to an address."""
+    """Return whether anybody receives what is sent here to an address."""
     if not address.sided or address.treatment != MULTICAST:
         return bool(address.consumers)
     return any(each.side != MESH or each.tree == OWN_TREE for each in address.consumers)
 
 
 def has_senders(address: Address) -> bool:
-    """Whether anybody here sends what may have to go to receivers of an address elsewhere.
+    """Return whether a sender here may send messages to an address's receivers elsewhere.
 
-    What comes from another router does not, unless an exchange gives it on from here.
+    What comes from another router does not count, unless an exchange sends it on from here.
     """
     if address.ties is None:
         return any(producer.side != MESH for producer in address.producers)
@@ -68,9 +68,7 @@ def has_senders(address: Address) -> bool:
 
 
 def served_by(address: Address) -> Address:
-    """Where receivers are of what is sent to an address, if there are any: there, or at its
-    fallback.
-    """
+    """Return the address whose receivers are served: this one, or its fallback if it has none."""
     ties = address.ties
     if ties is None or ties.fallback is None or address.consumers:
         return address
@@ -78,7 +76,7 @@ def served_by(address: Address) -> Address:
 
 
 def is_leaving(address: Address) -> bool:
-    """Whether what waits at an address is on its way to where others receive (`fallbacks`)."""
+    """Return whether what waits at an address is being moved to its receivers (`fallbacks`)."""
     if address.ties is None:
         return False
     primary = address.ties.primary or address
@@ -87,7 +85,7 @@ def is_leaving(address: Address) -> bool:
 
 
 def hops(address: Address) -> Iterator[Address]:
-    """The addresses that what is sent to one may go on to."""
+    """Yield the addresses that messages to an address may go on to, in one step."""
     ties = address.ties
     if ties is not None:
         if ties.fallback is not None:
@@ -97,12 +95,12 @@ def hops(address: Address) -> Iterator[Address]:
 
 
 def places(address: Address) -> list[Address]:
-    """The addresses whose receivers get what is sent to this one, or some of it."""
+    """Return the addresses whose receivers get messages to this one, or some of them."""
     return [place for place in each_place(address) if place is not None]
 
 
 def each_place(address: Address) -> Iterator[Address | None]:
-    """Yield those addresses, and None wherever one is looked at that is none of them, or known."""
+    """Yield what `places` returns, and None for each address looked at that adds nothing."""
     found: set[Address] = set()
     seen: set[Address] = set()
     pending = [iter([address])]
@@ -122,12 +120,12 @@ def each_place(address: Address) -> Iterator[Address | None]:
         else:
             yield None
         if each.ties is not None and each.ties.exchange is not None:
-            # there may be others by the time that the last of them is looked at
+            # a snapshot, as they may change before the last of them is looked at
             pending.append(iter(list(each.ties.exchange.hops)))
 
 
 def sources(address: Address) -> list[Address]:
-    """The addresses whose senders' messages may come to the receivers of this one."""
+    """Return the addresses whose senders' messages may come to the receivers of this one."""
     found = {id(address): address}
     pending = [address]
     while pending:
@@ -145,12 +143,12 @@ def sources(address: Address) -> list[Address]:
 
 
 def producers(place: Address) -> list[Producer]:
-    """The senders whose messages may come to the receivers of an address."""
+    """Return the producers whose messages may come to the receivers of an address."""
     return [
         producer
         for source in sources(place)
         for producer in source.producers
-        # what a fallback itself gave on is not for it
+        # what came from a fallback does not go back to it
         if not (producer.is_fallback and _is_fallback_of(place, source))
     ]
 
@@ -160,5 +158,5 @@ def _is_fallback_of(place: Address, address: Address) -> bool:
 
 
 def held(place: Address) -> int:
-    """The credit that those have."""
+    """Return the credit of these producers."""
     return sum(producer.link.credit for producer in producers(place))

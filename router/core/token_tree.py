@@ -1,4 +1,4 @@
-"""The tree that patterns and keys of exchanges are kept in: one node for each of their tokens."""
+"""Tree of patterns or of keys of exchanges, with one node for each of their tokens."""
 
 from __future__ import annotations
 
@@ -11,26 +11,28 @@ from router.core.split_table import MANY, SplitTable
 
 T = TypeVar("T")
 
-# Tokens beyond these are not told apart, so that no name costs more than this to look up.
+# Tokens beyond these count as one, which bounds the cost of looking up a name.
 MAX_TOKENS: Final = 64
 ANY: Final = "#"
 
 
 @attrs.define
 class Node(Generic[T]):
-    """What follows a token: exact tokens, one whichever it is, or any number; and the values of the
-    patterns that end here.
+    """Node of the tree, with the values of the patterns that end here.
+
+    What may follow: exact tokens, `one` token whichever it is, or `any` number of tokens.
     """
 
-    # of very many a SplitTable
+    # a SplitTable if there are very many
     exact: dict[str, Node[T]] | SplitTable[str, Node[T]] = attrs.Factory(dict)
     one: Node[T] | None = None
     any: Node[T] | None = None
     values: list[T] = attrs.Factory(list)
 
     def grow(self, tokens: Iterable[str], one: str) -> Node[T]:
-        """Return the node at the end of these tokens, made where it is lacking; `one` is the token
-        that stands for a single one.
+        """Return the node at the end of these tokens, made if it is missing.
+
+        `one` is the token that stands for a single token.
         """
         node = self
         for token in tokens:
@@ -53,13 +55,13 @@ class Node(Generic[T]):
         return following
 
     def following(self, token: str, one: str) -> Node[T] | None:
-        """Return the node after this one that a token leads to, if there is one."""
+        """Return the next node that a token leads to, or None."""
         if token == one:
             return self.one
         return self.any if token == ANY else self.exact.get(token)
 
     def drop(self, token: str, one: str) -> None:
-        """Remove the node after this one that a token leads to."""
+        """Remove the next node that a token leads to."""
         if token == one:
             self.one = None
         elif token == ANY:
@@ -72,7 +74,7 @@ class Node(Generic[T]):
         return not (self.exact or self.one or self.any or self.values)
 
     def pieces(self) -> Iterator[object]:
-        """Take the tree apart, and yield it piece by piece (`router.engine.deferred`)."""
+        """Yield the pieces of the tree while it is taken apart (`router.engine.deferred`)."""
         pending = [self]
         while pending:
             node = pending.pop()

@@ -1,8 +1,8 @@
-"""Which of the keys of an exchange match a message's subject: all of them that do count.
+"""Topic matching: find all keys of an exchange that match a message's subject.
 
 By the `amqp` method tokens are separated by a full stop, `*` is any one token and `#` any number of
 them, none included. By the `mqtt` method they are separated by a slash, `+` is any one token, and
-`#`, which stands at the end alone, whatever follows, or nothing.
+`#`, which stands only at the end, matches whatever follows, or nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MQTT: Final = "mqtt"
 
 
 class TopicTree(Generic[T]):
-    """Values by keys, of which each that matches is found."""
+    """Map from keys to values that finds the values of all keys that match a subject."""
 
     def __init__(self, method: str) -> None:
         self._separator = "/" if method == MQTT else "."
@@ -27,15 +27,13 @@ class TopicTree(Generic[T]):
         self._root: Node[T] = Node()
 
     def add(self, key: str, value: T) -> None:
-        """Have `value` found for the subjects that `key` matches."""
+        """Add `value` for the subjects that `key` matches."""
         self._root.grow(self._tokens(key), self._one).values.append(value)
 
     def remove(self, key: str, value: T) -> None:
-        """Have `value` not be found for `key` any more, which it was added for; a search that is
-        under way may find it still.
-        """
+        """Remove `value`, which was added for `key`; a search under way may still find it."""
         node = self._root
-        # the nodes on the way that lead on to the next
+        # the nodes on the path, each with the token that leads to the next
         above: list[tuple[Node[T], str]] = []
         for token in self._tokens(key):
             above.append((node, token))
@@ -50,14 +48,14 @@ class TopicTree(Generic[T]):
             node.drop(token, self._one)
 
     def matches(self, subject: str) -> list[T]:
-        """The values of all keys that match, each once."""
+        """Return the values of all keys that match, each once."""
         return [each for each in self.search(subject) if each is not None]
 
     def search(self, subject: str) -> Iterator[T | None]:
-        """Yield the values of all keys that match, each once; and None for each other step."""
+        """Yield the values of all keys that match, each once, and None for each other step."""
         names = self._tokens(subject)
-        # several `#` do not try the same place again: nodes x tokens steps at most
-        # with the nodes, which are kept so that no other takes the place of one that is removed
+        # Several `#` do not try the same place again, so there are nodes x tokens steps at most.
+        # The nodes are kept so that the id of a removed one is not used again.
         tried: dict[tuple[int, int], Node[T]] = {}
         pending = [(self._root, 0)]
         while pending:
@@ -78,7 +76,7 @@ class TopicTree(Generic[T]):
                 pending.append((exact, at + 1))
 
     def pieces(self) -> Iterator[object]:
-        """Take it apart, and yield it piece by piece (`router.engine.deferred`)."""
+        """Yield the pieces of the tree while it is taken apart (`router.engine.deferred`)."""
         return self._root.pieces()
 
     def _tokens(self, text: str) -> list[str]:

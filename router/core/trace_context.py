@@ -22,13 +22,13 @@ from router.errors import AmqpError
 
 KEY: Final = Symbol("x-opt-trioute.trace")
 ID_BYTES: Final = 16
-# A trace ends here: a message that has passed so many routers is going round in circles.
+# A trace ends at this hop: a message that has passed so many routers is in a loop.
 HIGHEST_HOP: Final = 255
 # Longer names are cut: what a sampled delivery takes is a part of what its peer is charged for it.
 LONGEST_NAME: Final = 64
-# The annotations grow a message by so many octets at most.
+# The most octets by which the annotations enlarge a message.
 MOST_BYTES: Final = 640
-# What `sampling` calls so: constants of compiled code cannot be imported.
+# As in `sampling`: constants of compiled code cannot be imported.
 _ALL: Final = 2**64 - 1
 _SECTION: Final = bytes((0x00, FormatCode.SMALLULONG, Descriptor.DELIVERY_ANNOTATIONS))
 _HEADER: Final = bytes((0x00, FormatCode.SMALLULONG, Descriptor.HEADER))

@@ -1,11 +1,11 @@
-"""Addresses in use whose rules have changed: what can change of them at once, and what waits.
+"""Apply changed rules to the addresses in use: at once if possible, or when nothing waits there.
 
-Closest and balanced differ in a choice that is made for each delivery, so one becomes the other
-between two deliveries. A multicast is kept in another way while it waits: each receiver has a queue
-of copies, where all else waits once. So to and from multicast an address turns as soon as nothing
-waits at it, which may be at once; until then it goes on as it was. What has been sent is settled
-as it was sent, whatever has become of its address by then. An address that has become unavailable
-stays as it is for the links it has, and takes no others. None of this runs once a message.
+Closest and balanced differ in a choice that is made for each delivery, so a change between them
+takes effect from the next delivery on. A multicast keeps waiting messages in another way: each
+receiver has a queue of copies, where otherwise each message waits once. So an address changes to or
+from multicast as soon as nothing waits at it, which may be at once; until then it stays as it was.
+What has been sent is settled as it was sent. An address that has become unavailable stays as it is
+for the links it has, and accepts no others. None of this runs once a message.
 (docs/decisions/0038-changes-under-traffic.md)
 """
 
@@ -22,16 +22,16 @@ from router.core.rules import AddressRule, Rules, whole_pattern
 from router.core.waiting import WaitingQueue
 from router.engine import attaching
 
-# So many addresses in use are looked at in the turn in which rules change.
+# How many addresses in use are looked at in the turn in which rules change.
 ADDRESSES_AT_ONCE: Final = 512
 
 
 class Treating:
-    """Has the addresses of a router treated as its rules say by now."""
+    """Changes of a router's rules, and their application to its addresses in use."""
 
     def __init__(self, forwarder: Forwarder) -> None:
         self._forwarder = forwarder
-        # addresses in use that cannot be treated as they should be yet
+        # addresses in use whose treatment cannot be changed yet
         self.pending: dict[Address, None] = {}
         self._is_looking = False
 
@@ -41,7 +41,7 @@ class Treating:
         added: Iterable[AddressRule],
         default_treatment: str,
     ) -> None:
-        """Take up some other rules, for the addresses in use as well; to be called in a turn."""
+        """Remove and add rules, and treat addresses in use by them; call it in a turn."""
         removed, added = list(removed), list(added)
         rules = self._forwarder.table.rules
         before = rules.default
@@ -62,21 +62,19 @@ class Treating:
         )
 
     def replace_rules(self, rules: Rules) -> None:
-        """Take up other rules in the place of all, for the addresses in use as well; to be called
-        in a turn.
-        """
+        """Replace all rules, and treat the addresses in use by them; call it in a turn."""
         table = self._forwarder.table
         before, table.rules = table.rules, rules
         self._forwarder.turn.deferred.forget(before.pieces())
         self._look(table.addresses())
 
     def treat(self, address: Address) -> None:
-        """Treat an address as it should be by now; to be called in a turn."""
+        """Treat an address as the rules say now; call it in a turn."""
         if address not in self.pending and not self._treat(address):
             self.pending[address] = None
 
     def go_on(self) -> None:
-        """Look again at what had to wait; to be called in a turn, now and then."""
+        """Try addresses again that could not change yet; call it in a turn, now and then."""
         if not self._is_looking:
             self._is_looking = True
             self._look(iter(list(self.pending)), self._looked)
@@ -85,7 +83,7 @@ class Treating:
         self._is_looking = False
 
     def _look(self, addresses: Iterator[Address], over: Callable[[], None] | None = None) -> None:
-        """Treat some addresses as they should be, of very many the last in later turns."""
+        """Treat some addresses as the rules say, of very many the last in later turns."""
         self._forwarder.turn.deferred.go_through(addresses, self._look_at, over, ADDRESSES_AT_ONCE)
 
     def _look_at(self, address: Address) -> None:
@@ -95,7 +93,7 @@ class Treating:
             self.pending[address] = None
 
     def _treat(self, address: Address) -> bool:
-        """Have an address treated as it should be; whether it is."""
+        """Treat an address as the rules say; return False if that has to wait."""
         table = self._forwarder.table
         wanted = table.treatment_wanted(address)
         rule = None if address.is_dynamic else table.rule_of(address.name)
@@ -119,7 +117,7 @@ class Treating:
         return True
 
     def _pair(self, address: Address) -> None:
-        """Have an address and its fallback find each other, or not any more."""
+        """Tie an address and its fallback, or untie them."""
         if address.phase in (0, FALLBACK):
             table = self._forwarder.table
             table.pair(address)
@@ -128,12 +126,12 @@ class Treating:
 
 
 def _detach_browsers(address: Address) -> None:
-    """Detach those who asked for copies, and would take messages away from now on."""
+    """Detach receivers that asked for copies, and would take messages away from now on."""
     for consumer in [each for each in address.consumers if each.browses]:
         attaching.detach(consumer.link, True, sources.mode_unavailable(sources.COPY, sources.MOVE))
 
 
 def _is_clear(address: Address) -> bool:
-    """Whether nothing waits at an address, and nobody is about to be told what did."""
+    """Return whether nothing waits at an address, and no receiver there is resuming."""
     queues = [address.waiting, *(consumer.waiting for consumer in address.consumers)]
     return not address.resuming and not any(queue.count for queue in queues)

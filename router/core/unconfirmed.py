@@ -31,7 +31,7 @@ def refuse(forwarder: Any, delivery: Any, view: Any, start: int, end: int) -> bo
         return False
     sent = delivery if delivery.parent is None else delivery.parent
     if not sent.incoming_open and sent.suspended is None:
-        # its sender is lost: there is nobody to tell, and it is better delivered than dropped
+        # its sender is lost and cannot be told: better deliver the message than drop it
         return False
     delivery.address.counters.count_outcome(REJECTED)
     delivery.discarded = True

@@ -11,18 +11,18 @@ from router.core import nodes, ties, verdicts
 from router.core.address import HERE, MULTICAST, Address, Consumer
 from router.core.waiting import WaitingQueue
 
-# What is settled: the outcome, and its state as it is on the wire, where that says more.
+# An outcome to settle with: its code, and its encoded state if that has fields.
 Verdict = tuple[int, bytes]
 
 RELEASED: Final[Verdict] = (int(Descriptor.RELEASED), b"")
 MODIFIED: Final[Verdict] = (int(Descriptor.MODIFIED), b"")
 LOST_ON_THE_WAY: Final[Verdict] = (int(Descriptor.MODIFIED), verdicts.LOST)
-# So many deliveries are given up in the turn in which the last receiver goes.
+# How many deliveries are given up in the turn in which the last receiver goes.
 GIVEN_UP_AT_ONCE = 512
 
 
 def speaks_for_others(consumer: Consumer) -> bool:
-    """Whether a consumer is a link by which a multicast goes on to other routers, or to an edge."""
+    """Return whether a consumer is a link of a multicast to another router, or to an edge."""
     return consumer.side != HERE and consumer.address.treatment == MULTICAST
 
 
@@ -35,7 +35,7 @@ def settle(forwarder: Any, address: Address, verdict: Verdict, delivery: Any) ->
     """Settle a delivery that has left its queue and is sent to nobody."""
     forwarder.count_out(delivery)
     if delivery.discarded:
-        # its sender has aborted it, and it was not found
+        # its sender has aborted it meanwhile
         return
     outcome, state = verdict
     forwarder.backlog.drop(delivery)
@@ -51,9 +51,10 @@ def give_up(
     verdict: Verdict,
     and_then: Callable[[], None] = lambda: None,
 ) -> None:
-    """Settle what waits in a queue that nobody takes from any more, of very much the last in later
-    turns; what somebody may take by then is left to whoever that is. `and_then` is called at the
-    end, if anything waited.
+    """Settle what waits in a queue that nobody takes from any more.
+
+    Of very much, the last is settled in later turns; what somebody may take by then is left to
+    them. `and_then` is called at the end, if anything waited.
     """
 
     def taken() -> Iterator[Any]:
@@ -63,7 +64,7 @@ def give_up(
 
     def over() -> None:
         if is_later:
-            # the address was kept in use by what waited
+            # what waited kept the address in use
             nodes.left(forwarder, address, None)
         and_then()
 

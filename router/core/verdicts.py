@@ -1,4 +1,4 @@
-"""Outcomes of the router's own, for deliveries that no receiver will speak of, and their ranks."""
+"""Outcomes that the router itself decides on, and the ranks of outcomes for merging them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from router.amqp.types import Symbol
 
 
 def rejected(condition: str, description: str) -> bytes:
-    """The octets of a rejected outcome with this error."""
+    """Return the octets of a rejected outcome with this error."""
     error = Error(condition=Symbol(condition), description=description)
     return encode_composite(Rejected(error=error))
 
 
-# Sent, and its receiver lost before it said anything (the contract's mapping of lost links).
+# For a delivery that was sent, and whose receiver was lost before it told an outcome.
 DELIVERY_FAILED = encode_composite(Modified(delivery_failed=True))
 
-# So is one of a multicast's copies that was for all behind another router: nobody knows who of them
-# has got it. Routers tell it to each other by the annotation, which no sender gets to see.
+# The same for a multicast's copy for all receivers behind another router: some may have got it.
+# Routers tell it to each other by the annotation, which no sender sees.
 _LOST: dict[Any, Any] = {Symbol("x-opt-trioute.lost"): True}
 LOST = encode_composite(Modified(delivery_failed=True, message_annotations=_LOST))
 _MARK = b"x-opt-trioute.lost"
@@ -31,7 +31,7 @@ _RELEASED = int(Descriptor.RELEASED)
 NO_TO = rejected(
     Condition.PRECONDITION_FAILED, "a message on an anonymous link needs a `to` in its properties"
 )
-# the words are Dispatch's, which programs compare
+# the description is Dispatch's; programs compare it
 NOT_FOUND = rejected(Condition.NOT_FOUND, "Deliveries cannot be sent to an unavailable address")
 UNCONFIRMED = rejected(
     Condition.PRECONDITION_FAILED,
@@ -42,8 +42,9 @@ EXPIRED = rejected("trioute:expired", "the message's ttl ended before a receiver
 
 @lru_cache(maxsize=256)
 def reason(code: int, state: bytes) -> str:
-    """Return why the router decided on an outcome: its error's condition, `delivery-failed` where
-    the receiver was lost, or `no-receiver`.
+    """Return why the router decided on an outcome.
+
+    That is its error's condition, `delivery-failed` if the receiver was lost, or `no-receiver`.
     """
     if not state:
         return "no-receiver" if code == _RELEASED else ""
@@ -53,8 +54,8 @@ def reason(code: int, state: bytes) -> str:
     return "delivery-failed" if isinstance(told, Modified) and told.delivery_failed else ""
 
 
-# Which outcome speaks for all receivers of a multicast. An outcome without a rank of its own, such
-# as an extension or none at all, comes next after accepted: some receiver has taken the message in
+# Ranks of the outcomes of a multicast's receivers; the highest is told. An outcome without a rank,
+# such as an extension's or none at all, is just below accepted: a receiver has taken the message in
 # its own way.
 _RANKS = {
     int(Descriptor.RELEASED): 1,
@@ -63,14 +64,15 @@ _RANKS = {
     int(Descriptor.REJECTED): 6,
 }
 _LOST_RANK = 5
-# where others get it, it is they who speak
+# the outcomes of other receivers prevail
 _UNCONFIRMED_RANK = 0
 _REJECTED = int(Descriptor.REJECTED)
 
 
 def rank(code: int, state: bytes | None = None) -> int:
-    """The higher speaks for the lower: rejected > lost between routers > accepted > modified >
-    released > rejected as unconfirmed.
+    """Return the rank of an outcome; of a multicast's outcomes the highest is told.
+
+    rejected > lost between routers > accepted > modified > released > rejected as unconfirmed.
     """
     if code == _REJECTED and state == UNCONFIRMED:
         return _UNCONFIRMED_RANK
@@ -78,10 +80,10 @@ def rank(code: int, state: bytes | None = None) -> int:
 
 
 def is_lost(code: int, state: bytes | None) -> bool:
-    """Whether an outcome says that a copy was lost on its way between routers."""
+    """Return whether an outcome says that a copy was lost on its way between routers."""
     return bool(state) and code == _MODIFIED and _MARK in (state or b"")
 
 
 def told(state: bytes | None) -> bytes | None:
-    """What a sender that is no router is told in place of that a copy was lost between routers."""
+    """Return the state for a sender that is no router: without the mark of a lost copy."""
     return DELIVERY_FAILED if is_lost(_MODIFIED, state) else state

@@ -1,8 +1,8 @@
-"""The states that a sending peer understands, where it says which (section 3.5.3).
+"""Vocabulary of a sending peer: the states that it understands, if it lists them (section 3.5.3).
 
-A receiver may say any state of its deliveries, and most brokers understand all that AMQP defines,
-or say nothing of it. Some list fewer outcomes at their source, and end the session when they are
-told another one, or none at all. To such a peer the router says what comes nearest.
+A receiver may tell any state of its deliveries. Most brokers understand all that AMQP defines, or
+say nothing of it. Some list fewer outcomes at their source, and end the session when they are told
+another one, or none at all. Such a peer is told the nearest outcome that it lists.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ ACCEPTED = int(Descriptor.ACCEPTED)
 REJECTED = int(Descriptor.REJECTED)
 RELEASED = int(Descriptor.RELEASED)
 MODIFIED = int(Descriptor.MODIFIED)
-# as `codes` has it, which keeps it in C when compiled
+# as in `codes`, which keeps it in C when compiled
 NO_STATE = 0
-# better said not at all
+# the state is not told at all
 UNSAID = -1
 
-# What comes nearest, the best first. Who is told less than was said has its message back: nothing
-# is lost by it, at the worst a message is delivered once more.
+# Nearest outcomes, the best first. A sender that is told less than was said keeps its message, so
+# nothing is lost; at worst a message is delivered once more.
 _NEAREST: dict[int, tuple[int, ...]] = {
     ACCEPTED: (),
     REJECTED: (MODIFIED, RELEASED),
@@ -34,7 +34,7 @@ _NEAREST: dict[int, tuple[int, ...]] = {
 
 
 class Vocabulary:
-    """What a source listed: the codes of its `outcomes`, and of its default outcome, or 0."""
+    """Outcomes that a source lists: the codes of `outcomes`, and of its default outcome, or 0."""
 
     def __init__(self, outcomes: frozenset[int], default: int) -> None:
         self.outcomes = outcomes
@@ -43,22 +43,22 @@ class Vocabulary:
             for code, nearest in _NEAREST.items()
         }
         if default in outcomes:
-            # what it means to settle without an outcome
+            # settling without an outcome means the default
             self._words[NO_STATE] = default
 
     def word(self, code: int, settled: bool) -> int:
-        """The code to say in place of a state's; another one goes without its fields.
+        """Return the code to tell instead of a state's; another code is told without fields.
 
-        `UNSAID` where it would say nothing that the peer has to know.
+        Returns `UNSAID` if it would tell nothing that the peer has to know.
         """
         if code in self._words and (settled or code != NO_STATE):
             return self._words[code]
-        # how far it has come, or an outcome of somebody's own
+        # `received`, or an extension's outcome
         return self._words[NO_STATE] if settled else UNSAID
 
 
 def vocabulary_of(source: Source) -> Vocabulary | None:
-    """What a peer's source understands; None where that is everything."""
+    """Return the vocabulary of a peer's source; None if it understands everything."""
     outcomes = frozenset(_CODES[name] for name in source.outcomes if name in _CODES)
     if not outcomes or outcomes.issuperset(_CODES.values()):
         return None

@@ -1,18 +1,18 @@
-"""What waits, in the order in which it is to be taken: by priority, and oldest first within one.
+"""Queue of waiting deliveries: by priority, and oldest first within one priority.
 
-A header's priority (section 3.2.1) is looked at only here, among what waits: what can be sent on at
-once overtakes nothing. There are ten levels, 0 to 9. Nearly everything has the ordinary one, 4, and
-its queue is always there; the others are made when something of their priority waits, and gone
+A header's priority (section 3.2.1) matters only here, among what waits: what can be sent on at once
+overtakes nothing. There are ten levels, 0 to 9. Nearly all deliveries have the ordinary one, 4, and
+its queue always exists; the others are made when something of their priority waits, and removed
 when nothing does.
 
 What comes from elsewhere in a network, or goes on there by a lane of its own, waits apart: in a
-queue for each priority, lane and side, so that who takes only some of these finds the next at once,
-whatever waits before it for others. Among the heads of such queues the one that came first is the
-oldest; within a turn nobody was promised an order between senders.
+queue for each priority, lane and side, so that a consumer that takes only some of these finds the
+next at once, whatever waits before it for others. Of the heads of such queues the earliest to
+arrive is the oldest; within a turn no order between senders is promised.
 
-What is taken out from the middle is only marked: it stays in its queue, as a husk, until it comes
-to the front or the end, or until there are more husks than deliveries. So taking one out costs the
-same however many wait (docs/decisions/0096-taking-from-the-middle.md).
+What is removed from the middle is only marked: it stays in its queue, as a husk, until it comes to
+the front or the end, or until there are more husks than deliveries. So a removal costs the same
+however many wait (docs/decisions/0096-taking-from-the-middle.md).
 """
 
 from __future__ import annotations
@@ -33,43 +33,43 @@ ORDINARY = 4
 HERE = 0
 EVERY_LANE = 2**64 - 1
 UNLIMITED = 2**64 - 1
-# As many husks stay in any case.
+# Husks are removed only if there are more than so many.
 FEW_HUSKS = 64
-# Where so many at the front are too large, the next is searched for by size.
+# If so many at the front are too large, the next is searched by size.
 FEW_LOOKS = 32
 
 
 class WaitingQueue:
-    """Deliveries by their `priority`; `count` is how many there are."""
+    """Queue of deliveries by their `priority`; `count` is how many there are."""
 
     def __init__(self) -> None:
         self.count = 0
         self._ordinary: deque[Any] = deque()
-        # one for each priority that something had of late, and `_ordinary` among them; None as
-        # long as all that waits is ordinary
+        # a queue for each recently used priority, including `_ordinary`; None as long as all that
+        # waits is ordinary
         self._levels: list[deque[Any] | None] | None = None
-        # the queues of what waits apart; None where nothing ever has
+        # the queues of what waits apart; None if nothing ever has
         self._apart: Apart | None = None
-        # at how many deliveries and queues the last `take_for` has looked; it has been put off, and
-        # is to be repeated in a later step
+        # how many deliveries and queues the last `take_for` has looked at; and whether it has to
+        # be repeated in a later step
         self.looked_at = 0
         self.is_unfinished = False
-        # what was taken out and is still in a queue; None where nothing was, and nothing `_sized`
+        # removed deliveries that are still in a queue; None if there are none, and no `_sized`
         self._husks: set[Any] | None = None
-        # what a receiver has searched for what is small enough for it; None where nobody has
+        # indices of queues that were searched by size; None if none was
         self._sized: BySize | None = None
-        # how many came from each side of a network but `HERE`; None where none did
+        # how many came from each side of a network but `HERE`; None if none did
         self._elsewhere: dict[int, int] | None = None
-        # how many each link has sent, once anybody has asked
+        # how many came by each link; None until `senders` is called
         self._senders: dict[Any, int] | None = None
 
     def append(self, delivery: Delivery) -> None:
-        """Put a delivery behind the others of its priority."""
+        """Append a delivery to those of its priority."""
         self._enter(delivery, delivery.incoming)
 
     def _enter(self, delivery: Delivery, link: Any) -> None:
         if self._husks is not None and delivery in self._husks:
-            # it would seem to be where it was before
+            # otherwise it would still be found at its former place
             self._sweep()
         self.count += 1
         delivery.waits_in = self
@@ -90,7 +90,7 @@ class WaitingQueue:
             self._sized.append(self.count, self._queue_of(delivery), delivery)
 
     def popleft(self) -> Delivery:
-        """Take the oldest of the highest priority; IndexError where nothing waits."""
+        """Take the oldest of the highest priority; raise IndexError if nothing waits."""
         if self._apart is not None and self._apart.count:
             found = self.take_for(EVERY_LANE, None, UNLIMITED)
             assert found is not None
@@ -114,9 +114,10 @@ class WaitingQueue:
         raise IndexError("nothing waits")
 
     def take_for(self, takes: int, sides: set[int] | None, limit: int) -> Delivery | None:
-        """Take the next that goes by one of some lanes, given as bits, came from one of some sides,
-        or from anywhere, and has no more than so many octets; None where nothing does, or where
-        that takes so long that it `is_unfinished`.
+        """Take the next delivery that a consumer may have, or None.
+
+        It goes by one of the lanes `takes`, given as bits, came from one of `sides`, None for all,
+        and has at most `limit` octets. None also if that takes so long that it `is_unfinished`.
         """
         best: Delivery | None = None
         highest = -1
@@ -148,7 +149,7 @@ class WaitingQueue:
         return best
 
     def _first_apart(self, group: int, sides: set[int] | None, limit: int) -> Delivery | None:
-        """The oldest that waits apart in a group of queues, from some sides, and is no larger."""
+        """Return the oldest that waits apart in a group, from some sides, and is not larger."""
         apart = self._apart
         assert apart is not None
         if sides is not None and len(sides) == 1:
@@ -173,13 +174,13 @@ class WaitingQueue:
                 best = found
             if found is oldest:
                 break
-            # what is behind may be older than what this queue has
+            # the next queue may have something older
             apart.put_aside(group, aside)
         apart.put_back(group, aside)
         return best
 
     def _first(self, queue: Any, limit: int) -> Delivery | None:
-        """The first of a queue that has no more than so many octets."""
+        """Return the first delivery of a queue that has no more than so many octets."""
         left = FEW_LOOKS
         for each in queue:
             delivery: Delivery = each
@@ -192,24 +193,24 @@ class WaitingQueue:
         return None
 
     def _first_by_size(self, queue: Any, limit: int) -> Delivery | None:
-        """The same, of a queue in which many at the front are too large."""
+        """Return the same, for a queue in which many at the front are too large."""
         if self._sized is None:
             self._sized = BySize()
         if self._husks is None:
-            # so that whatever leaves a queue is seen
+            # so that queues are pruned whenever something leaves them
             self._husks = set()
         found = self._sized.first(self, queue, limit)
         self.looked_at += self._sized.looked_at
         self.is_unfinished = self._sized.is_unfinished
         if found is not None and self._queue_of(found) is not queue:
-            # it has left, and has come to wait in another one since
+            # it has moved to another queue since
             self._sized.forget(queue)
             self.is_unfinished = True
             return None
         return found
 
     def _queue_of(self, delivery: Delivery) -> Any:
-        """The queue that a delivery which waits is in."""
+        """Return the queue that a waiting delivery is in."""
         link: Any = delivery.incoming
         side = HERE if link is None else link.side
         if side or delivery.lane:
@@ -221,9 +222,7 @@ class WaitingQueue:
         return self._levels[delivery.priority]
 
     def top(self, takes: int = EVERY_LANE) -> int:
-        """The highest priority of what waits, for some lanes, given as bits; -1 where nothing
-        does.
-        """
+        """Return the highest priority that waits for some lanes, given as bits; -1 if none."""
         levels = self._levels
         highest = -1
         if not takes & 1:
@@ -241,7 +240,7 @@ class WaitingQueue:
         return highest
 
     def remove(self, delivery: Delivery) -> bool:
-        """Take a delivery out, wherever it stands; whether it was here."""
+        """Remove a delivery, wherever it stands; return whether it was here."""
         if delivery.waits_in is not self:
             return False
         if self._husks is None:
@@ -257,7 +256,7 @@ class WaitingQueue:
         return True
 
     def _prune(self, queue: Any) -> None:
-        """Take husks off both ends of a queue, until it begins with what waits or is empty."""
+        """Remove husks from both ends of a queue."""
         husks = self._husks
         if husks is None:
             return
@@ -281,7 +280,7 @@ class WaitingQueue:
             self._husks = None
 
     def _sweep(self) -> None:
-        """Let go of all husks."""
+        """Remove all husks."""
         self._husks = None if self._sized is None else set()
         for queue in self._all_queues():
             kept = [each for each in queue if each.waits_in is self]
@@ -289,7 +288,7 @@ class WaitingQueue:
             queue.extend(kept)
 
     def _take(self, delivery: Delivery) -> None:
-        """Take out what is in one of the queues."""
+        """Take a delivery out of its queue."""
         queue = self._queue_of(delivery)
         first: Delivery = queue[0]
         if first is not delivery:
@@ -307,12 +306,12 @@ class WaitingQueue:
             self._apart.leaves()
 
     def extend(self, deliveries: Iterable[Delivery]) -> None:
-        """Put deliveries behind the others, each in its priority."""
+        """Append deliveries, each to those of its priority."""
         for delivery in deliveries:
             self.append(delivery)
 
     def clear(self) -> None:
-        """Let go of everything."""
+        """Remove all deliveries."""
         for queue in self._all_queues():
             for delivery in queue:
                 if delivery.waits_in is self:
@@ -327,7 +326,7 @@ class WaitingQueue:
         self._senders = None
 
     def by_side(self) -> dict[int, int]:
-        """How many wait of what came from each side of a network that something came from."""
+        """Return how many wait from each side of a network that any came from."""
         counts = {} if self._elsewhere is None else dict(self._elsewhere)
         here = self.count - sum(counts.values())
         if here:
@@ -335,7 +334,7 @@ class WaitingQueue:
         return counts
 
     def senders(self) -> dict[Any, int]:
-        """The links by which something of what waits has come, with how much that is."""
+        """Return the links that waiting deliveries came by, with how many each has."""
         if self._senders is None:
             self._senders = {}
             for delivery in self:
@@ -343,8 +342,9 @@ class WaitingQueue:
         return self._senders
 
     def moves(self, delivery: Delivery, link: IncomingLink) -> bool:
-        """The sender of a delivery goes on by another link, which is not its own yet; whether it
-        waits here.
+        """Move a delivery to another link of its sender, before it becomes its own.
+
+        Returns whether the delivery waits here.
         """
         before: Any = delivery.incoming
         if before.side == link.side:
@@ -395,7 +395,7 @@ class WaitingQueue:
         return self.count > 0
 
     def __iter__(self) -> Iterator[Delivery]:
-        """All, in the order in which they would be taken."""
+        """Yield all deliveries, in the order in which they would be taken."""
         if self._apart is None or not self._apart.count:
             for queue in self._queues():
                 for delivery in queue:
@@ -431,7 +431,7 @@ class WaitingQueue:
         return queue
 
     def _forget_levels(self) -> None:
-        """Keep no empty queues when nothing but ordinary deliveries is left."""
+        """Remove empty queues when only ordinary deliveries are left."""
         levels = self._levels
         if levels is None:
             return

@@ -1,9 +1,9 @@
-"""Looked at now and then: which deliveries are stuck, and how fast each link settles.
+"""Watch deliveries and links now and then: find stuck deliveries, and sample settlement.
 
-A delivery is stuck that is unsettled for longer than `STUCK_S`, once for each of its two links; it
-is so until it is settled. All sessions are gone through in rounds, a little at each look, so that a
-hundred thousand unsettled deliveries keep nobody waiting. Within a session those that came first
-stand first, so that only the old ones are looked at.
+A delivery is stuck if it is unsettled for longer than `STUCK_S`, counted once for each of its two
+links, until it is settled. All sessions are walked in rounds, a little at each look, so that a
+hundred thousand unsettled deliveries delay nobody. Within a session the oldest come first, so only
+the old ones are looked at.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from router.engine.link import Link
 from router.engine.session import Session
 from router.engine.unsettled import Unsettled
 
-# After so long without an outcome a delivery is stuck, in seconds (Dispatch's).
+# How many seconds a delivery has to be unsettled to count as stuck (as in Dispatch).
 STUCK_S = 10.0
-# How often all are gone through, if there is time for it, and so many steps are taken at a look.
+# How often a round begins, at best, in seconds, and how many steps are taken at a look.
 ROUND_S = 5.0
 STEPS = 1000
 
 
 class Watch:
-    """What goes through the links of all `connections`, round after round."""
+    """Periodic check of the links and deliveries of all `connections`, in rounds."""
 
     def __init__(self, connections: Callable[[], Iterable[Connection]]) -> None:
         self._connections = connections
@@ -34,7 +34,7 @@ class Watch:
         self._round: Iterator[None] = iter(())
 
     def look(self, now: float) -> None:
-        """Go on for a little; called about as often as clocks are looked at."""
+        """Go on for a little; call it about as often as clocks are looked at."""
         self._now = now
         for _ in range(STEPS):
             try:
@@ -46,9 +46,9 @@ class Watch:
                 self._round = self._walk()
 
     def _walk(self) -> Iterator[None]:
-        """Go through everything once; each step is as much as looking at one delivery.
+        """Yield after each step of a walk through everything, as long as a look at one delivery.
 
-        Between steps connections may be lost: their links are not kept in memory by this.
+        Connections may be lost between steps; their links are not kept in memory by this.
         """
         for connection in self._connections():
             yield
@@ -65,7 +65,7 @@ class Watch:
             link = links.get(handle)
             if link is not None:
                 sample(link, self._now)
-                # not kept until the next step
+                # so that it is not kept until the next step
                 del link
             yield
 
@@ -74,7 +74,7 @@ class Watch:
             (session.incoming, STUCK_INCOMING),
             (session.outgoing, STUCK_OUTGOING),
         ):
-            # these have been there for longer than the others
+            # these are older than the others
             for number in list(unsettled.stragglers):
                 yield
                 self._is_old(unsettled.find(number), bit)
@@ -84,9 +84,9 @@ class Watch:
                     break
 
     def _is_old(self, delivery: Delivery | None, bit: int) -> bool:
-        """Whether what came after this one has to be looked at, too."""
+        """Mark a stuck delivery; return whether what came after it has to be checked too."""
         if delivery is None or delivery.arrived == 0:
-            # it is over, or its head has not come yet
+            # it is settled, or its head has not come yet
             return True
         if self._now - delivery.arrived <= STUCK_S:
             return False
@@ -98,12 +98,12 @@ class Watch:
 
 
 def _in_order(unsettled: Unsettled) -> Iterator[Delivery | None]:
-    """What is unsettled, oldest first, while it is being settled; None where it has been."""
+    """Yield what is unsettled, oldest first, while it is settled; None for what has been."""
     number = unsettled.base
     while True:
         ahead = serial.distance(unsettled.base, number)
         if ahead < 0:
-            # those have been settled meanwhile
+            # skip those that have been settled meanwhile
             number, ahead = unsettled.base, 0
         if ahead >= unsettled.span:
             return
@@ -112,7 +112,7 @@ def _in_order(unsettled: Unsettled) -> Iterator[Delivery | None]:
 
 
 def sample(link: Link, now: float) -> None:
-    """Remember how much a link has settled by now, and what was remembered before."""
+    """Remember how much a link has settled by now, and the sample before this one."""
     count = _settled(link)
     if link.samples is None:
         link.samples = (now, count, now, count)
@@ -122,9 +122,9 @@ def sample(link: Link, now: float) -> None:
 
 
 def settle_rate(link: Link, now: float) -> int:
-    """How many deliveries a second a link has settled of late, over one round or two.
+    """Return how many deliveries a second a link has settled lately, over one round or two.
 
-    As with Dispatch, neither what was released counts nor what was modified.
+    As with Dispatch, released and modified ones are not counted.
     """
     if link.samples is None:
         return 0
@@ -133,14 +133,14 @@ def settle_rate(link: Link, now: float) -> int:
 
 
 def dry_s(link: Link, now: float) -> float:
-    """For how long a link has had no credit, in seconds; 0 where it has some."""
+    """Return for how many seconds a link has had no credit; 0 if it has some."""
     return 0.0 if link.credit else max(0.0, now - link.dry_since)
 
 
 def is_blocked(link: Link, now: float) -> bool:
-    """Whether a link has had no credit for longer than `STUCK_S`: what Dispatch counts as blocked.
+    """Return whether a link has had no credit for longer than `STUCK_S`: blocked, as in Dispatch.
 
-    Why, `blocking` says.
+    `blocking` finds out why.
     """
     return dry_s(link, now) > STUCK_S
 

@@ -1,1 +1,1 @@
-"""The `$management` node: what a running router tells of itself over AMQP."""
+"""Management of a running router over AMQP: its `$management` node."""

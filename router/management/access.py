@@ -1,8 +1,9 @@
-"""Who may ask what: each connection's `management`, as its listener or connector has it.
+"""Access control for management: which operations a connection may ask for.
 
-A request comes with the number of the connection that brought it. The router writes it on what it
-delivers to itself, in the place of whatever stood there under that name (`core/passage.py`), so no
-peer can make one up. (docs/decisions/0037-who-may-manage.md.)
+The right is the `management` setting of the connection's listener or connector. A request comes
+with the number of the connection that brought it. The router writes that number on what it delivers
+to itself, in place of any value under that name (`core/passage.py`), so no peer can forge it.
+(docs/decisions/0037-who-may-manage.md.)
 """
 
 from __future__ import annotations
@@ -31,8 +32,10 @@ READING_PREFIX: Final = "GET-"
 
 @attrs.frozen
 class Asker:
-    """Who has sent a request: the number of the connection that it came by, None where nobody can
-    tell; and whether the router at its other end says that its client may change things.
+    """Sender of a request.
+
+    `connection` is the number of the connection that it came by, None if unknown. `may_change` says
+    whether the router at its other end states that its client may change things.
     """
 
     connection: int | None = None
@@ -43,9 +46,10 @@ NOBODY: Final = Asker()
 
 
 def asker_of(payload: bytes) -> Asker:
-    """Who has sent a request, from the octets of its head.
+    """Return the sender of a request, from the encoded head of its message.
 
-    NOBODY where the router has not written it: only a message of AMQP's own format carries it.
+    Return NOBODY unless the head has exactly one connection number. The router writes it on
+    messages of AMQP's own format only.
     """
     try:
         _, entries = take_annotations(payload, lambda key: key in (CONNECTION, RIGHTS))
@@ -59,21 +63,21 @@ def asker_of(payload: bytes) -> Asker:
 
 
 def rights_of(pumps: Mapping[int, Any], asker: Asker) -> str:
-    """What may be asked by who has sent a request: NONE, READ or CHANGE.
+    """Return the rights of the sender of a request: NONE, READ or CHANGE.
 
-    NONE is for a connection that is gone, too: nobody can tell any more whose it was.
+    They are NONE if the connection is gone, because nobody can tell any more whose it was.
     """
     pump = None if asker.connection is None else pumps.get(asker.connection)
     return NONE if pump is None else bounded(pump.connection, asker.may_change)
 
 
 def is_reading(operation: str) -> bool:
-    """Whether an operation, in capitals, changes nothing."""
+    """Return whether an operation, in capitals, changes nothing."""
     return operation in READING or operation.startswith(READING_PREFIX)
 
 
 def check(pumps: Mapping[int, Any], asker: Asker, operation: str) -> None:
-    """Raises Refused with 403 where somebody may not ask for an operation."""
+    """Raise Refused with 403 if the sender may not ask for an operation."""
     rights = rights_of(pumps, asker)
     if rights == CHANGE or (rights == READ and is_reading(operation)):
         return

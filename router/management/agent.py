@@ -1,7 +1,7 @@
-"""The agent: a client of the router it lives in, which receives requests and sends answers.
+"""Management agent: a client of its own router that receives requests and sends answers.
 
-To the router it is a peer like any other, so credit, bounds and settlement are those of any peer.
-Requests are answered one after the other. Whatever one of them holds, the next one is answered too.
+To the router it is a peer like any other, so the usual credit, limits and settlement apply.
+Requests are answered one after the other. A request that fails does not affect the next one.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ AMQP_VALUE: Final = bytes((0x00, 0x53, Descriptor.AMQP_VALUE))
 
 
 def node_names(router_id: str) -> tuple[str, ...]:
-    """The names of the node of one router: the first is the one that stands for all."""
+    """Return the addresses of one router's node; the first one stands for all of them."""
     return NODE, f"_local/{NODE}", f"_topo/0/{router_id}/{NODE}", f"_edge/{router_id}/{NODE}"
 
 
 class Agent:
-    """Answers what is asked of the `$management` of one router."""
+    """Client that answers the requests to the `$management` of one router."""
 
     def __init__(
         self, router: RouterView, dial: Callable[[], socket.socket], container_id: str
@@ -75,9 +75,9 @@ class Agent:
         self._untaken = Untaken(ANSWER_TTL_MS / 1000)
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Answer until this is cancelled; where the connection is lost, over another.
+        """Answer requests until cancelled; connect again if the connection is lost.
 
-        Reports when the first requests can come.
+        Report to `task_status` when the first requests can come.
         """
         while True:
             try:
@@ -106,7 +106,7 @@ class Agent:
                 self.router.streams.connection = None
 
     async def _serve_one(self, received: Received, sender: Sender) -> None:
-        """Answer one request, if it says where the answer is to go."""
+        """Answer one request, or reject it if it is not allowed or has no reply-to."""
         if received.message_format:
             # nothing is written on such a message, neither who sent it
             received.reject(Condition.NOT_ALLOWED, "a request has message-format 0")
@@ -142,7 +142,7 @@ class Agent:
         return rights_of(self.router.observed.pumps, asker)
 
     async def _answered(self, message: Message, asker: Asker) -> memoryview:
-        """The answer to a request, encoded. A mistake of ours spoils this answer and no other."""
+        """Return the encoded answer to a request; its status is 500 if the router fails."""
         properties = message.properties
         assert properties is not None
         request = request_of(message, asker)
@@ -164,7 +164,7 @@ class Agent:
         return payload
 
     async def _allowed(self, request: Request) -> Answer:
-        """The answer to a request, or why whoever sent it may not ask for that."""
+        """Return the answer to a request, or a refusal if its sender may not ask for it."""
         log.debug("management request", connection=request.connection, **request.subject)
         try:
             asker = Asker(request.connection, request.may_change)
@@ -178,16 +178,16 @@ class Agent:
 
 
 def request_of(message: Message, asker: Asker = NOBODY) -> Request:
-    """What a message asks. A body that is no single value counts as none."""
+    """Return the request in a message. A body that is not a single value counts as None."""
     body = message.body[0] if message.body else None
     value = body.value if isinstance(body, AmqpValue) else None
     return Request(message.application_properties or {}, value, asker.connection, asker.may_change)
 
 
 async def encode_answer(asked: Properties, answered: Answer) -> memoryview:
-    """The message that answers the one with the properties `asked`.
+    """Encode the answer to the message with the properties `asked`.
 
-    Many rows are encoded a few at a time, and the router goes on in between.
+    Many rows are encoded a few at a time, and other tasks run in between.
     """
     correlation_id = asked.message_id if asked.correlation_id is None else asked.correlation_id
     head = Message(
@@ -216,7 +216,7 @@ async def _encode_body(into: bytearray, body: Any) -> None:
 
 
 async def _encode_map(into: bytearray, body: dict[str, Any]) -> None:
-    """A map of which some values are long lists."""
+    """Encode a map, some of whose values are long lists."""
     at = begin_compound(into)
     for name, value in body.items():
         encode_value_into(into, name)
@@ -225,7 +225,7 @@ async def _encode_map(into: bytearray, body: dict[str, Any]) -> None:
 
 
 async def _encode_items(into: bytearray, items: Iterable[Any]) -> None:
-    """A list of all that is not None."""
+    """Encode a list of all items that are not None."""
     at = begin_compound(into)
     count = 0
     for step, item in enumerate(items, 1):

@@ -1,6 +1,6 @@
-"""What the agent knows of the router that it can change: its configuration, and a way to another.
+"""Interface through which the agent reads and changes the router's configuration.
 
-The router itself is above this part of the program, and is handed down to it.
+The router itself is in a layer above this package, and is passed down to it.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from router.config.saved import Base
 
 
 class Changeable(Protocol):
-    """A running router."""
+    """Running router with a configuration that can be changed."""
 
     @property
     def configuration(self) -> Configuration:
-        """What it runs."""
+        """Return the configuration that it runs."""
 
     @property
     def history(self) -> History:
-        """What it has run, with what it runs now."""
+        """Return the revisions that it has run, including the current one."""
 
     @property
     def base(self) -> Base:
-        """What its configuration file says."""
+        """Return what its configuration file says."""
 
     @property
     def kept_in(self) -> str | None:
-        """Where what is changed is kept for the next start; None where it is lost."""
+        """Return where changes are saved for the next start; None if they are lost."""
 
     async def examine(self, wanted: Configuration) -> tuple[Difference, ...]:
-        """What `apply` would change; raises `router.config.reload.NotApplied` as it does."""
+        """Return what `apply` would change; raise `router.config.reload.NotApplied` as it does."""
 
     async def apply(
         self,
@@ -43,12 +43,12 @@ class Changeable(Protocol):
         base: Base | None = None,
         edits: Edits | None = None,
     ) -> Applied:
-        """Become what `wanted` says, under traffic, as a whole or not at all.
+        """Apply the configuration `wanted` under traffic, as a whole or not at all.
 
-        One after the other, where several ask; so make `wanted` from `configuration` without
-        waiting in between. `cause` is what the history says it was for: `CREATE listener edge`.
-        `base` is what the configuration file says, where that is news, and `edits` all that
-        `wanted` has other than `configuration`, where that is known: it costs less then.
-        Raises `router.config.reload.NotApplied`, whose text is for whoever asked, where it cannot
-        be; then nothing has changed.
+        Concurrent calls are served one after the other, so make `wanted` from `configuration`
+        without waiting in between. `cause` says in the history what the change was for:
+        `CREATE listener edge`. `base` is the new content of the configuration file, if that has
+        changed. `edits` are all differences of `wanted` from `configuration`, if they are known:
+        that makes the change cheaper. Raise `router.config.reload.NotApplied`, with a text for the
+        requester, if `wanted` cannot be applied; then nothing has changed.
         """

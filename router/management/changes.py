@@ -1,7 +1,7 @@
-"""CREATE, UPDATE and DELETE: what a running router is asked to be instead of what it is.
+"""CREATE, UPDATE and DELETE: change the entities of a running router.
 
-What is configured becomes another configuration, which the router takes up as a whole or not at
-all (`changeable`). The rest is done here, to the thing itself.
+A change of configured entities makes a new configuration, which the router applies as a whole or
+not at all (`changeable`). Changes of other entities are made here, directly.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ LOG_SETTINGS: Final = _BY_NAME["log"]
 
 
 async def create(router: RouterView, request: Request) -> Answer:
-    """Make an entity of the body's attributes, or one of each of a list of maps: all or none."""
+    """Create an entity from the attributes in the body, or several from a list: all or none."""
     bodies = request.body if isinstance(request.body, list) else [request.body]
     if not bodies:
         raise Refused(BAD_REQUEST, "the body of a CREATE lists nothing to create")
@@ -116,20 +116,20 @@ async def create(router: RouterView, request: Request) -> Answer:
 
 
 def _told_of_each(made: list[Found]) -> Iterator[dict[str, Any]]:
-    """Tell of each new entity, and forget it: to free very many at once would take long."""
+    """Yield the attributes of each new entity, and drop it: freeing many at once takes long."""
     made.reverse()
     for each in drained(made):
         yield each.told()
 
 
 def _let_go(router: RouterView, *lists: list[Any]) -> None:
-    """Free what may be very many things in later turns."""
+    """Free lists, which may be very long, in later turns."""
     for each in lists:
         router.observed.turn.deferred.forget(drained(each))
 
 
 async def update(router: RouterView, request: Request) -> Answer:
-    """Give an entity's attributes other values; those that are not named stay as they are."""
+    """Change attributes of an entity; those that are not named keep their values."""
     try:
         found = await find(router, request)
     except Refused as refused:
@@ -164,7 +164,7 @@ async def update(router: RouterView, request: Request) -> Answer:
 
 
 async def delete(router: RouterView, request: Request) -> Answer:
-    """Take an entity away."""
+    """Delete an entity."""
     found = await find(router, request)
     if found.entity_type is CONNECTION:
         # as in Dispatch
@@ -197,7 +197,7 @@ CHANGES: Final = {"CREATE": create, "UPDATE": update, "DELETE": delete}
 
 
 def _made(request: Request, body: Any) -> Found:
-    """A new entity, which nobody has yet. Raises Refused."""
+    """Return a new entity, which is not configured yet. Raise Refused if it is invalid."""
     entity_type, given = _asked(request, body)
     if not _configured(entity_type, "CREATE").repeated:
         raise _not_implemented("CREATE", entity_type)
@@ -205,7 +205,7 @@ def _made(request: Request, body: Any) -> Found:
 
 
 def _asked(request: Request, body: Any) -> tuple[EntityType, dict[str, Any]]:
-    """Of which type a new entity is to be, and its attributes. Raises Refused."""
+    """Return the type and the attributes of a new entity. Raise Refused if they are invalid."""
     if not isinstance(body, dict) or not all(isinstance(name, str) for name in body):
         raise Refused(BAD_REQUEST, "the body of a CREATE is a map of attributes")
     given = {str(name): value for name, value in body.items()}
@@ -227,7 +227,7 @@ def _asked(request: Request, body: Any) -> tuple[EntityType, dict[str, Any]]:
 
 
 def _now(router: RouterView, made: Found) -> Found:
-    """An entity that is configured now, with what has become of it, if there is more to be told."""
+    """Return a configured entity with its live state, if its type has one."""
     told_now = told_of(router, made.entity_type, made.entity)
     if told_now is not None:
         return Found(made.entity_type, told_now)
@@ -243,7 +243,10 @@ def _mean_the_same(one: object, other: str) -> bool:
 
 
 def _changed_attributes(found: Found, body: dict[Any, Any]) -> dict[str, Any]:
-    """What an UPDATE is to change. Which entity it is may be said once more. Raises Refused."""
+    """Return the attributes that an UPDATE changes. Raise Refused if one is unknown.
+
+    The type, and attributes that cannot be changed, may be repeated with their present values.
+    """
     given = {}
     for name, value in body.items():
         if not isinstance(name, str):
@@ -258,7 +261,7 @@ def _changed_attributes(found: Found, body: dict[Any, Any]) -> dict[str, Any]:
 
 
 async def _is_taken(router: RouterView, made: Found) -> bool:
-    """Whether another entity of its kind has the name of a new one."""
+    """Return whether another entity of its kind has the name of a new one."""
     name = made.entity_type.attribute("name")
     assert name is not None
     known = await look_up(router, made.entity_type, "name", name.read(made.entity))
@@ -270,7 +273,7 @@ async def _is_taken(router: RouterView, made: Found) -> bool:
 
 
 def _configured(entity_type: EntityType, operation: str) -> Entity:
-    """What entities of a type are in the configuration. Raises Refused where they are not in it."""
+    """Return the configuration's entity of a type. Raise Refused if it has no such operation."""
     if entity_type.entity is None or operation not in entity_type.operations:
         raise _not_implemented(operation, entity_type)
     return entity_type.entity
@@ -290,8 +293,9 @@ def _all(configuration: Configuration, entity: Entity) -> tuple[Any, ...]:
 def _with_another(
     configuration: Configuration, entity: Entity, old: Any, new: Any, every: Any
 ) -> tuple[Configuration, list[Edit]]:
-    """A configuration that has `every`, in which an entity stands in the place of another one, and
-    what is other in it; where the two are the same, nothing is.
+    """Return a configuration with the entities `every`, where `new` replaces `old`, and the edits.
+
+    If the two are equal, return the configuration as it is, without edits.
     """
     if old == new:
         return configuration, []
@@ -305,7 +309,7 @@ def _with(configuration: Configuration, entity: Entity, every: Sequence[Any]) ->
 
 
 async def _placed(router: RouterView, found: Found) -> tuple[tuple[Any, ...], int]:
-    """All entities, and where among them the one is that was found. Raises Refused."""
+    """Return all entities of its kind, and its index among them. Raise Refused if it is gone."""
     at = await place_of(router, found.entity_type, settings_of(found.entity))
     if at is None:
         # somebody else was faster
@@ -327,7 +331,7 @@ def _name_of(found: Found) -> str:
 async def _apply(
     router: RouterView, request: Request, wanted: Configuration, of: str, edits: Edits
 ) -> Applied:
-    """Have the router become another, which the history keeps as done by whoever asked."""
+    """Apply a configuration, and name the requester in the history. Raise Refused if that fails."""
     if any(
         len(getattr(wanted, each.attribute)) >= MANY_ENTITIES for each in ENTITIES if each.repeated
     ):
@@ -352,7 +356,7 @@ async def _apply(
 async def _update_connection(
     router: RouterView, _request: Request, found: Found, given: dict[str, Any]
 ) -> Answer:
-    """Close a connection, or write its frames to the log, or no more."""
+    """Close a connection, or start or stop logging its frames."""
     _only_changing(CONNECTION, given)
     status = given.get("adminStatus", ENABLED)
     if status not in (ENABLED, DELETED):
@@ -374,7 +378,7 @@ async def _update_connection(
 async def _update_log(
     router: RouterView, request: Request, found: Found, given: dict[str, Any]
 ) -> Answer:
-    """Write other levels of one module of the log; null and `default` mean those of DEFAULT."""
+    """Change the levels of one log module; null and `default` mean those of DEFAULT."""
     for name, reason in FIXED.items():
         if name in given:
             raise Refused(BAD_REQUEST, f"{name} cannot be changed: {reason}")
@@ -396,7 +400,10 @@ async def _update_log(
 
 
 def _levels(enabled: Any) -> str | None:
-    """What Dispatch's words for levels mean, which are in capitals or not, and may be none."""
+    """Return the levels that Dispatch's words mean, in any case; None for those of DEFAULT.
+
+    Empty text means `none`.
+    """
     if enabled is None:
         return None
     if not isinstance(enabled, str):
@@ -406,7 +413,7 @@ def _levels(enabled: Any) -> str | None:
 
 
 def _only_changing(entity_type: EntityType, given: dict[str, Any]) -> None:
-    """Raises Refused for what cannot be changed."""
+    """Raise Refused if one of the attributes cannot be changed."""
     for name in given:
         if not known_attribute(entity_type, name).can_change:
             raise Refused(BAD_REQUEST, f"{name} cannot be changed")

@@ -1,7 +1,8 @@
-"""Link routes that a connection asks for over its own link to $management, to itself.
+"""Link routes that a connection asks for by requests to $management, and that lead to itself.
 
-They are no configuration: nobody else sees them here, no file has them, and they end with their
-connection. Who may ask for them is who may change things (docs/decisions/0037-who-may-manage.md).
+They are not configuration: no other connection sees them here, no file has them, and they end with
+their connection. Only those who may change things may ask for them
+(docs/decisions/0037-who-may-manage.md).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ MOST: Final = 1000
 
 
 def create(router: RouterView, given: Mapping[str, Any]) -> ScopedLinkRoute:
-    """Forward links to whoever asks, from now on. Raises Refused."""
+    """Create a link route to the requesting connection. Raise Refused if it is not allowed."""
     pump = router.observed.pumps.get(router.asker or 0)
     if pump is None or router.control is None:
         raise Refused(BAD_REQUEST, "the connection to forward links to is no more")
@@ -41,7 +42,7 @@ def create(router: RouterView, given: Mapping[str, Any]) -> ScopedLinkRoute:
 
 
 def delete(router: RouterView, found: ScopedLinkRoute) -> None:
-    """Forward no more links by one; those that are forwarded stay."""
+    """Delete a link route; links that it has forwarded stay."""
     assert router.control is not None
     router.control.link_routes.withdraw(found.way)
 

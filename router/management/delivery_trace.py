@@ -1,8 +1,8 @@
-"""Following deliveries: where each came in, where it waits, where it went, and each outcome.
+"""Trace of deliveries: where each came in, where it waits, where it went, and its outcomes.
 
-What is told is what the frames of all connections say, put together by what the engine knows of
-the deliveries in them. A delivery that is settled from its begin is nowhere to be found once it has
-gone out: then its octets tell which one it was.
+The lines combine the frames of all connections with the engine's records of the deliveries in
+them. A presettled delivery has no record once it has gone out; then it is recognised by its
+content.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ Key = tuple[int, int, int]
 
 @attrs.frozen
 class Wanted:
-    """Which deliveries are followed; what is None does not matter.
+    """Criteria for the deliveries to follow; None matches any delivery.
 
-    `link` is the identity of the link that they come in by, `tag` their delivery-tag as octets or
-    as `trioute trace` shows it, and `message_id` the message's, as text.
+    `link` is the identity of the link that they come in by. `tag` is their delivery-tag as text, in
+    hexadecimal, or as `trioute trace` shows it. `message_id` is the message-id, as text.
     """
 
     address: str | None = None
@@ -58,7 +58,7 @@ class Wanted:
     tag: str | None = None
 
     def fits(self, coming: _Coming) -> bool:
-        """Whether a delivery is one of them."""
+        """Return whether a delivery matches the criteria."""
         return (
             self._is(self.address, coming.address)
             and self._is(self.link, coming.link)
@@ -74,7 +74,7 @@ class Wanted:
 
 @attrs.frozen
 class _Coming:
-    """What is known of a delivery that comes in."""
+    """Properties of a delivery that comes in."""
 
     link: str
     delivery_id: int
@@ -83,7 +83,7 @@ class _Coming:
     message_id: str | None
 
     def tags(self) -> tuple[str, ...]:
-        """How its tag may be written."""
+        """Return the ways to write its tag."""
         if self.tag is None:
             return ()
         shown = show_octets(self.tag, len(self.tag))
@@ -92,7 +92,7 @@ class _Coming:
 
 @attrs.define(eq=False)
 class _Followed:
-    """A delivery that is followed, from `began_at` on, on the clock of the engine."""
+    """Delivery that is followed since `began_at`, on the engine's clock."""
 
     number: int
     key: Key
@@ -106,9 +106,9 @@ class _Followed:
 
 
 class Deliveries:
-    """Makes lines for a trace out of what happens to deliveries.
+    """Source of trace lines about deliveries.
 
-    `is_carrier` says of a connection, by its number, that it carries a trace.
+    `is_carrier` returns whether the connection with this number carries a trace.
     """
 
     def __init__(
@@ -127,18 +127,18 @@ class Deliveries:
 
     @property
     def seen(self) -> int:
-        """How many there were so far."""
+        """Return the number of deliveries that were followed so far."""
         return self._last
 
     @property
     def followed(self) -> int:
-        """Of how many it is remembered where they are."""
+        """Return the number of deliveries that are followed now."""
         return len(self._followed)
 
     # What is in the router already.
 
     def look(self) -> int:
-        """Tell of the deliveries that are here; returns how many there are."""
+        """Report the matching deliveries in the router, and return their number."""
         looked = 0
         for pump in list(self._observed.pumps.values()):
             for session in list(pump.connection.local_sessions.values()):
@@ -178,7 +178,7 @@ class Deliveries:
             self._tell_waiting(followed, delivery)
 
     def look_again(self) -> None:
-        """Say of which deliveries the sender is gone: it will not be told what became of them."""
+        """Report deliveries whose sender is gone: nobody will get their outcomes."""
         pumps = self._observed.pumps
         for followed in list(self._followed.values()):
             if followed.key[0] not in pumps:
@@ -188,7 +188,7 @@ class Deliveries:
     # What passes.
 
     def hear(self, frame: Any) -> None:
-        """A frame passes, and what comes in has had no effect yet."""
+        """Handle a frame; an incoming one has had no effect yet."""
         if not isinstance(frame.seen, SeenFrame) or frame.seen.body[:3] in _OTHERS:
             return
         name = frame.words.name
@@ -230,7 +230,7 @@ class Deliveries:
                     del self._unfinished[next(iter(self._unfinished))]
 
     def _go_on(self, frame: Any, place: tuple[int, int, int], values: dict[str, Any]) -> None:
-        """Another frame of a delivery that is not whole."""
+        """Handle a further frame of an incomplete delivery."""
         is_aborted, goes_on = bool(values.get("aborted")), bool(values.get("more"))
         key = self._unfinished[place]
         # it may be that nothing is known of it yet: its first frame came in the same read
@@ -246,7 +246,7 @@ class Deliveries:
             self._tell(followed, what, followed.link, bytes=followed.octets)
 
     def turned(self) -> None:
-        """What came in has had its effects."""
+        """Report the deliveries that came in, now that their frames have had their effects."""
         arrived, self._arrived = self._arrived, []
         for frame, session, link, address in arrived:
             self._came_in(frame, session, link, address)
@@ -300,7 +300,7 @@ class Deliveries:
         self._tell(followed, "went out", link_identity(link), **facts)
 
     def _origin(self, delivery: Any) -> _Followed | None:
-        """What is followed of a delivery that goes out."""
+        """Return the followed delivery that an outgoing one stems from, or None."""
         origin = delivery if delivery.parent is None else delivery.parent
         link = origin.incoming
         if link is None:
@@ -310,7 +310,7 @@ class Deliveries:
         return self._followed.get(key)
 
     def _alike(self, frame: Any) -> _Followed | None:
-        """What is followed, with the octets of one that goes out."""
+        """Return the latest followed delivery with the content of an outgoing one, or None."""
         content = bare_content(frame.seen.body[frame.words.payload_at :])
         alike = (each for each in reversed(self._followed.values()) if each.content == content)
         return next(alike, None) if content else None

@@ -1,8 +1,8 @@
-"""The whole configuration as one thing: shown, applied, and taken back.
+"""Operations on the whole configuration: show it, apply another one, roll back.
 
-The operations, on the node itself, are this router's own; Dispatch has none of the kind. A
-configuration travels as TOML. Passwords that stand in it are shown as `(a secret)`, and what is
-applied with that in the place of a password keeps the one that the connector has.
+They are operations of the node itself, and this router's own; Dispatch has none like them. A
+configuration is exchanged as TOML. Passwords in it are shown as `(a secret)`. If that is applied in
+place of a password, the connector keeps the one that it has.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ _HIDDEN: Final = Secret("literal", SECRET)
 
 
 async def get_configuration(router: RouterView, _: Request) -> dict[str, Any]:
-    """What the router runs, without its passwords."""
+    """Return the configuration that the router runs, without its passwords."""
     changeable = changeable_of(router)
     return await _told(changeable, _with_passwords(changeable.configuration, _HIDDEN))
 
 
 async def export_configuration(router: RouterView, _: Request) -> dict[str, Any]:
-    """What the router runs, with its passwords: to be kept, and for nobody else to see."""
+    """Return the configuration with its passwords, for a backup that is kept secret."""
     changeable = changeable_of(router)
     return await _told(changeable, changeable.configuration)
 
@@ -68,7 +68,7 @@ async def _told(changeable: Changeable, configuration: Configuration) -> dict[st
 
 
 async def get_revisions(router: RouterView, _: Request) -> list[dict[str, Any]]:
-    """What the router has run, the newest first: it is what runs."""
+    """Return the revisions that the router has run, newest first; the first one runs now."""
     return [
         {
             "revision": each.number,
@@ -82,7 +82,7 @@ async def get_revisions(router: RouterView, _: Request) -> list[dict[str, Any]]:
 
 
 async def apply(router: RouterView, request: Request) -> Answer:
-    """Run the configuration in the body, or say what that would change."""
+    """Apply the configuration in the body, or only return what that would change."""
     changeable = changeable_of(router)
     if not isinstance(request.body, str):
         raise Refused(BAD_REQUEST, "the body of an APPLY is a configuration, as TOML in a string")
@@ -99,7 +99,7 @@ async def apply(router: RouterView, request: Request) -> Answer:
 
 
 async def roll_back(router: RouterView, request: Request) -> Answer:
-    """Run what was run before, or what had the number that is given."""
+    """Apply the previous revision, or the one with the number that is given."""
     changeable = changeable_of(router)
     number = request.count("revision")
     if number is None:
@@ -147,7 +147,7 @@ async def _become(
 
 
 def described(done: str, applied: Applied) -> str:
-    """What was done, and whether it lasts."""
+    """Return what was done, and whether it is lost when the router stops."""
     if applied.saved is not None or not applied.differences:
         return done
     return f"{done}; it is not saved, and lost when the router stops"
@@ -161,7 +161,7 @@ def _refused(reasons: list[str] | tuple[str, ...]) -> Refused:
 
 
 def _flag(request: Request, name: str) -> bool:
-    """A property that is true or false; tools send it as text, too."""
+    """Return a boolean property, False if it is missing; tools send it as text, too."""
     value = request.properties.get(name, False)
     if isinstance(value, str) and value.lower() in ("true", "false"):
         value = value.lower() == "true"
@@ -171,14 +171,14 @@ def _flag(request: Request, name: str) -> bool:
 
 
 def changeable_of(router: RouterView) -> Changeable:
-    """The router itself; raises Refused where it stays as it is."""
+    """Return the interface for changes; raise Refused if the router cannot be changed."""
     if router.changeable is None:
         raise Refused(NOT_FOUND, "this router has no configuration that could be shown or changed")
     return router.changeable
 
 
 def asker(router: RouterView, request: Request) -> str:
-    """Who asks, for the history: who it has proved to be, and from where."""
+    """Return who sent a request, for the history: the authenticated user and its address."""
     number = request.connection
     pump = None if number is None else router.observed.pumps.get(number)
     if pump is None:
@@ -187,7 +187,7 @@ def asker(router: RouterView, request: Request) -> str:
 
 
 def as_map(difference: Difference) -> dict[str, Any]:
-    """A difference as AMQP and JSON carry it."""
+    """Return a difference as a map that AMQP and JSON can carry."""
     return {
         "entity": difference.entity,
         "key": difference.key,
@@ -197,7 +197,7 @@ def as_map(difference: Difference) -> dict[str, Any]:
 
 
 def _with_passwords(configuration: Configuration, hidden: Secret) -> Configuration:
-    """The same, with `hidden` in the place of passwords that stand in it."""
+    """Return the configuration with `hidden` in place of its literal passwords."""
     return attrs.evolve(
         configuration,
         connectors=tuple(
@@ -210,7 +210,10 @@ def _with_passwords(configuration: Configuration, hidden: Secret) -> Configurati
 
 
 def _with_passwords_kept(old: Configuration, new: Configuration) -> Configuration:
-    """The same, with the passwords that connectors have where they are not to be seen."""
+    """Return the new configuration with the connectors' present passwords where it hides them.
+
+    Raise Refused if a connector has no password to keep.
+    """
     known = {each.name: each.sasl_password for each in old.connectors}
     connectors = []
     for index, each in enumerate(new.connectors):

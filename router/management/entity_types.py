@@ -1,7 +1,7 @@
-"""The entity types: what there is to be told of a router, under Dispatch's names.
+"""Entity types of the node, under Dispatch's names.
 
-Every value is what the router knows. What Dispatch tells of a type and this router does not know
-stands in `absent`, or is null where Dispatch's tools cannot do without the attribute.
+Every value is one that the router knows. Attributes of Dispatch's that this router has no value for
+are listed in `absent`, or are null if Dispatch's tools need them.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ ENTITY_TYPES: Final[dict[str, tuple[EntityType, Source]]] = {
 
 
 def types_of(router: RouterView) -> Mapping[str, tuple[EntityType, Source]]:
-    """Return the types of a router by their long names, those that its plugins report included."""
+    """Return the types of a router by their long names, including those that plugins report."""
     if router.plugins is None:
         return ENTITY_TYPES
     reported = {each.long_name: (each, source) for each, source in reported_types(router.plugins)}

@@ -1,8 +1,8 @@
-"""EXPLAIN: what becomes of a message that a user sends to an address, or wants from it, and why.
+"""EXPLAIN: what happens to messages that a user sends to an address, or wants from it, and why.
 
-Everything is looked at and nothing is changed: no address comes into use by being asked about, no
-redirect is counted. Why nothing flows is for `router.core.blocking` to say; here it is put together
-with who is let in, which rule speaks for the address, and who is at its other end.
+Nothing is changed: asking about an address does not bring it into use, and no redirect is counted.
+`router.core.blocking` finds out why nothing flows. This module adds which listeners admit the user,
+which rule applies to the address, and who is at its other end.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ NO_POLICY: Final = "no policy is configured: allowed"
 
 @attrs.frozen
 class Question:
-    """What is asked: `user` None is one who does not say who it is."""
+    """Question about an address; `user` is None for an anonymous user."""
 
     direction: str
     address: str
@@ -74,12 +74,12 @@ class Question:
 
     @property
     def sends(self) -> bool:
-        """Whether the user wants to send, not to receive."""
+        """Return whether the user wants to send, not to receive."""
         return self.direction == SEND
 
 
 def question_of(request: Request) -> Question:
-    """Read the properties of a request; raises Refused."""
+    """Read the properties of a request; raise Refused if they are invalid."""
     direction, address = request.text("direction"), request.text("address")
     if direction not in (SEND, RECEIVE):
         raise Refused(BAD_REQUEST, f"direction is {SEND} or {RECEIVE}")
@@ -89,7 +89,7 @@ def question_of(request: Request) -> Question:
 
 
 def explain(router: RouterView, request: Request) -> dict[str, Any]:
-    """The answer to EXPLAIN, as a map."""
+    """Return the answer to EXPLAIN, as a map."""
     question = question_of(request)
     table = router.observed.table
     name = address_name(question.address)
@@ -146,7 +146,7 @@ def explain(router: RouterView, request: Request) -> dict[str, Any]:
 
 
 def _is_nobody(reasons: list[dict[str, str]]) -> bool:
-    """Whether nothing is amiss but that nobody receives here."""
+    """Return whether the only reason is that nobody receives here."""
     return [each["reason"] for each in reasons] == [str(Reason.NO_CONSUMER)]
 
 
@@ -154,7 +154,7 @@ def _is_nobody(reasons: list[dict[str, str]]) -> bool:
 
 
 def _listener(listener: ListenerSettings, user: str | None) -> dict[str, Any]:
-    """Whether a listener lets a user in, as far as its configuration says."""
+    """Describe a listener, and whether it admits a user, as far as its configuration says."""
     admits, text = True, "the peer may stay anonymous"
     if listener.role in ROLES:
         admits, text = False, "it is for other routers alone"
@@ -194,7 +194,7 @@ def _rule(rule: AddressRule) -> dict[str, Any]:
 def _refusal(
     router: RouterView, question: Question, name: str, treatment: int, address: Address | None
 ) -> dict[str, str] | None:
-    """Why the router would not have the connection or the link at all."""
+    """Return why the router would refuse the connection or the link; None if it would not."""
     table = router.observed.table
     # where there are none for clients, these are at other routers
     doors = [
@@ -228,7 +228,7 @@ def _reason(reason: Reason) -> dict[str, str]:
 def _flow(
     survey: Survey, question: Question, address: Address | None, chosen: list[Consumer]
 ) -> dict[str, Any]:
-    """Why messages flow or not, with all that it follows from."""
+    """Return why messages flow or not, with all that it follows from."""
     if address is None:
         return {
             "reasons": [_reason(Reason.NO_CONSUMER) if question.sends else NO_SENDER],
@@ -268,7 +268,7 @@ def _flow(
 
 
 def _of_sending(survey: Survey, state: AddressState) -> list[dict[str, str]]:
-    """What keeps back what would be sent to an address now."""
+    """Return what would hold back messages that are sent to an address now."""
     reasons = [state.flow_reason, state.credit_reason]
     if survey.forwarder.turn.is_pressed:
         reasons.append(Reason.MEMORY_FULL)
@@ -280,8 +280,9 @@ def _of_sending(survey: Survey, state: AddressState) -> list[dict[str, str]]:
 
 
 def _of_receiving(survey: Survey, address: Address, own: list[Any]) -> list[dict[str, str]]:
-    """Why nothing comes: nobody sends, none of the user's receivers can take anything, or none of
-    the senders can send.
+    """Return why nothing is received.
+
+    Nobody sends, none of the user's receivers can take anything, or no sender can send.
     """
     if not address.producers:
         return [NO_SENDER]
@@ -297,12 +298,12 @@ def _some(links: Iterable[Any]) -> Iterable[Any]:
 
 
 def _next(survey: Survey, address: Address) -> list[Consumer]:
-    """Who would get the next small message that is sent here."""
+    """Return the consumers that would get the next small message that is sent here."""
     return [each for one in places(address) for each in _chosen(survey, one)]
 
 
 def _chosen(survey: Survey, address: Address) -> list[Consumer]:
-    """Who would get the next small message: of several the one whose turn it is, or all."""
+    """Return who would get the next small message: the consumer whose turn it is, or all."""
     if address.treatment == MULTICAST:
         receivers = receivers_for(address, HERE, OWN_TREE)
         return [each for each in receivers if of_receiver(each) is None]
@@ -317,7 +318,7 @@ def _chosen(survey: Survey, address: Address) -> list[Consumer]:
 
 
 def _place(link: Any) -> dict[str, Any]:
-    """What tells a link from others."""
+    """Return the properties that identify a link."""
     connection = link.session.connection
     opened = connection.remote_open
     told = {"connection": str(connection.number), "link": link_identity(link)}
@@ -334,7 +335,7 @@ def _place(link: Any) -> dict[str, Any]:
 
 
 def _is_of(end: Any, question: Question) -> bool:
-    """Whether a producer or consumer is of the very user that is asked about."""
+    """Return whether a producer or consumer belongs to the user of the question."""
     return bool(end.link.session.connection.user == question.user)
 
 
@@ -366,7 +367,7 @@ def _sender(survey: Survey, producer: Producer) -> dict[str, Any]:
 
 
 def _own(survey: Survey, link: Any) -> dict[str, Any]:
-    """A link of the very user that is asked about."""
+    """Describe a link of the user of the question."""
     return {
         **_place(link),
         "credit": link.credit,
@@ -380,7 +381,7 @@ def _why(reason: Reason | None, text: str | None) -> dict[str, Any]:
 
 
 def _counters(counters: Counters) -> dict[str, int]:
-    """What the address has counted since it came into use."""
+    """Return what the address has counted since it came into use."""
     return {
         "ingress": through.entered(counters),
         "egress": through.left(counters),

@@ -1,4 +1,4 @@
-"""EXPLAIN: which auto-links feed an address or take from it, and why they do not."""
+"""EXPLAIN: the auto-links of an address, and why they are not attached."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_TOLD: Final = 100
 
 
 def auto_links_at(router: RouterView, name: str, phase: int) -> list[AutoLinkState]:
-    """Those that are at a phase of an address, or will be, once they are attached."""
+    """Return the auto-links at a phase of an address, attached or not."""
     auto_links = router.observed.auto_links
     if auto_links is None:
         return []
@@ -28,7 +28,7 @@ def auto_links_at(router: RouterView, name: str, phase: int) -> list[AutoLinkSta
 
 
 def told_of(states: list[AutoLinkState]) -> list[dict[str, Any]]:
-    """What is told of them."""
+    """Describe auto-links, at most MOST_TOLD of them."""
     return [
         {
             "name": each.plan.name,
@@ -47,7 +47,10 @@ def told_of(states: list[AutoLinkState]) -> list[dict[str, Any]]:
 
 
 def reasons_of(states: list[AutoLinkState], *, sends: bool) -> list[dict[str, str]]:
-    """Why those are not there that would receive what is sent, or send what is received."""
+    """Return why the auto-links at the other end are not active.
+
+    With `sends` they would receive what is sent, otherwise send what is received.
+    """
     return [
         {"reason": f"auto_link_{each.status}", "text": _why(each)}
         for each in states[:MOST_TOLD]

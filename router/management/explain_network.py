@@ -1,6 +1,6 @@
-"""EXPLAIN in a network of routers: where else an address is received from, and what leads there.
+"""EXPLAIN in a network of routers: where else an address has receivers, and the links there.
 
-Nothing is changed: where no link leads to a router, it is told that there is none as yet.
+Nothing is changed: if no link leads to a router yet, the answer says so.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ _NOBODY_SENDS: Final = "no link leads there yet: one is attached once somebody s
 
 @attrs.frozen
 class Beyond:
-    """What is told of the others, and why nothing goes there where nobody receives here; None
-    where the router is no part of a network.
+    """Answer about other routers, and why nothing goes there if nobody receives here.
+
+    `told` is None if the router is not part of a network.
     """
 
     told: dict[str, Any] | None
@@ -44,7 +45,7 @@ class Beyond:
 
 @attrs.frozen
 class _Asked:
-    """What is asked about; `address` is one that is not in use where the name is of none."""
+    """Address that is asked about; it may be a stand-in for one that is not in use."""
 
     router: RouterView
     address: Address
@@ -52,18 +53,20 @@ class _Asked:
 
     @property
     def network(self) -> Any:
-        """What the router does for its network."""
+        """Return the part of the core that serves the network."""
         return self.router.observed.forwarder.network
 
     @property
     def key(self) -> str:
-        """By what routers tell each other of it."""
+        """Return the key by which routers tell each other about the address."""
         return edge_key_in(self.address.name) or key_at(self.address.name, self.address.phase)
 
 
 def address_of(router: RouterView, name: str, treatment: int, phase: int) -> Address:
-    """What stands for an address that is not in use, and is in no table: that of those who take
-    what nobody else does, where they are the only ones, and its rule has it so.
+    """Return a stand-in for an address that is not in use; it is in no table.
+
+    Its phase is that of the fallback if the address has a fallback, and other routers have
+    receivers for that alone.
     """
     wanted = router.observed.forwarder.reach.wanted
     rule = router.observed.table.rule_of(name)
@@ -74,7 +77,7 @@ def address_of(router: RouterView, name: str, treatment: int, phase: int) -> Add
 
 
 def explain_network(router: RouterView, address: Address, chosen: list[Consumer]) -> Beyond:
-    """Where else messages go; `chosen` are those who would get the next one sent here."""
+    """Return where else messages go; `chosen` would get the next one sent here."""
     asked = _Asked(router, address, chosen)
     network = asked.network
     if not network.is_on and network.edges is None:
@@ -93,7 +96,7 @@ def explain_network(router: RouterView, address: Address, chosen: list[Consumer]
 
 
 def far_of(consumer: Consumer) -> dict[str, Any]:
-    """Of a receiver: which router its link leads to, and what the way costs; None for others."""
+    """Return the router that a consumer's link leads to, and the cost; None if there is none."""
     far = far_end_of(consumer.link)
     if far is None:
         return {"router": None, "cost": None, "isEdge": False}
@@ -102,14 +105,14 @@ def far_of(consumer: Consumer) -> dict[str, Any]:
 
 
 def hops_of(router: RouterView) -> Hops | None:
-    """What is known of the ways to other interior routers; None where that is nothing."""
+    """Return the known routes to other interior routers; None if there are none."""
     network = None if router.control is None else router.control.network
     protocol = None if network is None else network.protocol
     return None if protocol is None else Hops(protocol.graph, protocol.me, protocol.paths)
 
 
 def route_of(router: RouterView, chosen: Iterable[Consumer]) -> dict[str, Any]:
-    """The way of the next message: from here, by all routers between, to the one it is for."""
+    """Return the route of the next message, from here to its destination, and its cost."""
     hops = hops_of(router)
     for consumer in chosen:
         far = far_end_of(consumer.link)
@@ -123,7 +126,7 @@ def route_of(router: RouterView, chosen: Iterable[Consumer]) -> dict[str, Any]:
 
 
 def _routers(asked: _Asked) -> list[dict[str, Any]]:
-    """Those that messages may go to one by one, the nearest first."""
+    """Return the routers that single messages may go to, the nearest first."""
     address, network = asked.address, asked.network
     if address.treatment == MULTICAST:
         return []
@@ -167,7 +170,7 @@ def _link(link: OutLink | BranchLink | None, chosen: list[Consumer]) -> dict[str
 
 
 def _why_not(asked: _Asked, router: str, link: OutLink | None, *, is_used: bool) -> dict[str, Any]:
-    """Why nothing goes to a router now."""
+    """Return why nothing goes to a router now."""
     if not is_used:
         return _why("not_used", "others are nearer")
     if link is None:
@@ -189,7 +192,7 @@ def _of_link(link: OutLink | BranchLink) -> dict[str, Any]:
 
 
 def _branches(asked: _Asked) -> list[dict[str, Any]]:
-    """The branches of this router's own tree in which somebody receives a multicast."""
+    """Return the branches of this router's own tree with receivers of a multicast."""
     address, network = asked.address, asked.network
     if address.treatment != MULTICAST:
         return []
@@ -224,7 +227,7 @@ def _branches(asked: _Asked) -> list[dict[str, Any]]:
 
 
 def _uplinks(asked: _Asked) -> list[dict[str, Any]]:
-    """An edge router's connections to its network."""
+    """Return an edge router's connections to its network."""
     found = []
     for view in asked.router.connections():
         is_used, why = view.use
@@ -246,7 +249,7 @@ def _reasons(
     branches: list[dict[str, Any]],
     uplinks: list[dict[str, Any]],
 ) -> list[dict[str, str]]:
-    """Why nothing goes to others, where there is nobody here."""
+    """Return why nothing goes to other routers, if nobody receives here."""
     network = asked.network
     missing = absent(network, asked.address.name)
     if missing is not None:

@@ -1,4 +1,4 @@
-"""EXPLAIN of an address whose links are forwarded: to which container, or why to none."""
+"""EXPLAIN of an address with a link route: where its links are forwarded, or why nowhere."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RESTING: Final = {
 
 
 def explain_routed(router: RouterView, route: Route, asked: str) -> dict[str, Any]:
-    """What of the answer is different where links are forwarded; `asked` is the address."""
+    """Return the parts of the answer that differ for a link route; `asked` is the address."""
     now = router.observed.turn.now
     found = route.next_outlet(now)
     chosen = None if found is None else found[1]
@@ -67,7 +67,7 @@ def explain_routed(router: RouterView, route: Route, asked: str) -> dict[str, An
 
 
 def _router(outlet: FarOutlet | UplinkOutlet, now: float, *, is_chosen: bool) -> dict[str, Any]:
-    """Another router, or an edge, that has containers, and how it fares."""
+    """Describe another router or an edge router that has containers."""
     why: dict[str, Any] = {"reason": None, "text": None}
     if not outlet.is_open:
         why = NO_WAY
@@ -88,7 +88,7 @@ def _router(outlet: FarOutlet | UplinkOutlet, now: float, *, is_chosen: bool) ->
 def _container(
     way: Way, outlet: Outlet, asked: str, now: float, *, is_chosen: bool
 ) -> dict[str, Any]:
-    """A connection to a container, and how it fares."""
+    """Describe a connection to a container."""
     connection = outlet.connection
     why: dict[str, Any] = {"reason": None, "text": None}
     if not outlet.is_open:

@@ -1,6 +1,6 @@
-"""The one entity that a request means, found by its name or its identity.
+"""Find the entity that a request means, by its name or its identity.
 
-There may be very many entities, so the router goes on after every few of them.
+There may be very many entities, so other tasks run after every few of them.
 """
 
 from __future__ import annotations
@@ -26,18 +26,21 @@ STEPS_AT_ONCE: Final = 32
 
 @attrs.frozen
 class Found:
-    """An entity, by what its attributes are read from, and its type."""
+    """Object that the attributes of an entity are read from, with the entity's type."""
 
     entity_type: EntityType
     entity: Any
 
     def told(self) -> dict[str, Any]:
-        """What READ answers."""
+        """Return the attributes, as READ answers them."""
         return told(self.entity_type, self.entity)
 
 
 def told(entity_type: EntityType, entity: Any) -> dict[str, Any]:
-    """All attributes of an entity; those without a value only where Dispatch tells them as well."""
+    """Return all attributes of an entity.
+
+    Those without a value are left out, unless Dispatch tells them as well.
+    """
     values = {each.name: each.read(entity) for each in entity_type.attributes}
     if entity_type.tells_null:
         return values
@@ -45,7 +48,7 @@ def told(entity_type: EntityType, entity: Any) -> dict[str, Any]:
 
 
 def known_type(kind: str, known: Mapping[str, tuple[EntityType, Any]] = ENTITY_TYPES) -> str:
-    """Return the long name of a type; raises Refused if none of the known ones has this name."""
+    """Return the long name of a type; raise Refused if none of the known ones has this name."""
     name = long_name(kind)
     bases = {base for each, _ in known.values() for base in each.bases}
     if name not in known and name not in bases:
@@ -54,7 +57,7 @@ def known_type(kind: str, known: Mapping[str, tuple[EntityType, Any]] = ENTITY_T
 
 
 async def find(router: RouterView, request: Request) -> Found:
-    """The entity that a request means. Raises Refused where there is none, or more than one."""
+    """Return the entity that a request means. Raise Refused if there is not exactly one."""
     known = types_of(router)
     kind, name, identity = map(request.text, ("type", "name", "identity"))
     if name is None and identity is None:

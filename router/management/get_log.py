@@ -1,4 +1,4 @@
-"""GET-LOG: the last lines that the router wrote, as Dispatch's tools take them."""
+"""GET-LOG: the last lines of the log, as Dispatch's tools take them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from router.management.views import RouterView
 
 
 def get_log(router: RouterView, request: Request) -> list[list[Any]]:
-    """The last `limit` lines, or all that are kept, oldest first: each is its module, its level,
-    its text, the file and the line it was written in, which are not known here, and when it was, in
-    seconds since 1970.
+    """Return the last `limit` lines, or all that are kept, oldest first.
+
+    Each has its module, level and text, its source file and line, which are None because they are
+    not known here, and its time in seconds since 1970.
     """
     limit = _limit(request)
     return [
@@ -21,6 +22,6 @@ def get_log(router: RouterView, request: Request) -> list[list[Any]]:
 
 
 def _limit(request: Request) -> int | None:
-    """How many lines are asked for; None for all. Tools send it as a number or as text."""
+    """Return how many lines are requested; None for all. Tools send a number or text."""
     # as in Dispatch, none and 0 are all of them
     return request.count("limit") or None

@@ -1,8 +1,7 @@
-"""Entities that are found by their name or identity without a search.
+"""Look up entities by name or identity, without a search.
 
-What is configured is found by an index, which is made anew, a few entities at a time, when somebody
-asks after much of the configuration has changed, and changed where little has. What is in use is
-found in the router's own tables.
+Configured entities have an index. After few edits it is updated. After many it is built anew, a few
+entities at a time, when it is needed next. Entities in use are found in the router's own tables.
 """
 
 from __future__ import annotations
@@ -56,9 +55,9 @@ _TOLD: Final[dict[str, Callable[[RouterView, Any], Any]]] = {
 
 
 class _Index:
-    """Where each of the configured entities of a kind is, by what its type says its name is.
+    """Index of the configured entities of a kind, by the name that their type gives them.
 
-    Each has a number, which it keeps; the numbers are in the order of the entities.
+    Each entity has a number, which it keeps; the numbers are in the order of the entities.
     """
 
     def __init__(self, entity_type: EntityType, every: tuple[Any, ...]) -> None:
@@ -68,19 +67,20 @@ class _Index:
         self._by_name: ListedTable[str, tuple[int, ...]] = ListedTable()
 
     def add(self, settings: Any) -> None:
-        """Have one more, after all others."""
+        """Add an entity after all others."""
         number = self._numbers[-1] + 1 if self._numbers else 0
         self._numbers.append(number)
         self._enter(settings, number)
 
     def place(self, name: str) -> int | None:
-        """Return where the first of this name is, if there is one."""
+        """Return the index of the first entity with this name; None if there is none."""
         numbers = self._by_name.get(name)
         return None if numbers is None else bisect_left(self._numbers, numbers[0])
 
     def change(self, every: tuple[Any, ...], edits: Edits) -> None:
-        """Have others: those that are gone taken out, and those that come put at the end, or in the
-        place of those that they are in the place of.
+        """Apply edits that lead to the entities `every`.
+
+        A removed entity is taken out, a changed one keeps its place, and a new one comes last.
         """
         places = {id(edit.old): self._place_of(edit.old) for edit in edits if edit.old is not None}
         numbers = {key: self._numbers[at] for key, at in places.items()}
@@ -97,7 +97,7 @@ class _Index:
                 self._enter(edit.new, number)
 
     def pieces(self) -> Iterator[object]:
-        """Take it apart, piece by piece (`router.engine.deferred`)."""
+        """Take the index apart, piece by piece (`router.engine.deferred`)."""
         return emptied(self._by_name)
 
     def _place_of(self, settings: Any) -> int:
@@ -122,8 +122,10 @@ class _Index:
 async def look_up(
     router: RouterView, entity_type: EntityType, wanted: str, key: str
 ) -> Iterable[Any] | None:
-    """The entities of a type whose attribute `wanted` may be `key`; None where all of them have to
-    be searched. Where one takes long, None is among them for each step of it.
+    """Return the entities of a type whose attribute `wanted` may be `key`.
+
+    Return None if all entities have to be searched. A None among the entities is one step of an
+    entity that takes long.
     """
     tell = _TOLD.get(entity_type.long_name)
     if tell is not None:
@@ -135,13 +137,13 @@ async def look_up(
 
 
 def told_of(router: RouterView, entity_type: EntityType, settings: Any) -> Any | None:
-    """What is told of a configured entity, from its settings; None for types without an index."""
+    """Return what a configured entity is read from; None for types without an index."""
     tell = _TOLD.get(entity_type.long_name)
     return None if tell is None else tell(router, settings)
 
 
 async def place_of(router: RouterView, entity_type: EntityType, settings: Any) -> int | None:
-    """Where among those of its kind an entity is; None where it is not configured any more."""
+    """Return the index of an entity among its kind; None if it is not configured any more."""
     entity = entity_type.entity
     assert entity is not None
     every = _every(router, entity)
@@ -154,9 +156,9 @@ async def place_of(router: RouterView, entity_type: EntityType, settings: Any) -
 
 
 def edited(router: RouterView, before: Configuration, edits: Edits) -> None:
-    """The configuration has changed by some edits: where they are few, change what is known of it.
+    """Update the indexes after a few edits of the configuration `before`.
 
-    What is known of anything else than what was there `before` is left to be made anew.
+    After more edits, or for an index of another configuration, it is left to be built anew.
     """
     if len(edits) > MOST_EDITED:
         return
@@ -219,7 +221,7 @@ def _links(router: RouterView, identity: str) -> Iterable[LinkView]:
 
 
 def _whole(text: str) -> int:
-    """The number that a text is, or -1."""
+    """Return the whole number in a text, or -1."""
     is_number = text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER
     return int(text) if is_number else -1
 

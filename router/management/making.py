@@ -1,7 +1,7 @@
-"""Settings from the attributes of a request: their names, their types, what they may be.
+"""Make settings from the attributes of a request: check names, convert and check values.
 
 Values are taken as Dispatch takes them: "5" for 5, "yes" for true, 5 for "5", and null for what is
-not given. What a value may be, the configuration's own kinds say.
+not given. The kinds of the configuration define the allowed values.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LONGEST_NUMBER: Final = 20
 
 
 def new_settings(entity_type: EntityType, given: Mapping[str, Any]) -> Any:
-    """A new entity's settings. Raises Refused where they cannot be."""
+    """Return the settings of a new entity. Raise Refused if they are invalid."""
     if "identity" in given:
         raise Refused(BAD_REQUEST, "identity cannot be given: it follows from the rest")
     values = {}
@@ -48,9 +48,9 @@ def new_settings(entity_type: EntityType, given: Mapping[str, Any]) -> Any:
 
 
 def changed_settings(entity_type: EntityType, settings: Any, given: Mapping[str, Any]) -> Any:
-    """An entity's settings with other values; null stands for what they are when not given.
+    """Return an entity's settings with other values; null stands for the default.
 
-    What stays as it is may be given again. Raises Refused where they cannot be.
+    Any attribute may be given with its present value. Raise Refused if a value is not allowed.
     """
     values = {}
     for name, value in given.items():
@@ -68,7 +68,7 @@ def changed_settings(entity_type: EntityType, settings: Any, given: Mapping[str,
 
 
 def known_attribute(entity_type: EntityType, name: str) -> Attribute:
-    """The attribute of this name. Raises Refused where there is none."""
+    """Return the attribute with this name. Raise Refused if there is none."""
     attribute = entity_type.attribute(name)
     if attribute is None and entity_type.name in _HAD_OLD_NAMES:
         attribute = entity_type.attribute(_OLD_NAMES.get(name, name))
@@ -84,12 +84,12 @@ def known_attribute(entity_type: EntityType, name: str) -> Attribute:
 
 
 def same_type(kind: object, entity_type: EntityType) -> bool:
-    """Whether what somebody wrote as the type means this one."""
+    """Return whether the type in a request means this one."""
     return isinstance(kind, str) and long_name(kind) == entity_type.long_name
 
 
 def value_of(attribute: Attribute, value: Any) -> Any:
-    """What the configuration has of what somebody wrote. Raises Refused where it is not allowed."""
+    """Return a value of a request as a setting. Raise Refused if it is not allowed."""
     assert attribute.given is not None
     field = attribute.given.field
     plain = _plain(value)
@@ -108,7 +108,7 @@ def value_of(attribute: Attribute, value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A value without the types that AMQP has beyond Python's."""
+    """Return a value without the types that AMQP has beyond Python's."""
     if isinstance(value, bool) or value is None:
         return value
     for plain in (int, float, str):
@@ -122,7 +122,7 @@ def _plain(value: Any) -> Any:
 
 
 def _converted(field: attrs.Attribute[Any], value: Any) -> Any:
-    """The value as the configuration file would have it, if it looks like one that is meant."""
+    """Return a value as in the configuration file, if it can be taken as one."""
     kind = wire_kind(field)
     if kind == "boolean":
         return read_flag(value)
@@ -141,14 +141,14 @@ def _converted(field: attrs.Attribute[Any], value: Any) -> Any:
 
 
 def read_flag(value: Any) -> Any:
-    """True or False, if the value means one of them as in Dispatch; otherwise the value."""
+    """Return the boolean that a value means in Dispatch, or else the value."""
     if isinstance(value, str):
         return _FLAGS.get(value.lower(), value)
     return bool(value) if isinstance(value, int) and value in (0, 1) else value
 
 
 def _number(text: str) -> Any:
-    """The number that a text is, or the text."""
+    """Return the number in a text, or else the text."""
     if len(text) > _LONGEST_NUMBER or not text.isascii():
         return text
     for number in (int, float):

@@ -1,7 +1,7 @@
-"""What is asked of `$management`, and the answer: no socket, no clock.
+"""Operations of `$management`: from the request to the answer, without socket or clock.
 
 The operations, their arguments and the status codes are Dispatch's (AMQP management, working draft
-9). Whoever asks wrongly gets 400, 404 or 501 and a sentence.
+9). Wrong requests get 400, 404 or 501 and a sentence.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WIDEST_INDENT: Final = 16
 
 
 async def answer(router: RouterView, request: Request) -> Answer:
-    """Answer one request, whatever it asks."""
+    """Return the answer to one request, whatever it asks."""
     router.asker = request.connection
     try:
         answered = _perform(router, request)
@@ -47,7 +47,7 @@ async def answer(router: RouterView, request: Request) -> Answer:
 
 
 def _perform(router: RouterView, request: Request) -> Any:
-    """The body of the answer, or the Answer, or what is to be awaited for it."""
+    """Return the body of the answer, or the Answer, or an awaitable of one of them."""
     asked = request.operation
     if asked in CHANGES:
         return CHANGES[asked](router, request)
@@ -66,7 +66,7 @@ async def _read(router: RouterView, request: Request) -> dict[str, Any]:
 
 
 def _types(router: RouterView, request: Request) -> list[EntityType]:
-    """The types that a request is about: one, those that extend it, or all."""
+    """Return the types that a request is about: one, those that extend it, or all."""
     kind = request.text("entityType")
     if kind is None:
         # as in Dispatch: a QUERY may name the type that it is about where the node's would stand
@@ -93,7 +93,10 @@ def _query(router: RouterView, request: Request) -> Rows:
 def _rows(
     router: RouterView, types: list[EntityType], names: list[str], offset: int, count: int | None
 ) -> Iterator[list[Any] | None]:
-    """Of each entity before `offset` None, and of the `count` after it, or all, its values."""
+    """Yield the values of `count` entities after the first `offset`, or of all.
+
+    Yield None for each skipped entity, and for each step of an entity that takes long.
+    """
     left = count or -1
     known = types_of(router)
     for entity_type in types:
@@ -118,7 +121,7 @@ def _rows(
 
 
 def _attribute_names(types: Iterable[EntityType], body: Any) -> list[str]:
-    """The names that are asked for, without those that nothing here has a value for."""
+    """Return the requested attribute names, without those that have no value here."""
     known = dict.fromkeys(each.name for of in types for each in of.attributes)
     absent = {name for of in types for name in of.absent}
     if body is None:
@@ -177,7 +180,7 @@ def _get_schema(router: RouterView, _request: Request) -> dict[str, Any]:
 
 
 def _described(attribute: Attribute) -> dict[str, Any]:
-    """What the schema says of an attribute; what can be done to it only where it can."""
+    """Return the schema of an attribute; it tells only what can be done to it."""
     told: dict[str, Any] = {"type": attribute.kind, "description": attribute.meaning}
     given = attribute.given
     if given is not None:

@@ -1,4 +1,4 @@
-"""The reference of `$management` as Markdown, written from the entity types.
+"""Write the reference of `$management` as Markdown, from the entity types.
 
 `python -m router.management.reference > docs/reference/management.md` brings the page up to date.
 """
@@ -92,7 +92,7 @@ there, or have the peers authenticate ([more](../decisions/0037-who-may-manage.m
 
 
 def format_reference() -> str:
-    """The whole page."""
+    """Return the whole page."""
     return "\n".join(_page())
 
 
@@ -135,7 +135,7 @@ def _section(entity_type: EntityType) -> Iterator[str]:
 
 
 def _when(attribute: Attribute) -> str:
-    """When an attribute can be set."""
+    """Return when an attribute can be set."""
     times = ["created"] if attribute.can_be_given else []
     times += ["updated"] if attribute.can_change else []
     return ", ".join(times)

@@ -1,4 +1,4 @@
-"""What a request asks and what an answer tells: the words that all operations share."""
+"""Requests and answers: the types and constants that all operations share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DIGITS: Final = 18
 
 
 class Refused(Exception):
-    """A request that is answered with an error."""
+    """Refusal of a request, which is answered with this status and description."""
 
     def __init__(self, status: int, description: str) -> None:
         super().__init__(status, description)
@@ -34,10 +34,10 @@ class Refused(Exception):
 
 @attrs.frozen
 class Request:
-    """What one message asks: its application-properties and its body.
+    """Content of a request: the application-properties and the body of its message.
 
-    `connection` is the number of the connection that it came by, None where nobody can tell;
-    `may_change`: whether another router says so of who has sent it there.
+    `connection` is the number of the connection that it came by, None if unknown. `may_change` says
+    whether another router states that its sender may change things.
     """
 
     properties: dict[str, Any]
@@ -47,7 +47,7 @@ class Request:
 
     @property
     def operation(self) -> str:
-        """What is to be done, in capitals; raises Refused where it is not said."""
+        """Return the operation, in capitals; raise Refused if there is none."""
         operation = self.text("operation")
         if not operation:
             raise Refused(BAD_REQUEST, "there is no operation among the application-properties")
@@ -55,7 +55,7 @@ class Request:
 
     @property
     def subject(self) -> dict[str, str]:
-        """What is asked, and of what, for the log: what is text of it, cut where it is long."""
+        """Return the operation and its object for the log: texts only, and long ones cut."""
         names = ("operation", "type", "name", "identity", "entityType")
         values = {name: self.properties.get(name) for name in names}
         return {
@@ -63,14 +63,17 @@ class Request:
         }
 
     def text(self, name: str) -> str | None:
-        """A property that is text; raises Refused where it is something else."""
+        """Return a property that is text, None if absent; raise Refused if it is not text."""
         value = self.properties.get(name)
         if value is not None and not isinstance(value, str):
             raise Refused(BAD_REQUEST, f"{name} is no string")
         return value
 
     def count(self, name: str) -> int | None:
-        """A property that is a whole number, not below 0; raises Refused. Some tools send text."""
+        """Return a property that is a whole number from 0 on, None if absent.
+
+        Some tools send it as text. Raise Refused if it is anything else.
+        """
         value = self.properties.get(name)
         if value is None:
             return None
@@ -83,10 +86,11 @@ class Request:
 
 @attrs.frozen
 class Rows:
-    """The body of the answer to a QUERY. Each step of `rows` is a short one, and yields a row of
-    the values that `names` are of, or None where there is nothing to be told of an entity.
+    """Body of the answer to a QUERY.
 
-    Between two steps the router may go on: entities are told as they are when they are reached.
+    `rows` yields rows of the values of `names`, or None if there is nothing to tell. Each step is
+    short. Other tasks may run between two steps, so each entity is told as it is when it is
+    reached.
     """
 
     names: list[str]
@@ -95,16 +99,14 @@ class Rows:
 
 @attrs.frozen
 class Listed:
-    """A body, or a value of one, that is a long list; each step of `items` is a short one, as with
-    Rows.
-    """
+    """Body, or value in a body, that is a long list; each step of `items` is short, as in Rows."""
 
     items: Iterable[Any]
 
 
 @attrs.frozen
 class Answer:
-    """What is answered. `body` is what AMQP can carry, or Rows, or Listed."""
+    """Answer to a request; `body` is what AMQP can carry, or Rows, or Listed."""
 
     body: Any = attrs.Factory(dict)
     status: int = OK

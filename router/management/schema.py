@@ -1,7 +1,7 @@
-"""What an entity type is made of: its attributes, each with its kind, its meaning and its reader.
+"""Schema of entity types: attributes, each with its kind, its meaning and its reader.
 
-An attribute is written down once. The agent answers from it, and the reference prints it. Those of
-configured entities are not even written once: they are those of the configuration's model.
+Each attribute is defined once; the agent answers from it, and the reference prints it. Those of
+configured entities are taken from the model of the configuration.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ ENTITY: Final = f"{PREFIX}entity"
 
 @attrs.frozen
 class Given:
-    """That an attribute is one of the configuration's, and can be given to an entity.
+    """Setting of the configuration that an attribute stands for.
 
-    `field` is that of the configuration's model; `fixed` says why a running router does not change
-    it, and is empty where it does.
+    `field` is its field in the configuration's model. `fixed` says why it cannot be changed in a
+    running router, and is empty if it can.
     """
 
     field: attrs.Attribute[Any]
@@ -38,27 +38,27 @@ class Given:
 
     @property
     def allowed(self) -> str:
-        """Which values it may have, in words."""
+        """Return the allowed values, in words."""
         return setting_of(self.field).kind.words
 
     @property
     def default(self) -> str:
-        """What it is where it is not given, in words."""
+        """Return the default value, in words."""
         return default_words(self.field)
 
     @property
     def is_required(self) -> bool:
-        """Whether an entity cannot do without it."""
+        """Return whether every entity needs a value for it."""
         return setting_of(self.field).required
 
 
 @attrs.frozen
 class Attribute:
-    """One attribute of an entity type.
+    """Attribute of an entity type.
 
-    `kind` is Dispatch's word for the type of its values; `read` takes what entities of this type
-    are made from, and returns something that AMQP can carry, None where there is no value. Without
-    `given` nobody sets it, unless `changes` says that it can be changed.
+    `kind` is Dispatch's word for the type of its values. `read` takes the object that an entity is
+    read from, and returns a value that AMQP can carry, None for no value. Without `given` it cannot
+    be set, unless `changes` says that it can be changed.
     """
 
     name: str
@@ -70,24 +70,24 @@ class Attribute:
 
     @property
     def can_be_given(self) -> bool:
-        """Whether a new entity may be given it."""
+        """Return whether a new entity can be given a value for it."""
         return self.given is not None
 
     @property
     def can_change(self) -> bool:
-        """Whether that of an entity which is there can become another."""
+        """Return whether its value in an existing entity can be changed."""
         return self.changes or (self.given is not None and not self.given.fixed)
 
 
 @attrs.frozen
 class EntityType:
-    """One entity type; `name` is without the prefix that all have.
+    """Type of entities; `name` is without the common prefix.
 
-    `absent` are the attributes that this type has in Dispatch and for which there is nothing to be
-    told here: who asks for them gets an answer without them. `entity` is what entities of this type
-    are in the configuration; `lacking` says what this router has not, where nothing can be done to
-    them for want of it. `tells_null` says that READ tells attributes without a value, too, as it
-    does in Dispatch of what is in its core.
+    `absent` are attributes that this type has in Dispatch and that have no value here: an answer to
+    a request for them leaves them out. `entity` is the configuration's entity for this type.
+    `lacking` says which part the router lacks, if operations are not implemented for want of it.
+    With `tells_null` READ includes attributes without a value, as Dispatch does for what is in its
+    core.
     """
 
     name: str
@@ -102,42 +102,38 @@ class EntityType:
 
     @property
     def long_name(self) -> str:
-        """As it is called on the wire."""
+        """Return the name on the wire."""
         return long_name(self.name)
 
     @property
     def bases(self) -> list[str]:
-        """The types that it extends, the nearest one first."""
+        """Return the types that it extends, the nearest one first."""
         return [self.base, ENTITY]
 
     def is_a(self, name: str) -> bool:
-        """Whether this is the type with this long name, or extends it."""
+        """Return whether this is the type with this long name, or extends it."""
         return name == self.long_name or name in self.bases
 
     def attribute(self, name: str) -> Attribute | None:
-        """The attribute of this name, or None."""
+        """Return the attribute with this name, or None."""
         return next((each for each in self.attributes if each.name == name), None)
 
 
 @attrs.frozen
 class Live:
-    """A configured entity of which there is more to tell than what is configured of it: `state` is
-    what the router has made of it, None where that is nothing yet.
-    """
+    """Configured entity with its live state; `state` is None if there is none yet."""
 
     settings: Any
     state: Any
 
 
 def settings_of(entity: Any) -> Any:
-    """What is configured of an entity."""
+    """Return the settings of an entity."""
     return entity.settings if isinstance(entity, Live) else entity
 
 
 def told_live(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The reader of an attribute that tells what has become of an entity, made of one that looks
-    at its `state`; None where there is none.
-    """
+    """Return a reader of an entity's live state, from `read`; it returns None without one."""
 
     def read_live(entity: Any) -> Any:
         is_there = isinstance(entity, Live) and entity.state is not None
@@ -147,18 +143,19 @@ def told_live(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def configured(name: str) -> Entity:
-    """What is called `name` in the configuration."""
+    """Return the configuration's entity with this name."""
     return next(entity for entity in ENTITIES if entity.name == name)
 
 
 def long_name(name: str) -> str:
-    """The name of a type with the prefix, however it was written."""
+    """Return the name of a type with its prefix, whether `name` has it or not."""
     return name if name.startswith((PREFIX, "org.amqp.")) else PREFIX + name
 
 
 def settings_attributes(entity: Entity) -> Iterator[Attribute]:
-    """The attributes of what is configured, from the configuration's model; names are left out,
-    since every entity has one.
+    """Yield the attributes of a configured entity, from the configuration's model.
+
+    The name is left out, since every entity has one.
     """
     for field in attrs.fields(entity.settings):
         if field.name == "name":
@@ -174,7 +171,7 @@ def settings_attributes(entity: Entity) -> Iterator[Attribute]:
 
 
 def wire_kind(field: attrs.Attribute[Any]) -> str:
-    """Dispatch's word for what `wire_value` makes of a setting."""
+    """Return Dispatch's word for the type that `wire_value` makes of a setting."""
     declared = str(field.type)
     if "Literal" in declared and "tuple" not in declared:
         # whatever its words are made of
@@ -189,8 +186,9 @@ def wire_kind(field: attrs.Attribute[Any]) -> str:
 
 
 def wire_value(name: str, value: object) -> Any:
-    """A configured value as Dispatch tells it: ports are text, and so are lists; a password is
-    told to nobody.
+    """Return a configured value as Dispatch tells it.
+
+    Ports and lists are text. Passwords are never told.
     """
     if value is None or isinstance(value, Secret):
         return None

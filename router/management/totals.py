@@ -1,4 +1,4 @@
-"""What a router has counted, and how much of what there is, for who asks from outside."""
+"""Totals of a router: its counters, and the numbers of its connections, links and deliveries."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ LINKS_A_STEP: Final = 128
 
 @attrs.define
 class Totals:
-    """The sums over all addresses, connections and links of a router.
+    """Sums over all addresses, connections and links of a router.
 
-    `counters` are without what the router itself has sent and received, `of_containers` is what
-    connections to containers have carried, those that are over as well.
+    `counters` exclude what the router itself has sent and received. `of_containers` is the traffic
+    of connections to containers, including those that are closed.
     """
 
     counters: Counters = attrs.Factory(Counters)
@@ -45,10 +45,10 @@ class Totals:
 
 @attrs.define
 class LinkSums:
-    """The sums over the links of one address.
+    """Sums over the links of one address.
 
-    `counted` is what the address has counted, by whom its links are; `receivers` are those here,
-    and `in_process` those of them that are the router itself.
+    `counted` are the address's counters, with the traffic of its present links. `receivers` counts
+    the receivers here, and `in_process` those of them that are the router itself.
     """
 
     counted: Counters = attrs.Factory(Counters)
@@ -57,7 +57,7 @@ class LinkSums:
 
 
 def add_up_links(address: Address) -> Generator[None, None, LinkSums]:
-    """Add up what the links of an address have, in steps between which the router may go on."""
+    """Add up the links of an address, in steps between which other tasks may run."""
     sums = LinkSums()
     sums.counted.add(address.counters)
     ends: list[Producer | Consumer] = [*address.producers, *address.consumers, *address.resuming]
@@ -74,7 +74,7 @@ def add_up_links(address: Address) -> Generator[None, None, LinkSums]:
 
 
 def add_up(observed: Any) -> Generator[None, None, Totals]:
-    """Add up what there is, in steps between which the router may go on.
+    """Add up all totals, in steps between which other tasks may run.
 
     Nothing is counted twice: what leaves meanwhile is counted as it is when it is reached, and what
     comes is not counted.
@@ -122,7 +122,7 @@ def _count_connection(totals: Totals, connection: Any, turn: Any) -> Generator[N
 
 
 def _leave_out(total: Counters, own: Any) -> None:
-    """Leave out what the router itself has sent and received.
+    """Subtract what the router itself has sent and received.
 
     As in Dispatch, a request is a delivery that came in, and its answer one that went out.
     """

@@ -1,10 +1,10 @@
-"""TRACE: have what passes over connections sent to a receiver of the asker's, until it is gone.
+"""TRACE: send the frames of connections to a receiver of the requester, until it is gone.
 
-The body says where `to`, and which connections: one by its number (`connection`), those of a
-`container` or a `user`, those from a `peer`, by host or by host and port, or `all` there are. Who
-connects later is traced as well where it is one of these. With `delivery` no frames are sent but
-what becomes of deliveries: it is a map of their `address`, `messageId`, `link`, `deliveryId` and
-`tag`, of which at least one is given. (docs/how-to/trace.md tells what comes.)
+The body has the receiver's address, `to`, and selects connections: one by its number
+(`connection`), those of a `container` or a `user`, those from a `peer` (host, or host and port), or
+`all`. Matching connections that open later are traced as well. With `delivery`, lines about
+deliveries are sent instead of frames. Its value is a map of their `address`, `messageId`, `link`,
+`deliveryId` and `tag`, with at least one of these. (docs/how-to/trace.md describes the lines.)
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OF_DELIVERIES: Final = ("address", "messageId", "link", "deliveryId", "tag")
 
 
 def trace(router: RouterView, request: Request) -> dict[str, Any]:
-    """Begin a trace; tells its number, and of which connections there are now it is."""
+    """Start a trace; return its number, and the present connections or deliveries in it."""
     asked = request.body
     if not isinstance(asked, dict):
         raise Refused(BAD_REQUEST, "the body of a TRACE is a map")
@@ -64,7 +64,7 @@ def trace(router: RouterView, request: Request) -> dict[str, Any]:
 
 
 def _follow(router: RouterView, started: Trace, wanted: Wanted) -> dict[str, Any]:
-    """Follow deliveries over all connections, and tell of those that are here."""
+    """Follow deliveries over all connections, and report those that are here."""
 
     def is_carrier(number: int) -> bool:
         return number in router.streams.carriers()
@@ -79,7 +79,7 @@ def _follow(router: RouterView, started: Trace, wanted: Wanted) -> dict[str, Any
 
 
 def _deliveries(asked: Any) -> Wanted:
-    """Which deliveries are asked for."""
+    """Return the criteria for the deliveries to follow. Raise Refused if they are invalid."""
     if not isinstance(asked, dict) or not asked:
         raise Refused(
             BAD_REQUEST, f"delivery is a map of one or more of {', '.join(OF_DELIVERIES)}"
@@ -102,7 +102,10 @@ def _deliveries(asked: Any) -> Wanted:
 
 
 def _start(router: RouterView, to: str, asker: int | None, receivers: set[int]) -> Trace:
-    """Begin a trace; what waits is charged to who asked, or to who receives for one elsewhere."""
+    """Start a trace, and charge its waiting lines to the requester's connection.
+
+    If that is not known, charge them to a connection that receives the trace.
+    """
     pumps = router.observed.pumps
     holder = pumps.get(asker or 0) or pumps[min(receivers)]
     account = holder.connection.account
@@ -123,7 +126,7 @@ def _text(asked: dict[Any, Any], key: str) -> str:
 
 
 def _wants(asked: dict[Any, Any]) -> Callable[[Any], bool]:
-    """What picks the connections that are asked for."""
+    """Return a predicate for the requested connections."""
     given = [kind for kind in KINDS if kind in asked]
     if len(given) != 1:
         raise Refused(BAD_REQUEST, f"TRACE needs one of {', '.join(KINDS)}")
@@ -154,7 +157,7 @@ def _container(pump: Any) -> str | None:
 
 
 class Frames:
-    """Makes lines for a trace out of the frames of connections."""
+    """Source of trace lines about the frames of connections."""
 
     def __init__(self, router: RouterView, trace: Trace) -> None:
         self._router = router
@@ -163,7 +166,7 @@ class Frames:
         self._told: OrderedDict[int, Line] = OrderedDict()
 
     def hear(self, frame: Any) -> None:
-        """A frame passes."""
+        """Report a frame, unless its connection carries a trace."""
         number = frame.pump.number
         if number in self._router.streams.carriers():
             return
@@ -189,7 +192,7 @@ class Frames:
         self._trace.add(line)
 
     def introduce(self, pump: Any) -> None:
-        """Say who the peer of a connection is, once that is known and whenever more of it is."""
+        """Report the peer of a connection, once it is known and whenever that changes."""
         line = connection_line(pump)
         if self._told.get(pump.number) != line:
             self._told[pump.number] = line
@@ -198,14 +201,14 @@ class Frames:
                 self._told.popitem(last=False)
 
     def look(self) -> None:
-        """Say which connections are gone."""
+        """Report the connections that are gone."""
         pumps = self._router.observed.pumps
         for number in [number for number in self._told if number not in pumps]:
             self._trace.add({**self._told.pop(number), "gone": True})
 
 
 def connection_line(pump: Any) -> Line:
-    """Who is on a connection."""
+    """Return the line about the peer of a connection."""
     line: Line = {
         "kind": "connection",
         "connection": str(pump.number),

@@ -1,10 +1,10 @@
-"""Traces under way: what passes over connections, sent to whoever asked for it while it happens.
+"""Running traces: what passes over connections, sent to the requester while it happens.
 
-A trace is asked for by TRACE (`router.management.trace`) and sent to a receiver of the asker's. It
-goes by that receiver's credit: what there is none for waits, so much and no more, and what comes
-then is left out and counted. When the receiver is gone, the trace is over.
+TRACE (`router.management.trace`) starts a trace, which is sent to a receiver of the requester and
+uses its credit. Without credit a limited number of lines wait; further ones are dropped and
+counted. The trace ends when the receiver is gone.
 
-Connections that carry a trace are not traced: what one of them carried would be traced again.
+Connections that carry a trace are not traced: the lines on them would be traced again.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Line = dict[str, Any]
 
 
 class Trace:
-    """One trace: what waits to be sent, and to where."""
+    """Trace, with the lines that wait and the address that they go to."""
 
     def __init__(self, number: int, to: str, asker: int | None, account: Account) -> None:
         self.number = number
@@ -66,7 +66,7 @@ class Trace:
         self._sent: dict[Sending, int] = {}
 
     def add(self, line: Line) -> None:
-        """Have a line sent, or counted as left out where too much waits already."""
+        """Queue a line, or count it as dropped if too much waits already."""
         size = sum(text_bytes(value) for value in line.values() if isinstance(value, str))
         size += sum(map(text_bytes, line.get("fields", {}).values()))
         too_many = len(self._lines) >= MOST_WAITING
@@ -80,7 +80,7 @@ class Trace:
         self._some.set()
 
     def is_full(self) -> bool:
-        """Whether lines are left out at the moment."""
+        """Return whether lines are dropped at the moment."""
         return len(self._lines) >= MOST_WAITING or self._characters >= MOST_WAITING_CHARACTERS
 
     async def wait(self) -> None:
@@ -91,11 +91,11 @@ class Trace:
                 await self._some.wait()
 
     def is_waiting(self) -> bool:
-        """Whether there are lines to be sent."""
+        """Return whether lines wait to be sent."""
         return bool(self._lines)
 
     def send(self, sender: Sender) -> None:
-        """Send the lines that go next, or none, and how many were left out so far."""
+        """Send the next lines, which may be none, and the number of lines dropped so far."""
         taken: list[Line] = []
         characters = 0
         while self._lines and len(taken) < LINES_AT_ONCE and characters < CHARACTERS_AT_ONCE:
@@ -113,31 +113,33 @@ class Trace:
         self._sent[sender.send_nowait(encode_message(message))] = len(taken)
 
     def end(self) -> None:
-        """Forget what waits: nobody receives it any more."""
+        """Drop the lines that wait, because nobody receives them any more."""
         self._account.release(TRACES, LINE_BYTES * len(self._lines) + self._characters)
         self._lines.clear()
         self._characters = 0
         self.at_end()
 
     def told(self, sending: Sending) -> None:
-        """What became of lines that were sent: where nobody took them, they are left out, too."""
+        """Count lines that were sent as dropped if they were not accepted."""
         count = self._sent.pop(sending, 0)
         if not isinstance(sending.outcome, Accepted):
             self.dropped += count
 
 
 def _nothing() -> None:
-    """There is nothing to be done."""
+    """Do nothing."""
 
 
 class TooMany(Exception):
-    """There are as many traces as there may be."""
+    """Refusal of a trace because no more can run."""
 
 
 @attrs.define(eq=False)
 class Streams:
-    """The traces of one router. They are sent while `run` runs, over the connection of its agent,
-    which is None while there is none.
+    """Running traces of one router.
+
+    They are sent while `run` runs, over the connection of the agent, which is None while there is
+    none.
     """
 
     table: AddressTable | None = None
@@ -147,7 +149,7 @@ class Streams:
     _nursery: trio.Nursery | None = None
 
     def carriers(self) -> set[int]:
-        """The connections that carry a trace."""
+        """Return the numbers of the connections that carry a trace."""
         found = set()
         for trace in self.under_way.values():
             found |= self.receivers(trace.to)
@@ -156,14 +158,14 @@ class Streams:
         return found
 
     def receivers(self, to: str) -> set[int]:
-        """The connections whose links receive from an address."""
+        """Return the numbers of the connections that receive from an address."""
         address = None if self.table is None else self.table.find(to)
         consumers: Iterable[Any] = () if address is None else address.consumers
         # the router itself, whose connection has no number, receives no traces
         return {consumer.link.session.connection.number for consumer in consumers} - {0}
 
     def begin(self, to: str, asker: int | None, account: Account) -> Trace:
-        """A new trace for the receiver at `to`, charged to `account`; raises TooMany."""
+        """Start a trace for the receiver at `to`, charged to `account`; raise TooMany."""
         if self._nursery is None or len(self.under_way) >= MOST_TRACES:
             raise TooMany
         self._last += 1
@@ -172,7 +174,7 @@ class Streams:
         return trace
 
     async def run(self) -> None:
-        """Send what traces have, until cancelled."""
+        """Send the lines of traces, until cancelled."""
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
             await trio.sleep_forever()

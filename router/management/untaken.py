@@ -1,8 +1,8 @@
-"""Answers that whoever asked has not taken, and how many of them there may be.
+"""Answers that their receivers have not settled, and the limits on their number.
 
-To take an answer is to settle it, which programs written for Dispatch often forget: it settles
-answers itself. So many small ones may be unsettled, and an answer that is older than it can wait
-counts no more: it has expired, or was sent.
+Programs written for Dispatch often forget to settle answers, because Dispatch does it itself. So
+many small answers may be unsettled, and one that is older than its TTL does not count any more: it
+has expired, or was sent.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _Answer:
 
 
 class Untaken:
-    """Those of one agent. Who does not take them keeps nobody else from getting theirs."""
+    """Unsettled answers of one agent. Each reply-to has its own limits."""
 
     def __init__(self, longest_s: float) -> None:
         self._longest_s = longest_s
@@ -39,7 +39,7 @@ class Untaken:
         return len(self._answers)
 
     def has_room(self, reply_to: str, now: float) -> bool:
-        """Whether another answer may be sent there; `now` is in seconds."""
+        """Return whether another answer may be sent to `reply_to`; `now` is in seconds."""
         waiting = self._at.get(reply_to)
         if waiting is None or len(waiting) < MOST:
             return True
@@ -54,12 +54,12 @@ class Untaken:
         )
 
     def add(self, sending: Sending, reply_to: str, size: int, now: float) -> None:
-        """An answer of `size` bytes was sent."""
+        """Record that an answer of `size` bytes was sent."""
         answer = self._answers[sending] = _Answer(reply_to, size, now)
         self._at.setdefault(reply_to, {})[sending] = answer
 
     def taken(self, sending: Sending) -> None:
-        """An answer has its outcome, whatever that is; or it counts no more."""
+        """Forget an answer that has an outcome, whatever it is, or does not count any more."""
         answer = self._answers.pop(sending, None)
         if answer is None:
             return
@@ -69,6 +69,6 @@ class Untaken:
             del self._at[answer.reply_to]
 
     def clear(self) -> None:
-        """The link of all of them was lost."""
+        """Forget all answers, because their link was lost."""
         self._answers.clear()
         self._at.clear()

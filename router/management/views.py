@@ -1,6 +1,6 @@
-"""What entities are made from: a router's records, with what the attributes ask of them.
+"""Views that entities are read from: a router's records, with what the attributes need.
 
-Nothing is kept here and nothing is counted: each property looks at the router as it is.
+Nothing is kept or counted here: each property reads the router as it is.
 """
 
 from __future__ import annotations
@@ -41,67 +41,68 @@ LONGEST_LOOK: Final = 1000
 
 
 class Carried(Protocol):
-    """A connection and whose it is."""
+    """Connection with its listener or connector."""
 
     @property
     def number(self) -> int:
-        """Its number, which no other connection of this router ever has."""
+        """Return its number, which no other connection of this router ever has."""
 
     @property
     def connection(self) -> Connection:
-        """The engine's connection."""
+        """Return the engine's connection."""
 
     @property
     def tally(self) -> Any:
-        """Its listener or connector."""
+        """Return its listener's or connector's tally."""
 
 
 class Observed(Protocol):
-    """What is read of a router."""
+    """Parts of a router that management reads."""
 
     @property
     def table(self) -> AddressTable:
-        """Its addresses."""
+        """Return its addresses."""
 
     @property
     def pumps(self) -> Mapping[int, Carried]:
-        """Its connections, by number."""
+        """Return its connections, by number."""
 
     @property
     def own_pump(self) -> Carried | None:
-        """The connection whose peer is this very process."""
+        """Return the connection whose peer is this very process, or None."""
 
     @property
     def traces(self) -> Any:
-        """Who listens to its connections."""
+        """Return the traces of its connections."""
 
     @property
     def turn(self) -> Any:
-        """What time it is."""
+        """Return the turn, which has the time."""
 
     @property
     def forwarder(self) -> Any:
-        """Its core."""
+        """Return its core."""
 
     @property
     def auto_links(self) -> Any:
-        """Who keeps auto-links attached; None where there are none."""
+        """Return what keeps auto-links attached; None if there are none."""
 
     @property
     def tallies(self) -> Any:
-        """What its listeners and connectors count their connections by."""
+        """Return the tallies of its listeners and connectors."""
 
     def begin_turn(self) -> None:
-        """Something is going to be done."""
+        """Begin a turn, before anything is done."""
 
     def finish_turn(self) -> None:
-        """It was done: send what it led to."""
+        """Finish the turn: send what it led to."""
 
 
 @attrs.define
 class RouterView:
-    """The router as a whole. `started_at` is on the clock that the engine goes by; `configuration`
-    is what it runs at the moment.
+    """View of the router as a whole.
+
+    `started_at` is on the engine's clock; `configuration` is what it runs at the moment.
     """
 
     id: str
@@ -128,7 +129,7 @@ class RouterView:
 
     @property
     def survey(self) -> Survey:
-        """What keeps links back, as it is in this turn."""
+        """Return what holds links back in this turn."""
         now = self.observed.turn.now
         if self._survey is None or self._survey[0] != now:
             self._survey = (now, Survey(self.observed.forwarder))
@@ -136,12 +137,12 @@ class RouterView:
 
     @property
     def name(self) -> str:
-        """What the router's own entity is called."""
+        """Return the name of the router's own entity."""
         return f"router/{self.id}"
 
     @property
     def uptime_s(self) -> int:
-        """For how long the router has run."""
+        """Return for how long the router has run, in seconds."""
         return int(self.observed.turn.now - self.started_at)
 
     def close(self, view: ConnectionView, reason: AmqpError) -> None:
@@ -151,30 +152,30 @@ class RouterView:
         self.observed.finish_turn()
 
     def addresses(self) -> Iterator[AddressView | None]:
-        """The addresses in use; None for a step of what takes long."""
+        """Yield the addresses in use, and None for a step of one that takes long."""
         for address in self.observed.table.addresses():
             yield from self.address(address)
 
     def address(self, address: Address) -> Iterator[AddressView | None]:
-        """One address in use; None for each step that it takes to add up what its links have."""
+        """Yield one address in use, after None for each step of adding up its links."""
         sums = yield from add_up_links(address)
         core = self.observed.forwarder
         passed = core.network.passed.of(key_of(address))
         yield AddressView(address, self.id, core.reach, self, sums, passed)
 
     def connections(self) -> Iterator[ConnectionView]:
-        """The connections that have been opened; this process's own is none of them."""
+        """Yield the connections that have been opened, except this process's own."""
         for pump in list(self.observed.pumps.values()):
             if pump.connection.remote_open is not None:
                 yield self.connection(pump)
 
     def connection(self, pump: Carried) -> ConnectionView:
-        """One connection that has been opened."""
+        """Return the view of a connection that has been opened."""
         is_logged = self.observed.traces.is_logged(pump)
         return ConnectionView(pump, self.observed.turn.now, is_logged)
 
     def connectors(self) -> Iterator[Live]:
-        """What is configured of the connectors, with what has become of them."""
+        """Yield the configured connectors, with their live states."""
         tallies = self.observed.tallies
         states = {each.name: each.status for each in tallies if each.status and not each.is_over}
         for settings in self.configuration.connectors:
@@ -182,7 +183,7 @@ class RouterView:
             yield Live(settings, status and ConnectorView(status, self.observed.turn.now))
 
     def links(self) -> Iterator[LinkView]:
-        """The links of all connections."""
+        """Yield the links of all connections."""
         for pump in list(self.observed.pumps.values()):
             for session in list(pump.connection.local_sessions.values()):
                 for link in list(session.local_links.values()):
@@ -190,16 +191,13 @@ class RouterView:
                         yield LinkView(pump, link, self)
 
     def counted(self) -> Iterator[RouterView | None]:
-        """This view with the totals of all that there is, once they are added up.
-
-        That takes steps, each of which yields None.
-        """
+        """Yield this view with its totals, after None for each step of adding them up."""
         totals = yield from add_up(self.observed)
         yield attrs.evolve(self, added_up=totals)
 
     @property
     def totals(self) -> Totals:
-        """What there is, all together: as `counted` has added it up, or as it is in this turn."""
+        """Return the totals: those that `counted` has added up, or those of this turn."""
         if self.added_up is not None:
             return self.added_up
         steps = add_up(self.observed)
@@ -213,7 +211,7 @@ class RouterView:
 
 @attrs.frozen
 class ConnectorView:
-    """How a connector fares. `now` is on the clock that the engine goes by."""
+    """State of a connector. `now` is on the engine's clock."""
 
     status: Any
     now: float
@@ -221,7 +219,7 @@ class ConnectorView:
 
 @attrs.frozen
 class ConnectionView:
-    """A connection. `now` is on the clock that the engine goes by."""
+    """View of a connection. `now` is on the engine's clock."""
 
     pump: Carried
     now: float
@@ -230,29 +228,29 @@ class ConnectionView:
 
     @property
     def connection(self) -> Connection:
-        """The engine's."""
+        """Return the engine's connection."""
         return self.pump.connection
 
     @property
     def identity(self) -> str:
-        """Its number."""
+        """Return its number."""
         return str(self.pump.number)
 
     @property
     def role(self) -> str | None:
-        """That of its listener or connector."""
+        """Return the role of its listener or connector."""
         return None if self.pump.tally is None else str(self.pump.tally.role)
 
     @property
     def use(self) -> tuple[bool | None, str | None]:
-        """Whether an edge uses it, and why; None of what is none of an edge's."""
+        """Return whether an edge router uses it, and why; None if it is not an edge's."""
         forwarder: Any = self.connection.handler
         edges = forwarder.network.edges
         return (None, None) if edges is None else edges.use_of(self.connection)
 
     @property
     def mechanism(self) -> str | None:
-        """By which SASL mechanism the peer said who it is; None where it went without."""
+        """Return the peer's SASL mechanism; None if it did not use SASL."""
         user = self.connection.user
         if user is None or self.connection.is_client:
             return None
@@ -260,13 +258,13 @@ class ConnectionView:
 
     @property
     def uptime_s(self) -> int:
-        """How long ago the peer connected."""
+        """Return how many seconds ago the peer connected."""
         return max(0, int(self.now - self.connection.started_at))
 
 
 @attrs.frozen
 class LinkView:
-    """A link."""
+    """View of a link."""
 
     pump: Carried
     link: Any
@@ -274,49 +272,49 @@ class LinkView:
 
     @property
     def identity(self) -> str:
-        """Its connection's number, its session's channel, and its handle."""
+        """Return its connection's number, its session's channel, and its handle."""
         return link_identity(self.link)
 
     @property
     def is_incoming(self) -> bool:
-        """Whether the peer sends on it."""
+        """Return whether the peer sends on it."""
         return isinstance(self.link, IncomingLink)
 
     @property
     def address_key(self) -> str | None:
-        """The key of its address; None for an anonymous sender."""
+        """Return the key of its address; None for an anonymous sender."""
         address = self.link.owner.address
         return None if address is None else address_key(address, self.router.id)
 
     @property
     def blocked_reason(self) -> str | None:
-        """Why nothing can come or go by it now, in a word; None where something can."""
+        """Return why nothing can come or go by it now, in a word; None if it can."""
         reason = self.router.survey.link(self.link)
         return None if reason is None else str(reason)
 
     @property
     def blocked_text(self) -> str | None:
-        """The same in words, which name the router that is waited for."""
+        """Return the same in words, which name the router that is waited for."""
         return self.router.survey.words(self.link)
 
     @property
     def dry_s(self) -> int:
-        """For how long there has been no credit; 0 where there is some."""
+        """Return for how many seconds it has had no credit; 0 if it has some."""
         return int(watch.dry_s(self.link, self.router.observed.turn.now))
 
     @property
     def settle_rate(self) -> int:
-        """How many deliveries a second it has settled of late."""
+        """Return how many deliveries a second were settled recently."""
         return watch.settle_rate(self.link, self.router.observed.turn.now)
 
     @property
     def ingress_histogram(self) -> list[int] | None:
-        """What has left by it, by the router it came in by: all of it by this one."""
+        """Return its outgoing deliveries by ingress router: all by this one."""
         return None if self.is_incoming else [int(self.link.deliveries)]
 
     @property
     def capacity(self) -> int:
-        """The most credit that a sender is given; what a receiver has given."""
+        """Return the most credit that a sender is given, or what a receiver has given."""
         owner = self.link.owner
         # what is granted by a link that is routed is what its other end has been granted
         is_theirs = isinstance(owner, Consumer) or self.link.is_routed
@@ -324,7 +322,7 @@ class LinkView:
 
     @property
     def peer(self) -> str | None:
-        """The identity of the link that it is joined to, where it is routed."""
+        """Return the identity of the link that it is joined to; None if it is not routed."""
         if not self.link.is_routed:
             return None
         other = self.link.terminus.other(self.link)
@@ -332,8 +330,9 @@ class LinkView:
 
     @property
     def undelivered(self) -> int | None:
-        """How many deliveries of it, or for it alone, wait in the router; None where that would
-        take too long to find out.
+        """Return how many deliveries of it, or for it alone, wait in the router.
+
+        Return None if that would take too long to find out.
         """
         owner = self.link.owner
         if isinstance(owner, Consumer):
@@ -349,7 +348,7 @@ class LinkView:
 
 @attrs.frozen
 class AddressView:
-    """An address in use."""
+    """View of an address in use."""
 
     address: Address
     router_id: str
@@ -363,55 +362,56 @@ class AddressView:
 
     @property
     def counted(self) -> Counters:
-        """What it has counted."""
+        """Return its counters."""
         return self.sums.counted
 
     @property
     def key(self) -> str:
-        """What Dispatch calls it."""
+        """Return its name in Dispatch."""
         return address_key(self.address, self.router_id)
 
     @property
     def remote_routers(self) -> list[str]:
-        """The other routers that it is received from at."""
+        """Return the other routers that have receivers for it."""
         return sorted(self.reach.wanted.get(key_of(self.address), ()))
 
     @property
     def distribution(self) -> str:
-        """How its deliveries are spread."""
+        """Return how its deliveries are distributed."""
         return TREATMENT_NAMES[self.address.treatment]
 
     @property
     def priority(self) -> int:
-        """That of whatever is sent to it; -1 where each message's own counts."""
+        """Return the priority of its messages; -1 if each message's own counts."""
         return self.address.priority
 
     @property
     def in_process(self) -> int:
-        """How many of its receivers are the router itself."""
+        """Return how many of its receivers are the router itself."""
         return self.sums.in_process
 
     @property
     def subscribers(self) -> int:
-        """How many receivers it has here, besides."""
+        """Return how many other receivers it has here."""
         return self.sums.receivers - self.sums.in_process
 
     @property
     def blocked_reason(self) -> str | None:
-        """Why what is sent to it here would wait now, in a word."""
+        """Return why messages sent to it here would wait now, in a word."""
         reason = self.router.survey.address(self.address).flow_reason
         return None if reason is None else str(reason)
 
     @property
     def blocked_text(self) -> str | None:
-        """The same in words."""
+        """Return the same in words."""
         state = self.router.survey.address(self.address)
         return None if state.flow_reason is None else state.words(state.flow_reason)
 
 
 def address_key(address: Address, router_id: str) -> str:
-    """The name of an address behind the letter of its class, and its phase if it is a client's, as
-    Dispatch's tools take it apart.
+    """Return the name of an address after the letter of its class, as Dispatch's tools parse it.
+
+    The name of a client's address has its phase before it.
     """
     name = address.name
     area = "_topo/0/"

@@ -1,1 +1,1 @@
-"""What operators watch: the numbers, how they are exposed, and the HTTP server for them."""
+"""Metrics for operators: the numbers, how they are exposed, and the HTTP server for them."""

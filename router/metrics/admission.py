@@ -1,8 +1,9 @@
-"""Admit HTTP requests: limit how many are answered at once, and how many wait for their turn.
+"""Admit HTTP requests: limit how many are answered at once, and how many wait for a place.
 
-An answer is made, and then taken by the client. Few are made at a time, so that the router's loop
-soon comes round to everything else; many may be being taken, which costs the loop nothing. Hosts
-take turns, and none has more than half of the places, so that no host keeps another out.
+The router makes an answer, and then the client reads it. Few answers are made at a time, so that
+the event loop soon returns to other work. Many may be in the process of being read, which costs the
+loop nothing. Hosts take turns, and none has more than half of the places, so that no host keeps
+another out.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ WAIT_S: Final = 5.0
 
 
 class Admission:
-    """Admits requests of one kind, those of each host in the order in which they came.
+    """Admission of requests of one kind; those of each host are admitted in order of arrival.
 
-    `places` is how many are admitted at a time, `at_once` how many of these may have their answer
+    `places` is how many are admitted at a time, `at_once` for how many of these the answer may be
     made at a time, and `waiting` how many may wait for a place.
     """
 
@@ -34,9 +35,9 @@ class Admission:
         self._waiting: Crowd[_Waiter] = Crowd()
 
     async def enter(self, host: str) -> Admitted | None:
-        """Wait for a place and a turn; None where too many wait, or it takes too long.
+        """Wait for a place and a turn; return None if too many wait, or it takes too long.
 
-        Where too many wait, it is the host with most that loses the request that came last.
+        If too many wait, the host that has most of them loses its newest request.
         """
         if self._is_free() and self._may_have_more(host):
             return self._admit(host)
@@ -80,7 +81,7 @@ class Admission:
         return Admitted(self, host)
 
     def give_on(self) -> None:
-        """Admit those who wait, as far as there are places and turns."""
+        """Admit waiting requests, as far as there are places and turns."""
         while self._is_free():
             waiter = self._waiting.next(self._may_have_more)
             if waiter is None:
@@ -103,7 +104,7 @@ class Admission:
 
 
 class _Waiter:
-    """A request that waits; it is `decided` whether it is `admitted`."""
+    """Waiting request; `decided` is set once it is admitted or refused."""
 
     def __init__(self, host: str) -> None:
         self.host = host
@@ -112,7 +113,7 @@ class _Waiter:
 
 
 class Admitted:
-    """A request's place, and its turn until the answer is made."""
+    """Place of a request, and its turn until the answer is made."""
 
     def __init__(self, admission: Admission, host: str) -> None:
         self._admission = admission
@@ -120,12 +121,12 @@ class Admitted:
         self._has_turn = True
 
     def answer_made(self) -> None:
-        """Give the turn to the next; the place is kept while the client takes the answer."""
+        """Pass the turn on; the place is kept while the client reads the answer."""
         if self._has_turn:
             self._has_turn = False
             self._admission.turn_over()
 
     def leave(self) -> None:
-        """Pass the place on, and the turn if it was not passed on before."""
+        """Pass the place on, and the turn if the request still has it."""
         self.answer_made()
         self._admission.place_left(self._host)

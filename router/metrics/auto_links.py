@@ -1,4 +1,4 @@
-"""What is read of auto-links, for metrics."""
+"""Read auto-links for metrics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from router.control.keeping import Status
 
 @attrs.frozen
 class AutoLinkReading:
-    """How auto-links fare. `by_status` are all that are configured, and those that leave."""
+    """Numbers of auto-links; `by_status` counts those configured and those being removed."""
 
     configured: int = 0
     by_status: dict[str, int] = attrs.Factory(lambda: {str(each): 0 for each in Status})
@@ -19,7 +19,7 @@ class AutoLinkReading:
 
 
 def read_auto_links(auto_links: AutoLinks | None) -> AutoLinkReading:
-    """Read them at one go; of a router without, there are none."""
+    """Read all auto-links at once; None stands for a router without any."""
     if auto_links is None:
         return AutoLinkReading()
     counts = auto_links.count_statuses()

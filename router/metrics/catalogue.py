@@ -1,8 +1,8 @@
-"""Every metric of the router: its name, kind, labels and meaning, and where its numbers come from.
+"""Catalogue of every metric of the router: name, kind, labels, meaning, and source of its numbers.
 
-A row is all it takes to add one: the exposition and the reference page are made from this table,
-whose parts are in `rows`. Names follow the conventions of Prometheus: base units, and `_total` at
-the end of what only grows.
+Adding a row adds a metric: the exposition and the reference page are made from this table, whose
+parts are in `rows`. Names follow the conventions of Prometheus: base units, and `_total` at the end
+of counters.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Which connections have metrics of their own, and what they are called there.
+"""Labels of the connections that have metrics of their own.
 
-A connection is called by its number, which logs and management call it by too and which no other
-one of this router ever has. What it was made from and who the peer is stand beside it: the
-listener or connector, the peer's container-id and its user.
+A connection is labelled with its number, which logs and management use too and which is never used
+again by this router. Further labels are the listener or connector, and the peer's container-id and
+user.
 
-There are only so many at a time, and only of connections that have lasted, so that those who come
-and go leave no series behind. At each reading the labels that are free go to connectors'
-connections first and then to the busiest. Who found none free is among `other` until it ends, and a
-label ends with its connection, so no count ever moves from one series to another. The totals that
-go on are those of the listeners and connectors (docs/decisions/0040-connections-in-metrics.md).
+Labels are limited, and are given only to connections that have lasted, so that short ones leave no
+series behind. At each reading the free labels go to connectors' connections first and then to the
+busiest. A connection that found none free counts as `other` until it ends, and a label ends with
+its connection, so no count ever moves from one series to another. Totals that continue are those of
+the listeners and connectors (docs/decisions/0040-connections-in-metrics.md).
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ OTHERS: Final = (OTHER, "", "", "")
 
 
 class Connections(Protocol):
-    """The connections of a router."""
+    """Connections of a router."""
 
     @property
     def pumps(self) -> Mapping[int, Carried]:
-        """Its connections, by number."""
+        """Return the connections, by number."""
 
     @property
     def shown(self) -> set[int]:
-        """The numbers of those that have a label."""
+        """Return the numbers of the connections that have a label."""
 
 
 class ConnectionLabels:
-    """Gives labels to the connections of a router, to `limit` of them at most at a time."""
+    """Labels of the connections of a router, for at most `limit` of them at a time."""
 
     def __init__(self, observed: Connections, limit: int) -> None:
         self.observed = observed
@@ -53,14 +53,15 @@ class ConnectionLabels:
         self.late: set[int] = set()
 
     def assign(self, now: float) -> None:
-        """Give the labels that are left to connections that have lasted; `now` is in seconds of
-        the clock that the engine goes by.
+        """Give the free labels to connections that have lasted.
+
+        `now` is in seconds of the engine's clock.
         """
         for _ in self.assign_in_steps(now):
             pass
 
     def assign_in_steps(self, now: float) -> Iterator[None]:
-        """The same in steps, between which the router may go on."""
+        """Do the same as `assign` in steps, between which the router can run."""
         pumps, shown, late = self.observed.pumps, self.observed.shown, self.late
         late.intersection_update(pumps)
         if not self.limit:
@@ -91,7 +92,7 @@ def _rank(pump: Carried) -> tuple[bool, int]:
 
 
 def labels_of(number: int, pump: Carried) -> tuple[str, ...]:
-    """The values of `LABELS`; the peer chose some of them, so they may be long."""
+    """Return the values of `LABELS`; those that the peer chose are shortened."""
     connection = pump.connection
     return (
         str(number),

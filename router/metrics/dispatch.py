@@ -1,7 +1,7 @@
-"""Dispatch's metrics, under its names, for the dashboards and rules of who comes from there.
+"""Metrics under Dispatch's names, for existing dashboards and alert rules.
 
-Dispatch calls gauges `_total`, too; so do these. What this router cannot have yet is 0, as it is
-with a Dispatch that is alone: nobody's expression is to end for want of a series.
+Gauges have `_total` in their names here, as in Dispatch. What this router does not have yet is 0,
+as in a Dispatch router that is alone: no expression fails because a series is missing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from router.metrics.reading import Reading
 
 @attrs.frozen
 class Compatible:
-    """One metric of Dispatch's, and ours in its place, if there is one."""
+    """Metric of Dispatch, and ours that replaces it, if there is one."""
 
     name: str
     kind: Literal["counter", "gauge"]
@@ -28,7 +28,7 @@ class Compatible:
 
     @property
     def metric(self) -> Metric:
-        """As the exposition shows it."""
+        """Return the metric as the exposition shows it."""
         return Metric(self.name, self.kind, self.meaning, (), one(self.read))
 
 

@@ -1,4 +1,4 @@
-"""What is read of edges and of uplinks, for metrics."""
+"""Read edge connections and uplinks for metrics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ USES = ("active", "standby")
 
 @attrs.frozen
 class EdgeReading:
-    """How an edge router's uplinks fare, or an interior router's edges.
+    """Numbers of an edge router's uplinks, or of an interior router's edges.
 
     `uplinks` and `edges` are counted by whether they are used, `links` by their status.
     """
@@ -35,7 +35,7 @@ class EdgeReading:
 
 
 def read_edges(network: Adjacency | None) -> EdgeReading:
-    """Read it at one go."""
+    """Read all of it at once."""
     part = None if network is None else network.edges
     if isinstance(part, EdgeRouter):
         proxies = part.proxies

@@ -1,8 +1,8 @@
-"""The metrics as text, in the format that the scraper asked for, without stopping the router.
+"""Expose the metrics as text, in the format that the scraper prefers, while the router forwards.
 
-A reading is taken in steps, and turned into text metric by metric; the router forwards in between.
-One text is made at a time, and all who asked before it was begun get the same one; so however many
-ask at once, what the router loses to them is the same.
+A reading is taken in steps and turned into text metric by metric; the router forwards in between.
+One text is made at a time, and all requests that came before it was begun get the same one. So the
+cost to the router does not depend on how many ask at once.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Encoder = Callable[[Collector], bytes]
 
 
 class RouterCollector:
-    """A collector of the Prometheus client library: reads the router when it is asked."""
+    """Collector for the Prometheus client library, which reads the router when asked."""
 
     def __init__(self, observed: Observed, settings: MetricsSettings, readiness: Readiness) -> None:
         self.readiness = readiness
@@ -67,7 +67,7 @@ class RouterCollector:
         self.configure(settings)
 
     def configure(self, settings: MetricsSettings) -> None:
-        """From now on show what these settings say; labels that have been given stay."""
+        """Apply settings from now on; labels that have been given stay."""
         self.labels.limit = settings.address_label_limit
         self.connection_labels.limit = settings.connection_label_limit
         self.metrics = [
@@ -80,7 +80,7 @@ class RouterCollector:
             self.metrics.extend(each.metric for each in DISPATCH)
 
     async def read(self) -> None:
-        """Take a reading, and let others go on meanwhile; it is what `collect` tells of next."""
+        """Take a reading for the next `collect`, and let other tasks run meanwhile."""
         uptime_s = time.monotonic() - self.started_at
         steps = read_in_steps(self.observed, self.labels, self.connection_labels, uptime_s)
         while True:
@@ -108,7 +108,7 @@ class RouterCollector:
             yield family
 
     def describe(self) -> Iterable[Family]:
-        """The metrics without numbers: by it the registry refuses a name that is taken."""
+        """Return the metrics without numbers; the registry refuses a name that is taken."""
         return [_family(metric) for metric in self.metrics]
 
 
@@ -130,7 +130,7 @@ def _add(family: Family, labels: tuple[str, ...], value: Value) -> None:
 
 @attrs.frozen
 class _Single:
-    """A single metric where an encoder expects a registry."""
+    """Single metric in the place of a registry, for an encoder."""
 
     family: Family
 
@@ -157,10 +157,10 @@ class Exposition:
         self._texts: dict[str, tuple[int, bytes]] = {}
 
     async def render(self, accept: str, ticket: int | None = None) -> tuple[str, bytes]:
-        """Return the content type and the text for what an Accept header asks for.
+        """Return the content type and the text for an Accept header.
 
-        `ticket` is what `begun` was when the text was asked for, if that was before now: a text
-        that was begun since will do.
+        `ticket` is what `begun` was when the text was requested, if that was earlier; a text begun
+        since then is good enough.
         """
         encode, content_type = _chosen(accept)
         asked_at = self.begun if ticket is None else ticket
@@ -171,7 +171,7 @@ class Exposition:
         return content_type, text
 
     async def _make(self, encode: Encoder, content_type: str) -> bytes:
-        """Make a text, and keep it for those who have asked for it by now."""
+        """Make a text, and keep it for all requests that have come by now."""
         self.begun += 1
         number = self.begun
         chunks = []

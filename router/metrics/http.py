@@ -1,7 +1,7 @@
-"""The HTTP side of a router: metrics for scrapers, health and readiness for who keeps it running.
+"""HTTP server of a router: metrics for scrapers, health and readiness for orchestrators.
 
-Hypercorn speaks HTTP on each connection, once a request's head has come. What one bad client may
-cost is bounded here: connections, one request on each, octets and time; and what goes wrong on a
+Hypercorn speaks HTTP on each connection, once the head of a request has come. This module bounds
+what one bad client may cost: connections, one request on each, octets and time. A failure on a
 connection ends that one alone (docs/decisions/0020-http-by-connection.md). Probes do not wait for
 scrapes, and half-requests keep nobody out (docs/decisions/0083-room-for-probes.md).
 """
@@ -83,7 +83,7 @@ Accept = Callable[[Handler, trio.Nursery, Room, int, bytes], Awaitable[None]]
 
 @attrs.frozen
 class Answer:
-    """What a request gets."""
+    """Response to a request."""
 
     status: int
     content_type: str
@@ -91,7 +91,7 @@ class Answer:
     headers: Mapping[str, str] = attrs.Factory(dict)
 
     def http_headers(self) -> Headers:
-        """All headers, as ASGI has them."""
+        """Return all headers, in the form of ASGI."""
         headers = {
             "content-type": self.content_type,
             "content-length": str(len(self.body)),
@@ -103,7 +103,7 @@ class Answer:
         ]
 
     def http_octets(self, is_head: bool) -> bytes:
-        """The whole response, for a connection that Hypercorn never sees."""
+        """Return the whole response, for a connection that Hypercorn never sees."""
         lines = [f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}".encode()]
         lines += [name + b": " + value for name, value in self.http_headers()]
         lines += [b"connection: close", b"", b"" if is_head else self.body]
@@ -127,14 +127,14 @@ _UNFINISHED: Final = {
 
 @attrs.frozen
 class Health:
-    """How a router is asked how it is: `round_trip` answers with what is wrong, or None."""
+    """Health checks of a router: `round_trip` returns what is wrong, or None."""
 
     round_trip: Callable[[], Awaitable[str | None]]
     readiness: Readiness
 
 
 class App:
-    """An ASGI application with the routes of one listener."""
+    """ASGI application with the routes of one listener."""
 
     def __init__(self, exposition: Exposition | None, health: Health | None) -> None:
         self.routes: dict[str, Callable[[Headers, int], Awaitable[Answer]]] = {}
@@ -152,7 +152,7 @@ class App:
         receive: Callable[[], Awaitable[Any]],
         send: Callable[[Any], Awaitable[None]],
     ) -> None:
-        """Answer one request; a body, if it has one, is let go by."""
+        """Answer one request; its body, if it has one, is discarded."""
         if scope["type"] != "http":
             await send({"type": "websocket.close"})
             return
@@ -172,11 +172,11 @@ class App:
                 nursery.cancel_scope.cancel()
 
     def ticket(self) -> int:
-        """Return what tells a request that came now from those that come later."""
+        """Return a number that distinguishes a request that came now from later ones."""
         return self.exposition.begun if "/metrics" in self.routes else 0
 
     async def answer(self, method: str, path: str, headers: Headers, ticket: int) -> Answer:
-        """Answer a request; for HEAD it is what GET gets, and Hypercorn leaves out the body."""
+        """Answer a request; HEAD is answered like GET, and Hypercorn leaves out the body."""
         route = self.routes.get(path)
         if route is None:
             return _said(404, "not found")
@@ -202,19 +202,19 @@ class App:
 
 
 def _accepted(headers: Headers) -> str:
-    """What the Accept headers say."""
+    """Return the combined value of the Accept headers."""
     accept = b",".join(value for name, value in headers if name.lower() == b"accept")
     return accept.decode("latin-1")
 
 
 async def _discard(receive: Callable[[], Awaitable[Any]]) -> None:
-    """Take what comes of a request, without which Hypercorn would wait for it to be taken."""
+    """Take the rest of a request; otherwise Hypercorn would wait until it is taken."""
     while True:
         await receive()
 
 
 class HttpListener:
-    """A bound listener that serves an application to whoever `accept` lets in."""
+    """Bound listener that serves an application to the connections from `accept`."""
 
     def __init__(self, name: str, accept: Accept, app: App) -> None:
         self._accept = accept
@@ -234,7 +234,7 @@ class HttpListener:
         self._warned_at = float("-inf")
 
     async def serve(self, stop: trio.Event) -> None:
-        """Serve until `stop` is set; then let answers under way be finished, and close."""
+        """Serve until `stop` is set; then finish the answers under way, and close."""
         async with trio.open_nursery() as connections:
             async with trio.open_nursery() as accepting:
                 room = self._half_requests.room
@@ -250,7 +250,7 @@ class HttpListener:
             connections.cancel_scope.deadline = trio.current_time() + GRACE_S
 
     async def _serve_one(self, stream: trio.SocketStream) -> None:
-        """Serve one connection, which is closed after."""
+        """Serve one connection; the caller closes it."""
         try:
             host = stream.socket.getpeername()[0]
         except OSError:
@@ -276,8 +276,9 @@ class HttpListener:
             admitted.leave()
 
     async def _speak(self, impatient: Any, ticket: int) -> None:
-        """Have Hypercorn serve a connection; it annotates one kind of stream, and uses of any kind
-        what `_ImpatientStream` has.
+        """Serve a connection with Hypercorn.
+
+        Its annotation asks for one kind of stream, but it uses only what `_ImpatientStream` has.
         """
         state = ConnectionState({"ticket": ticket})
         try:
@@ -288,8 +289,9 @@ class HttpListener:
             self.log.warning("connection failed", reason=repr(failures))
 
     async def _linger(self, stream: trio.SocketStream) -> None:
-        """Let the client close first, whose request may be under way: it would be answered with a
-        reset, which takes the answer away.
+        """Wait until the client closes first.
+
+        If its request is still under way, closing would cause a reset, which takes away the answer.
         """
         if self._lingering >= self._crowd // LINGERING_PART:
             return
@@ -305,7 +307,7 @@ class HttpListener:
             self._lingering -= 1
 
     def _warn(self, kind: Kind) -> None:
-        """Say that requests are refused, now and then."""
+        """Log that requests are refused, once in a while."""
         now = trio.current_time()
         if now - self._warned_at >= WARN_EVERY_S:
             self._warned_at = now
@@ -313,8 +315,10 @@ class HttpListener:
 
 
 def _crowd() -> int:
-    """How many connections there may be that are not being answered: of each kind a part of the
-    descriptors that the process may have, most of which are for AMQP.
+    """Return how many connections may wait for an answer.
+
+    For each kind, that is a part of the descriptors that the process may have, most of which are
+    for AMQP.
     """
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if allowed == resource.RLIM_INFINITY:
@@ -332,10 +336,10 @@ async def _say_at_once(stream: trio.SocketStream, answer: Answer, is_head: bool 
 
 
 class _ImpatientStream:
-    """What Hypercorn uses of a stream, with the request's head first, which has been read, and with
-    limits to how much comes behind it and how long a client may take to read.
+    """Stream for Hypercorn that returns the request's head first, which was read before.
 
-    Hypercorn shields its sends from being cancelled, so nothing else could end one.
+    It limits how much comes behind the head, and how long a client may take to read. Hypercorn
+    shields its sends from being cancelled, so nothing else could end one.
     """
 
     def __init__(self, stream: trio.SocketStream, head: RequestHead, admitted: Admitted) -> None:
@@ -378,7 +382,7 @@ class _ImpatientStream:
 
 
 class _Log(Logger):
-    """Hypercorn's log, of which only failures of the application are kept."""
+    """Log for Hypercorn that keeps only failures of the application."""
 
     async def exception(self, message: str, *args: Any, **kwargs: Any) -> None:
         """Log the exception being handled."""

@@ -1,10 +1,9 @@
-"""Which addresses have metrics of their own, and what they are called there.
+"""Labels of the addresses that have metrics of their own.
 
-Every label costs whoever stores the metrics, and clients choose addresses freely, so there are only
-so many. At each reading the addresses without a label are given those that are left, the busiest
-first; a label once given stays. So whoever gets none has found all of them taken, and no count ever
-moves from `other` to a label or back: each series only grows, which is what a counter promises
-(docs/decisions/0021-labels-stay.md).
+Every label costs whoever stores the metrics, and clients choose addresses freely, so labels are
+limited. At each reading the free labels go to the busiest addresses without one; a label once given
+stays. So an address gets none only if all are taken, and no count ever moves from `other` to a
+label or back: each series only grows, as a counter must (docs/decisions/0021-labels-stay.md).
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ _DYNAMIC_PREFIX: Final = "_topo/"
 
 
 class AddressLabels:
-    """Gives labels to the addresses of a table, to `limit` of them at most.
+    """Labels of the addresses of a table, for at most `limit` of them.
 
-    What a labelled address has counted is kept in `table.kept`, however often it goes and comes.
+    The counters of a labelled address are kept in `table.kept`, however often it goes and comes.
     """
 
     def __init__(self, table: AddressTable, limit: int) -> None:
@@ -42,12 +41,12 @@ class AddressLabels:
         self.limit = limit
 
     def assign(self) -> None:
-        """Give the labels that are left to the busiest addresses without one."""
+        """Give the free labels to the busiest addresses without one."""
         for _ in self.assign_in_steps():
             pass
 
     def assign_in_steps(self) -> Iterator[None]:
-        """The same in steps, between which the router may go on."""
+        """Do the same as `assign` in steps, between which the router can run."""
         kept = self.table.kept
         free = self.limit - len(kept)
         if free <= 0:
@@ -80,7 +79,7 @@ def _rank(busy: tuple[int, int, Address]) -> tuple[int, int]:
 
 
 def is_own_node(table: AddressTable, address: Address) -> bool:
-    """Whether it is a node of the router's own, and no phase that somebody gave its name."""
+    """Return whether an address is a node of the router's own, and not a phase of its name."""
     return address.phase == 0 and table.is_own_node(address.name)
 
 
@@ -93,11 +92,10 @@ def _deliveries(address: Address) -> int:
 
 
 def label_of(key: str) -> str:
-    """What an address is called in metrics: never the same for two, and never `other`.
+    """Return the label of an address: unique, and never `other`.
 
-    With a slash before it an address is still the same one, so the two names that would be taken
-    for something else, `other` and the empty one, are written with it. A phase other than 0 stands
-    before the name, also behind a slash.
+    A leading slash does not change an address, so the two names that would be ambiguous, `other`
+    and the empty one, get one. A phase other than 0 stands before the name, also with a slash.
     """
     if key in (OTHER, ""):
         return f"/{key}"
@@ -105,7 +103,7 @@ def label_of(key: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """A text that somebody chose, cut where it is too long; never the same for two."""
+    """Return a text that a client chose, cut if it is too long; unique thanks to a hash."""
     if len(text) <= LONGEST_LABEL:
         return text
     digest = hashlib.blake2b(text.encode(), digest_size=_HASH_BYTES).hexdigest()

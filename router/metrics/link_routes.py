@@ -1,4 +1,4 @@
-"""What is read of link routes, for metrics."""
+"""Read link routes for metrics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INACTIVE: Final = "inactive"
 
 @attrs.frozen
 class LinkRouteReading:
-    """How link routes fare. `by_status` are all of them, those of connections as well."""
+    """Numbers of link routes; `by_status` counts all, those of connections as well."""
 
     configured: int = 0
     by_status: dict[str, int] = attrs.Factory(lambda: {ACTIVE: 0, INACTIVE: 0})
@@ -25,7 +25,7 @@ class LinkRouteReading:
 
 
 def read_link_routes(routes: LinkRoutes) -> LinkRouteReading:
-    """Read them at one go."""
+    """Read all link routes at once."""
     by_status = {ACTIVE: 0, INACTIVE: 0}
     configured = 0
     for way in routes.ways():

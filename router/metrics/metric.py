@@ -1,4 +1,4 @@
-"""What a metric is: name, kind, labels, one sentence, and where its numbers come from."""
+"""Definition of a metric: name, kind, labels, one sentence, and the source of its numbers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from router.metrics.reading import Reading
 
 @attrs.frozen
 class Spread:
-    """The value of a histogram: `counts` of what was at most as large as each of the `bounds`, and
-    at last of what was larger than all of them; not cumulated. `sum` is of all that was counted.
+    """Value of a histogram.
+
+    `counts` are the numbers of values up to each of the `bounds` and, last, beyond all of them;
+    they are not cumulative. `sum` is the sum of all values.
     """
 
     bounds: Sequence[float]
@@ -21,7 +23,7 @@ class Spread:
     sum: float
 
     def buckets(self) -> list[tuple[str, float]]:
-        """As Prometheus has them: the upper bound of each, and all that is not above it."""
+        """Return the cumulative buckets of Prometheus: each upper bound, and the count up to it."""
         found = []
         total = 0
         for bound, count in zip((*self.bounds, float("inf")), self.counts, strict=True):
@@ -37,7 +39,7 @@ Sample = tuple[tuple[str, ...], Value]
 
 @attrs.frozen
 class Metric:
-    """One metric, as it is called in the text format of Prometheus."""
+    """Metric, by its name in the text format of Prometheus."""
 
     name: str
     kind: Literal["counter", "gauge", "histogram"]
@@ -47,15 +49,15 @@ class Metric:
 
     @property
     def is_by_address(self) -> bool:
-        """Whether it has a series for each address."""
+        """Return whether it has a series for each address."""
         return "address" in self.labels
 
     @property
     def is_by_connection(self) -> bool:
-        """Whether it has a series for each connection."""
+        """Return whether it has a series for each connection."""
         return "connection" in self.labels
 
 
 def one(read: Callable[[Reading], Value]) -> Callable[[Reading], Iterable[Sample]]:
-    """What reads a metric without labels."""
+    """Return a reader of a metric without labels."""
     return lambda reading: [((), read(reading))]

@@ -1,4 +1,4 @@
-"""What is read of the network of routers, for metrics."""
+"""Read the network of routers for metrics."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ NOTHING: Final = {
 
 @attrs.frozen
 class NetworkReading:
-    """How the network fares, as this router sees it. `messages` and `octets` are those of control
-    links, by direction and opcode; `changed_s` is how long ago ways changed, None where they never
-    have.
+    """Numbers of the network, as this router sees it.
+
+    `messages` and `octets` are those of control links, by direction and opcode. `changed_s` is how
+    long ago routes changed, None if they never have.
     """
 
     connections: int = 0
@@ -53,7 +54,7 @@ class NetworkReading:
 
 
 def read_network(network: Adjacency | None) -> NetworkReading:
-    """Read it at one go; a router that works alone has none."""
+    """Read all of it at once; a router that works alone has no network."""
     if network is None:
         return NetworkReading()
     reach, protocol = network.reach, network.protocol

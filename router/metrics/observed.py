@@ -1,4 +1,4 @@
-"""What is read of a router, and nothing else of it is known here."""
+"""Read-only view of a router for metrics."""
 
 from __future__ import annotations
 
@@ -15,127 +15,127 @@ from router.engine.traffic import Traffic
 
 
 class Counted(Protocol):
-    """What a connector has done."""
+    """Counters of a connector, since the router started."""
 
     @property
     def attempts(self) -> int:
-        """Attempts to connect, ever."""
+        """Return the number of attempts to connect, ever."""
 
     @property
     def failovers(self) -> int:
-        """Times that it went on to another place, ever."""
+        """Return how often it went on to another place, ever."""
 
     @property
     def failures(self) -> Mapping[str, int]:
-        """Failures by their kind, ever."""
+        """Return the number of failures by their kind, ever."""
 
 
 class Connecting(Protocol):
-    """How a connector fares."""
+    """State of a connector."""
 
     @property
     def counts(self) -> Counted:
-        """What it has done."""
+        """Return its counters."""
 
     def disconnected_s(self, now: float) -> float:
-        """For how long it has had no connection; 0 with one."""
+        """Return for how long it has had no connection; 0 with one."""
 
 
 class Tallied(Protocol):
-    """A listener or connector, and how its connections fared."""
+    """Listener or connector, with the counts of its connections."""
 
     @property
     def name(self) -> str:
-        """As configured."""
+        """Return the configured name."""
 
     @property
     def direction(self) -> str:
-        """`in` for a listener, `out` for a connector."""
+        """Return `in` for a listener, `out` for a connector."""
 
     @property
     def role(self) -> str:
-        """As configured."""
+        """Return the configured role."""
 
     @property
     def opened(self) -> int:
-        """Connections that were open, ever."""
+        """Return the number of connections that were opened, ever."""
 
     @property
     def failed(self) -> int:
-        """Connections that failed, ever."""
+        """Return the number of connections that failed, ever."""
 
     @property
     def unauthenticated(self) -> int:
-        """Peers that did not prove who they are, ever."""
+        """Return the number of peers that failed to authenticate, ever."""
 
     @property
     def followed(self) -> int:
-        """Redirects that were followed, ever."""
+        """Return the number of redirects that were followed, ever."""
 
     @property
     def status(self) -> Connecting | None:
-        """How a connector fares; None of a listener, and of a connector that is no more."""
+        """Return the state of a connector; None for a listener or a removed connector."""
 
     @property
     def past(self) -> Traffic:
-        """What those of its connections carried that are over."""
+        """Return the traffic of its connections that have ended."""
 
 
 class Carried(Protocol):
-    """A connection and whose it is."""
+    """Connection, with the listener or connector that it belongs to."""
 
     @property
     def connection(self) -> Connection:
-        """The engine's connection."""
+        """Return the engine's connection."""
 
     @property
     def tally(self) -> Tallied | None:
-        """Its listener or connector."""
+        """Return its listener or connector."""
 
 
 class Observed(Protocol):
-    """What is read of a router."""
+    """Parts of a router that metrics are read from."""
 
     @property
     def table(self) -> AddressTable:
-        """Its addresses."""
+        """Return its addresses."""
 
     @property
     def forwarder(self) -> Forwarder:
-        """Its core."""
+        """Return its core."""
 
     @property
     def auto_links(self) -> AutoLinks | None:
-        """Who keeps auto-links attached."""
+        """Return the part that keeps auto-links attached."""
 
     @property
     def network(self) -> Adjacency | None:
-        """Who sees to connections with other routers."""
+        """Return the part that manages connections with other routers."""
 
     @property
     def pumps(self) -> Mapping[int, Carried]:
-        """Its connections, by number."""
+        """Return its connections, by number."""
 
     @property
     def tallies(self) -> Sequence[Tallied]:
-        """Its listeners and connectors."""
+        """Return its listeners and connectors."""
 
     @property
     def turn(self) -> Turn:
-        """What time it is."""
+        """Return the current turn, with its time."""
 
     @property
     def buffer(self) -> memoryview:
-        """What all connections are read into."""
+        """Return the buffer that all connections are read into."""
 
     @property
     def own_pump(self) -> Carried | None:
-        """The connection whose peer is the router itself."""
+        """Return the connection whose peer is the router itself."""
 
     @property
     def shown(self) -> set[int]:
-        """The numbers of the connections that have metrics of their own."""
+        """Return the numbers of the connections that have metrics of their own."""
 
     @property
     def unshown_past(self) -> Traffic:
-        """What all others have carried that are over."""
+        """Return the traffic of all other connections that have ended."""

@@ -1,4 +1,4 @@
-"""What is read of plugins for metrics."""
+"""Read plugins for metrics."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import attrs
 
 
 class PluginReading(Protocol):
-    """How one plugin fares."""
+    """Numbers of one plugin."""
 
     @property
     def name(self) -> str:
@@ -26,7 +26,7 @@ class PluginReading(Protocol):
 
 @attrs.frozen
 class PluginsReading:
-    """How all plugins fare. `failures` are (plugin, kind of failure, count)."""
+    """Numbers of all plugins; `failures` are (plugin, kind of failure, count)."""
 
     states: Sequence[PluginReading] = ()
     failures: Sequence[tuple[str, str, int]] = ()

@@ -1,8 +1,8 @@
-"""All the numbers of a running router, taken in one walk over what it holds.
+"""Read all the numbers of a running router, in one walk over its state.
 
-Totals are added up from what was read, so the numbers fit together: what the addresses count is
-what the router has counted. The walk reads what forwarding keeps anyway; nothing is counted for the
-metrics' sake alone.
+Totals are added up from what was read, so the numbers are consistent: the counts of all addresses
+add up to those of the router. The walk reads what forwarding keeps anyway; nothing is counted for
+the metrics alone.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LOOKS_AT_ONCE: Final = 2000
 
 @attrs.define
 class AddressReading:
-    """The numbers of one address, or of several together."""
+    """Numbers of one address, or of several together."""
 
     label: str
     counters: Counters = attrs.Factory(Counters)
@@ -54,7 +54,7 @@ class AddressReading:
     blocked_by: str | None = None
 
     def add(self, address: Address) -> None:
-        """Add those of an address in use."""
+        """Add the numbers of an address in use."""
         through.add(self.counters, address)
         self.waiting += len(address.waiting)
         for consumer in address.consumers:
@@ -67,7 +67,7 @@ class AddressReading:
 
 @attrs.define
 class LinkReading:
-    """The numbers of the links of one direction."""
+    """Numbers of the links of one direction."""
 
     attached: int = 0
     blocked: int = 0
@@ -75,7 +75,7 @@ class LinkReading:
     stuck: int = 0
 
     def add(self, other: LinkReading) -> None:
-        """Add those of other links."""
+        """Add the numbers of other links."""
         self.attached += other.attached
         self.blocked += other.blocked
         self.unsettled += other.unsettled
@@ -84,7 +84,7 @@ class LinkReading:
 
 @attrs.define
 class ConnectionReading:
-    """The numbers of one connection, or of several together."""
+    """Numbers of one connection, or of several together."""
 
     labels: tuple[str, ...]
     traffic: Traffic = attrs.Factory(Traffic)
@@ -98,7 +98,7 @@ class ConnectionReading:
 
 @attrs.define
 class EndpointReading:
-    """The numbers of a listener or connector, those of all its connections included, ever."""
+    """Numbers of a listener or connector, with those of all its connections, ever."""
 
     tally: Tallied
     connections: int = 0
@@ -106,19 +106,21 @@ class EndpointReading:
 
     @property
     def is_route_container(self) -> bool:
-        """Whether containers are connected by it that messages are routed to and from."""
+        """Return whether its role is route-container."""
         return self.tally.role == "route-container"
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Its name, direction and role."""
+        """Return its name, direction and role."""
         return self.tally.name, self.tally.direction, self.tally.role
 
 
 @attrs.define
 class Reading:
-    """The numbers of a router. `addresses` and `connections` are those with labels, and `other` as
-    the last. `memory` is in octets, by what takes them.
+    """Numbers of a router.
+
+    `addresses` and `connections` are those with labels, and `other` as the last. `memory` is in
+    octets, by what takes them.
     """
 
     uptime_s: float
@@ -165,7 +167,7 @@ def take_reading(
     connection_labels: ConnectionLabels,
     uptime_s: float,
 ) -> Reading:
-    """Read everything at one go; addresses and connections that are new get their labels before."""
+    """Read everything at once, after giving labels to new addresses and connections."""
     steps = read_in_steps(observed, labels, connection_labels, uptime_s)
     while True:
         try:
@@ -181,10 +183,10 @@ def read_in_steps(
     connection_labels: ConnectionLabels,
     uptime_s: float,
 ) -> Generator[None, None, Reading]:
-    """The same in steps of some milliseconds, between which the router may go on.
+    """Read everything in steps of some milliseconds, between which the router can run.
 
-    Who leaves meanwhile is read all the same, and what it has left behind is not: nothing is
-    counted twice, or not at all, and no counter ever falls.
+    What goes away meanwhile is still read, and what it has added to the totals of the past is not:
+    nothing is counted twice or lost, and no counter ever falls.
     """
     yield from labels.assign_in_steps()
     yield from connection_labels.assign_in_steps(observed.turn.now)
@@ -264,7 +266,7 @@ def read_in_steps(
 
 
 class _Connections:
-    """What the connections of one moment tell, as far as they have been read."""
+    """Numbers of all connections at one moment, as far as they have been read."""
 
     def __init__(self, observed: Observed, late: set[int]) -> None:
         self.observed = observed
@@ -286,7 +288,7 @@ class _Connections:
         self.half_sent = self.input = self.output = 0
 
     def read_in_steps(self) -> Iterator[None]:
-        """Read all of them."""
+        """Read all connections."""
         for count, (number, pump) in enumerate(self.pumps):
             if count % CONNECTIONS_AT_ONCE == 0 and count:
                 yield
@@ -357,7 +359,7 @@ def _added(readings: Iterable[LinkReading]) -> LinkReading:
 
 
 def _read_memory(observed: Observed, connections: _Connections) -> dict[str, int]:
-    """What takes memory, in octets; each is what forwarding itself goes by."""
+    """Return what takes memory, in octets; forwarding uses the same numbers for its limits."""
     core = observed.forwarder
     own = [] if observed.own_pump is None else [observed.own_pump.connection]
     return {

@@ -1,6 +1,6 @@
-"""The reference of the metrics as Markdown, written from the catalogue.
+"""Metrics reference in Markdown, generated from the catalogue.
 
-`python -m router.metrics.reference > docs/reference/metrics.md` brings the page up to date.
+`python -m router.metrics.reference > docs/reference/metrics.md` updates the page.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ Dispatch (`qdr_allocator_...`) are left out, as there are no such pools; see
 
 
 def format_reference() -> str:
-    """The whole page."""
+    """Return the whole page."""
     return "\n".join(_page())
 
 

@@ -1,8 +1,8 @@
-"""Read the heads of HTTP requests before anything is spent on a request.
+"""Read the heads of HTTP requests before anything else is spent on a request.
 
-A connection that has not sent its request's whole head costs a descriptor and the octets it has
-sent, so there may be many of them. They are bounded all the same, and where there are too many the
-oldest of the host with most makes room: whoever holds half-requests open only loses their own.
+A connection that has not sent the whole head of its request costs a descriptor and the octets it
+has sent, so there may be many of them. They are limited all the same. If there are too many, the
+oldest of the host with most is closed: a client that holds half-requests open loses only its own.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _UPGRADE: Final = re.compile(rb"\n(upgrade|expect)[ \t]*:", re.IGNORECASE)
 
 
 class Incoming(Protocol):
-    """The receiving side of a stream."""
+    """Receiving side of a stream."""
 
     async def receive_some(self, max_bytes: int) -> bytes | bytearray:
         """Return the next octets; an empty result is the end of the stream."""
 
 
 class Kind(Enum):
-    """What a request asks for, as far as its head tells."""
+    """Kind of a request, as far as its head tells."""
 
     # health or readiness
     PROBE = "probe"
@@ -51,7 +51,7 @@ class Kind(Enum):
 
 
 class Unfinished(Enum):
-    """Why a head did not come whole."""
+    """Reason why a head is not complete."""
 
     GONE = "gone"
     SLOW = "slow"
@@ -61,7 +61,7 @@ class Unfinished(Enum):
 
 @attrs.frozen
 class RequestHead:
-    """The octets of a request's head, and what came `behind` it."""
+    """Octets of a request's head, and what came `behind` it."""
 
     octets: bytes
     kind: Kind
@@ -70,7 +70,7 @@ class RequestHead:
 
 
 class _Half:
-    """A connection whose request's head has not come whole, and since when it has been there."""
+    """Connection whose request's head is not complete, and the time since when."""
 
     def __init__(self, scope: trio.CancelScope) -> None:
         self.scope = scope
@@ -78,7 +78,7 @@ class _Half:
 
 
 class HalfRequests:
-    """The connections whose request's head has not come whole, at most `limit` of them."""
+    """Connections whose request's head is not complete, at most `limit` of them."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -101,7 +101,7 @@ class HalfRequests:
     async def room(self) -> int:
         """Wait until connections may be added, and return how many.
 
-        That is, without evicting a connection that is younger than `GRACE_S`.
+        It avoids evicting a connection that is younger than `GRACE_S`.
         """
         while len(self._waiting) >= self.limit:
             ends_at = self._waiting.oldest(self._waiting.largest()).began_at + GRACE_S
@@ -111,10 +111,9 @@ class HalfRequests:
         return self.limit - len(self._waiting)
 
     async def read(self, stream: Incoming, within_s: float, host: str) -> RequestHead | Unfinished:
-        """Read a head from a host within so many seconds, unless its connection has to make room
-        before.
+        """Read a head from a host within so many seconds, or until its connection is evicted.
 
-        One that cannot be a head is returned as far as it has come: who parses it knows what to
+        Data that cannot be a head is returned as far as it has come; the HTTP parser knows how to
         answer.
         """
         self._count += 1
@@ -141,13 +140,13 @@ class HalfRequests:
         return Unfinished.SLOW if data and is_mine else Unfinished.GONE
 
     def close(self) -> None:
-        """End the reading of all heads, as if their clients were gone."""
+        """Stop reading all heads, as if their clients were gone."""
         self._is_closed = True
         while self._waiting:
             self._evict_oldest()
 
     def _evict_oldest(self) -> None:
-        """End the oldest connection of the host that has most."""
+        """Evict the oldest connection of the host that has most."""
         host = self._waiting.largest()
         oldest = self._waiting.oldest(host)
         self._waiting.discard(host, oldest)

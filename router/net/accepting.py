@@ -1,6 +1,4 @@
-"""Accepting connections for as long as a listener lives, also when there is nothing left to do it
-with.
-"""
+"""Accept connections while a listener lives, even when descriptors or memory run short."""
 
 from __future__ import annotations
 
@@ -15,17 +13,16 @@ import trio
 log = structlog.get_logger("router.listener")
 
 Handler = Callable[[trio.SocketStream], Awaitable[object]]
-# Makes room where descriptors are short, if it can.
+# Frees descriptors when they are short, if it can.
 Relieve = Callable[[], None]
 
-# What accept says when descriptors or memory are short, of the process or of the system.
+# Errors of accept when the process or the system is short of descriptors or memory.
 SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
-# How long accepting pauses then. Who connects meanwhile waits in the backlog of the socket.
+# How long accepting pauses then. New connections wait in the socket's backlog meanwhile.
 PAUSE_S = 0.1
-# How often it is said while it lasts.
+# How often a lasting shortage is logged.
 WARN_EVERY_S = 10.0
-# Of the descriptors that the process may have, who leaves some to others leaves one of so many, and
-# no more than this.
+# With `relieve`, one of so many descriptors of the process is reserved, and at most this many are.
 RESERVED_PART = 8
 MOST_RESERVED = 2048
 
@@ -37,12 +34,12 @@ async def accept_connections(
     connections: trio.Nursery,
     relieve: Relieve | None = None,
 ) -> None:
-    """Accept until cancelled, on all sockets of the listener `name`, and then close them.
+    """Accept on all sockets of the listener `name` until cancelled, then close the sockets.
 
-    Each connection is handled by a task of its own in `connections`, and closed after.
+    Each connection is handled by its own task in `connections`, and closed afterwards.
 
-    With `relieve` some descriptors are left to others; it is called where no more than these are
-    free, and may end connections.
+    With `relieve`, some descriptors are reserved for other uses. It is called when no more than
+    these are free, and may end connections.
     """
     shortage = Shortage(name)
     async with trio.open_nursery() as accepting:
@@ -51,14 +48,14 @@ async def accept_connections(
 
 
 class Shortage:
-    """What keeps a listener from accepting, said now and then."""
+    """Pauses of a listener that cannot accept, logged from time to time."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._said_at = float("-inf")
 
     async def wait(self, number: int) -> None:
-        """Pause, for the reason with this errno."""
+        """Pause accepting because of this errno; log the reason at most every `WARN_EVERY_S`."""
         now = trio.current_time()
         if now - self._said_at >= WARN_EVERY_S:
             self._said_at = now
@@ -92,7 +89,7 @@ async def _accept(
 
 
 def _is_reserved(listener: trio.SocketListener) -> bool:
-    """Whether the next descriptor of the process is one of those that are left to others."""
+    """Return whether the next free descriptor of the process is a reserved one."""
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if allowed == resource.RLIM_INFINITY:
         return False
@@ -106,7 +103,7 @@ def _is_reserved(listener: trio.SocketListener) -> bool:
 
 
 async def handle(stream: trio.SocketStream, handler: Handler) -> None:
-    """Serve an accepted connection, and close it after."""
+    """Serve an accepted connection, and close it afterwards."""
     try:
         await handler(stream)
     finally:

@@ -1,9 +1,10 @@
 """Accept crowds of connections quickly, and begin to serve them host by host.
 
-The backlog of a listening socket is one queue: who connects last waits until all before have been
-accepted. So whatever waits there is accepted at once, which costs little, and waits here by host.
-Hosts take turns to have connections served. Where too many wait, the oldest of the host with most
-make room, before any task is started for them (docs/decisions/0083-room-for-probes.md).
+The backlog of a listening socket is a single queue: a new connection waits until all earlier ones
+have been accepted. So everything in the backlog is accepted at once, which costs little, and waits
+here by host. Hosts take turns to have connections served. If too many wait, the oldest connections
+of the host with most are closed before any task is started for them
+(docs/decisions/0083-room-for-probes.md).
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ from router.net.accepting import SHORTAGES, WARN_EVERY_S, Handler, Shortage, han
 
 log = structlog.get_logger("router.listener")
 
-# Waits until connections may be served, and says how many.
+# Waits until connections may be served, and returns how many.
 Room = Callable[[], Awaitable[int]]
 
-# So many connections are accepted in one round of the loop, which takes some milliseconds, and so
-# many begin to be served, each of which takes as long as dozens that are accepted.
+# Connections that are accepted in one round of the loop, which takes some milliseconds, and that
+# begin to be served in one. Each of these costs as much as accepting dozens.
 ACCEPTED_AT_ONCE: Final = 256
 BEGUN_AT_ONCE: Final = 8
-# While the backlog may have more, and a probe among them, fewer begin.
+# Fewer begin while the backlog may hold more, a probe among them.
 BEGUN_IN_A_RUSH: Final = 4
-# As much of a request is read as may have come, so that closing does not reset the connection,
-# which would take the answer away.
+# Octets of a request that are read before closing. Closing with unread octets resets the
+# connection, and the client would lose the response.
 _READ_BYTES: Final = 16 * 1024
-# What accept says of connections that were gone before they were accepted.
+# Errors of accept for connections that ended before they were accepted.
 _GONE: Final = frozenset({errno.ECONNABORTED, errno.EPERM, errno.EPROTO, errno.EINTR})
 
 
@@ -46,11 +47,11 @@ async def accept_in_turns(
     most: int,
     refusal: bytes,
 ) -> None:
-    """Accept until cancelled, on all sockets of the listener `name`, and then close them.
+    """Accept on all sockets of the listener `name` until cancelled, then close the sockets.
 
-    Each connection is handled by a task of its own in `connections`, and closed after, as soon as
-    `room` says that there is some. Up to `most` wait for that. Where there are more, some are sent
-    `refusal` as far as that can be done without waiting, and closed.
+    Each connection is handled by its own task in `connections` once `room` returns that there is
+    room, and closed afterwards. Up to `most` connections wait for that. If there are more, some
+    are sent `refusal`, as far as that is possible without waiting, and closed.
     """
     arrivals = Arrivals(name, most, refusal)
     shortage = Shortage(name)
@@ -64,7 +65,7 @@ async def accept_in_turns(
 
 
 class Arrivals:
-    """The connections that have been accepted and are not served yet, by host."""
+    """Connections that are accepted but not served yet, by host."""
 
     def __init__(self, name: str, most: int, refusal: bytes) -> None:
         self.is_rush = False
@@ -79,7 +80,7 @@ class Arrivals:
         return len(self._waiting)
 
     def add(self, host: str, accepted: socket.socket) -> None:
-        """Let a connection wait; where too many do, the oldest of the host with most makes room."""
+        """Add a waiting connection; if too many wait, refuse the oldest of the host with most."""
         self._waiting.add(host, accepted)
         self._some.set()
         if len(self._waiting) > self._most:
@@ -89,22 +90,22 @@ class Arrivals:
             self._refuse(oldest)
 
     async def some(self) -> None:
-        """Wait until a connection waits."""
+        """Wait until at least one connection is waiting."""
         if not self._waiting:
             self._some = trio.Event()
             await self._some.wait()
 
     def next(self) -> socket.socket | None:
-        """Take out the connection whose turn it is, or return None."""
+        """Remove and return the connection whose turn it is, or return None."""
         return self._waiting.next(lambda _: True)
 
     def close(self) -> None:
-        """Close whatever waits."""
+        """Close all waiting connections."""
         while (accepted := self.next()) is not None:
             accepted.close()
 
     def _refuse(self, accepted: socket.socket) -> None:
-        """Say that there is no room and close, without waiting for anything."""
+        """Send the refusal and close the connection, without waiting for anything."""
         try:
             accepted.recv(_READ_BYTES, socket.MSG_DONTWAIT)
         except OSError:
@@ -124,7 +125,7 @@ class Arrivals:
 
 async def _accept(listener: trio.SocketListener, arrivals: Arrivals, shortage: Shortage) -> None:
     async with listener:
-        # trio's own accepts one in a round of the loop; this is the same descriptor
+        # Trio's accept takes one connection per round of the loop; this is the same descriptor
         direct = socket.socket(fileno=listener.socket.fileno())
         try:
             direct.setblocking(False)
@@ -138,8 +139,9 @@ async def _accept(listener: trio.SocketListener, arrivals: Arrivals, shortage: S
 
 
 def _accept_some(listener: socket.socket, arrivals: Arrivals) -> int:
-    """Accept what is in the backlog, as far as one round goes; return the errno of a shortage, or 0
-    where there is none.
+    """Accept connections from the backlog, up to `ACCEPTED_AT_ONCE`.
+
+    Return the errno of a shortage, or 0 if there is none.
     """
     arrivals.is_rush = True
     for _ in range(ACCEPTED_AT_ONCE):
@@ -164,7 +166,7 @@ async def _begin(
 ) -> None:
     while True:
         await arrivals.some()
-        # those who were begun before take their room: tasks begin in the next round, in any order
+        # let earlier tasks take their room: tasks begin in the next round, in any order
         for _ in range(2):
             await trio.lowlevel.checkpoint()
         count = min(BEGUN_IN_A_RUSH if arrivals.is_rush else BEGUN_AT_ONCE, await room())

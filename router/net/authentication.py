@@ -1,4 +1,4 @@
-"""Who a peer is: SASL ANONYMOUS, and PLAIN against a users file (RFC 4505, RFC 4616)."""
+"""Authenticate peers by SASL: ANONYMOUS, and PLAIN with a users file (RFC 4505, RFC 4616)."""
 
 from __future__ import annotations
 
@@ -13,28 +13,29 @@ from router.config.users import ANONYMOUS, Users, verify
 from router.net.turns import Turns
 
 # Password hashes are slow on purpose; more than a few at once would only queue on the processors.
-# Hosts take turns, so that one that tries password after password keeps no other out.
+# Hosts take turns, so one that tries password after password cannot keep others out.
 _HASHING = Turns(2)
-# Whoever has no turn within this has to come again. A login that began later would hardly be done
-# before the handshake's time is up.
+# A login that gets no turn within this time fails. If it began later, it would hardly finish before
+# the handshake time-out.
 LONGEST_WAIT_S = 8.0
-# How far threads that hash stand back behind the loop where processors are short: each gets a third
-# of what the loop gets.
+# Niceness of hashing threads relative to the loop. If processors are short, each gets a third of
+# what the loop gets.
 NICENESS = 5
 LEAST_PRIORITY = 19
 
 
 @attrs.frozen
 class Authenticator:
-    """What one listener knows about its users."""
+    """Authentication by one listener, with its users."""
 
     users: Users | None = attrs.field(repr=False)
 
     async def authenticate(self, mechanism: str, response: bytes, host: str) -> str | None:
-        """The user's name, or None where the peer, on that host, failed to prove it.
+        """Return the user's name, or None if the peer fails to authenticate.
 
-        ANONYMOUS takes anything, whatever trace information clients put there. Raises
-        `trio.TooSlowError` where too many others are before it.
+        ANONYMOUS accepts any response, since clients put arbitrary trace information there. Hosts
+        take turns to have passwords checked; `host` is the peer's. Raises `trio.TooSlowError` if
+        too many logins are waiting.
         """
         if mechanism == "ANONYMOUS":
             return ANONYMOUS
@@ -45,7 +46,7 @@ class Authenticator:
             return None
         identity, name, password = parts
         if identity and identity != name:
-            # speaking for somebody else is nothing that this router grants
+            # this router grants no other authorization identity than the user's own
             return None
         try:
             user, secret = name.decode(), password.decode()
@@ -59,7 +60,7 @@ class Authenticator:
 
 
 def _verify(users: Users, user: str, secret: str) -> bool:
-    """Check a password, in a thread that lets others go first; on Linux each has its niceness."""
+    """Check a password in a thread of lower priority; on Linux, niceness is per thread."""
     nice = os.getpriority(os.PRIO_PROCESS, os.getpid()) + NICENESS
     os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), min(nice, LEAST_PRIORITY))
     return verify(users, user, secret)

@@ -1,8 +1,7 @@
 """Close connections that are done with their sockets, a few in each round of the event loop.
 
-A cable that is pulled, or a client host that dies, ends thousands of connections in one round. Each
-of them waits for its turn in the queue of what is put off (`router.engine.deferred`), after those
-that this round has room for.
+A pulled cable or a dead client host ends thousands of connections in one round. Those that the
+round has no room for wait in the queue of deferred work (`router.engine.deferred`).
 """
 
 from __future__ import annotations
@@ -11,23 +10,24 @@ from typing import Final, Protocol
 
 from router.engine.deferred import Deferred
 
-# To close a socket, and to end the task that served it, takes as long as so many ordinary steps.
+# Closing a socket and ending its task costs as much as so many ordinary steps.
 CLOSING_STEPS: Final = 8
 
 
 class Closing(Protocol):
-    """A connection that is done with its socket."""
+    """Connection that is done with its socket."""
 
     def refuse_deliveries(self) -> None:
-        """Let nothing more be sent to the peer: the connection is closed in a later turn."""
+        """Refuse deliveries from now on: the connection is closed in a later turn."""
 
     def close(self) -> None:
         """Close the socket, within a turn, and resolve what the connection carried."""
 
 
 def close(deferred: Deferred, pump: Closing) -> bool:
-    """Close a connection in this turn, or in a later one if this round has no room for it; return
-    whether it is closed.
+    """Close a connection in this turn, or in a later one if this round has no room for it.
+
+    Return whether it is closed.
     """
     closing = _Close(pump)
     deferred.start(closing, 1, pump.refuse_deliveries, CLOSING_STEPS)
@@ -35,7 +35,7 @@ def close(deferred: Deferred, pump: Closing) -> bool:
 
 
 class _Close:
-    """A task of `Deferred` with one step."""
+    """Task of `Deferred` that closes a connection in one step."""
 
     def __init__(self, pump: Closing) -> None:
         self._pump = pump

@@ -1,4 +1,4 @@
-"""Connectors: connections that the router opens, and opens again whenever they are lost."""
+"""Connectors: connections that the router opens, and reopens whenever they are lost."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ from router.net.shutdown import close_in_order
 log = structlog.get_logger("router.connector")
 
 FIRST_DELAY_S = 0.25
-# A broker that starts again takes some seconds, and its clients wait for no longer than this after
-# that; to knock so often at a host that is dead costs a packet each time.
+# A broker that restarts takes some seconds, and its clients wait no longer than this afterwards.
+# Each attempt at a dead host costs a packet.
 LONGEST_DELAY_S = 5.0
-# How long a connection has to last to count as a success. A server that opens and closes at once
-# is waited for as one that does not answer.
+# How long a connection has to last to count as a success. The delay grows after a server that opens
+# and closes at once as after one that does not answer.
 STEADY_S = 10.0
-# How long a peer that has said in its open that it refuses the connection may take to close it.
+# How long a peer whose open announces a refusal may take to close the connection.
 REFUSAL_S = 5.0
-# Of that list, how many places which are not gone to a line of the log names.
+# How many rejected places of a failover list are logged, with a line for each.
 MOST_LOGGED: Final = 5
 
 
 def delays(uniform: Callable[[float, float], float] = random.uniform) -> Iterator[float]:
-    """How long to wait before each further attempt: doubling, up to a limit, with full jitter.
+    """Yield the delay in seconds before each further attempt: doubling up to a limit, with jitter.
 
-    Jitter keeps a hundred routers from knocking in step at a broker that comes back; `uniform`
-    gives a number between two.
+    Jitter, from half of the delay to all of it, keeps a hundred routers from reconnecting in step
+    to a broker that comes back. `uniform` returns a random number between its two arguments.
     """
     longest = FIRST_DELAY_S
     while True:
@@ -57,7 +57,7 @@ def delays(uniform: Callable[[float, float], float] = random.uniform) -> Iterato
 
 
 class AmqpConnector:
-    """One configured connector; with `only` it goes to this place in place of its own."""
+    """Configured connector; with `only` it connects to that place instead of its own."""
 
     def __init__(
         self,
@@ -73,29 +73,30 @@ class AmqpConnector:
         self.tally = exchange.add_tally(connector.name, "out", connector.role)
         self.status = ConnectorStatus(self.places.round, time.monotonic())
         if self.tally.status is not None:
-            # one that is configured anew counts on
+            # a reconfigured connector keeps its counters
             self.status.counts = self.tally.status.counts
         self.tally.status = self.status
         self.log = log.bind(connector=connector.name)
-        # the connection there is, or that is being made
+        # the current connection, open or not yet
         self.pump: Pump | None = None
         self._closed: ConnectionClosed | None = None
         self._is_refused = False
-        # whether the peer lets the router in is known
+        # set once it is known whether the peer accepts the connection
         self._known = trio.Event()
         self._serving = trio.CancelScope()
         self._pause = trio.CancelScope()
         self._waits = delays()
 
     async def serve(self, connections: trio.Nursery) -> None:
-        """Keep a connection open until cancelled or stopped; one that is open lives on in
-        `connections`.
+        """Keep a connection open until cancelled or stopped.
+
+        A connection that is open lives on in `connections`.
         """
         with self._serving:
             await self._keep_connected(connections)
 
     def stop(self, why: str) -> None:
-        """Connect no more, and close the connection there is in order, with these words."""
+        """Stop connecting, and close the current connection in order, with `why` as the reason."""
         self._serving.cancel()
         self.tally.is_over = True
         if self.tally.status is self.status:
@@ -104,9 +105,9 @@ class AmqpConnector:
             close_in_order(self.exchange, [self.pump], why)
 
     def renew(self, connector: ConnectorSettings) -> None:
-        """Have the next connection, and each after it, be as this says; the present one stays.
+        """Use these settings for the next connection and each after it; the present one stays.
 
-        Where there is none, what was wrong may be right now: it is tried at once.
+        If there is none, connect at once: the new settings may have corrected what was wrong.
         """
         if connector == self.connector:
             return
@@ -117,9 +118,9 @@ class AmqpConnector:
         self._pause.cancel()
 
     def lacks(self) -> str | None:
-        """Why the router is not ready for want of this connection, or None."""
+        """Return why the router is not ready without this connection, or None."""
         needed, status = self.connector.needed_for, self.status
-        # what was there before it was configured anew counts as well
+        # a connection from before it was reconfigured counts as well
         if needed == "nothing" or status.is_connected or (needed == "start" and self.tally.opened):
             return None
         why = f": {status.failure.reason}" if status.failure is not None else ""
@@ -135,7 +136,7 @@ class AmqpConnector:
             place = self.places.here
             self.status.round = self.places.round
             self.status.counts.failovers += place != before
-            # the others are tried before anything is waited for
+            # all places are tried before the back-off grows
             delay_s = next(delays() if is_new else self._waits)
             self.status.next_at = time.monotonic() + delay_s
             self.log.info("connecting again", to=str(place), in_s=round(delay_s, 3))
@@ -144,10 +145,10 @@ class AmqpConnector:
                 await trio.sleep(delay_s)
 
     async def _visit(self, connections: trio.Nursery) -> bool:
-        """Connect to the place whose turn it is, and then wherever that sends to and it may go.
+        """Connect to the current place, and follow redirects from there as far as allowed.
 
-        Returns whether any connection lasted. What fails ends it, wherever that was: the next visit
-        begins at the place that comes next.
+        Return whether any connection lasted. Any failure ends the visit, however far it got; the
+        next visit begins at the next place.
         """
         trail = Trail(self.connector, self.places.here)
         has_lasted = False
@@ -172,7 +173,7 @@ class AmqpConnector:
         self.status.failed(time.monotonic(), failure, number)
 
     def _is_sent_on(self, trail: Trail, pump: Pump) -> bool:
-        """Whether the peer closed with a redirect that is followed."""
+        """Return whether the peer closed with a redirect that is followed."""
         error = pump.close_error
         if error is None or error.condition != Condition.CONNECTION_REDIRECT:
             return False
@@ -190,7 +191,7 @@ class AmqpConnector:
         return True
 
     async def _connect(self, place: Place) -> Pump | None:
-        """A connected socket's pump, or None where there is none to be had."""
+        """Return the pump of a newly connected socket, or None if connecting failed."""
         name = endpoint_name(place.host, place.port)
         connector = self.connector
         self.status.begins(place)
@@ -215,7 +216,7 @@ class AmqpConnector:
         return pump
 
     async def _until_over(self, pump: Pump, connections: trio.Nursery) -> None:
-        """Let a connection live, and wait for its end.
+        """Run a connection, and wait for its end.
 
         It runs in a nursery that outlives the connector: on shutdown it is closed in order.
         """
@@ -236,10 +237,10 @@ class AmqpConnector:
                 close_in_order(self.exchange, [pump], "it was refused")
         await over.wait()
 
-    # What happens on the connection.
+    # Events of the connection.
 
     def _heard(self, event: object) -> None:
-        """Note what an operator asks for, and what the peer tells of other places."""
+        """Record events for the status, and learn of other places from the peer."""
         if isinstance(event, ConnectionOpened):
             self._known.set()
             self._opened(event.remote_open)
@@ -258,7 +259,7 @@ class AmqpConnector:
             self._learn(properties[FAILOVER_SERVER_LIST], pump.number)
 
     def _learn(self, value: object, number: int) -> None:
-        """Take up where else the peer says that it can be found."""
+        """Learn other places of the peer from its failover-server-list."""
         try:
             learnt = self.places.learn(value)
         except ValueError as damaged:

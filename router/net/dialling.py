@@ -1,4 +1,4 @@
-"""Connecting a socket, and why that did not succeed, in words that a person understands."""
+"""Connect sockets, with reasons for failure that people understand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import trio
 from router.config.model import AddressFamily
 from router.engine.failures import Failure
 
-# How long a connection attempt may take, with the name of the host being looked up.
+# How long a connection attempt may take, including the look-up of the host's name.
 CONNECT_TIMEOUT_S: Final = 10.0
 # How long one address of a host may take before the next is tried as well (RFC 8305).
 NEXT_ADDRESS_S: Final = 0.25
@@ -19,7 +19,7 @@ _FAMILIES: Final = {None: socket.AF_UNSPEC, "IPv4": socket.AF_INET, "IPv6": sock
 
 
 class NotConnected(Exception):
-    """No socket could be connected; `failure` says why."""
+    """Failure to connect a socket; `failure` is the reason."""
 
     def __init__(self, failure: Failure) -> None:
         self.failure = failure
@@ -27,10 +27,10 @@ class NotConnected(Exception):
 
 
 async def dial(host: str, port: int, family: AddressFamily | None = None) -> socket.socket:
-    """A socket that is connected to a host; raises NotConnected.
+    """Return a socket that is connected to a host; raise NotConnected if that fails.
 
-    Of several addresses that the host has, the next is tried as soon as the one before has failed,
-    or takes long.
+    If the host has several addresses, the next one is tried as soon as the previous one has failed
+    or is slow.
     """
     within = f"within {CONNECT_TIMEOUT_S:g} s"
     asked = f"the address of {host} is not found out {within}"
@@ -54,8 +54,9 @@ async def dial(host: str, port: int, family: AddressFamily | None = None) -> soc
 
 
 async def _first_connected(found: list[Any]) -> socket.socket:
-    """A socket that is connected to one of these addresses; raises what went wrong with the first
-    of them.
+    """Return a socket that is connected to one of these addresses.
+
+    Raise the error of the first address if none can be connected.
     """
     errors: dict[int, OSError] = {}
     connected: list[socket.socket] = []

@@ -1,4 +1,4 @@
-"""From what is configured for listeners, connectors and redirects to what connections are told."""
+"""Convert the configuration to connection settings and to rules of the core."""
 
 from __future__ import annotations
 
@@ -28,19 +28,18 @@ from router.core.table import address_name
 from router.engine.settings import ConnectionSettings
 
 PRODUCT = "trioute"
-# A peer that does not read what it is told is not read either once this much waits for it.
-# Deliveries stop far below (`router.engine.outbox`), so that only answers get here: to attaches,
-# begins, echoes.
+# Reading from a peer stops once this much output waits for it. Deliveries stop far below that
+# (`router.engine.outbox`), so only replies reach it: to attaches, begins and echo requests.
 UNSENT_LIMIT_BYTES = 2 * 1024 * 1024
 
 
 def endpoint_name(host: str, port: int) -> str:
-    """How a peer or a listening socket is called in logs and messages: `host:port`."""
+    """Return the name of a peer or of a listening socket in logs and messages: `host:port`."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def endpoint_host(name: str) -> str:
-    """The host in what `endpoint_name` made."""
+    """Return the host in a name that `endpoint_name` made."""
     return name.rpartition(":")[0].strip("[]")
 
 
@@ -50,7 +49,7 @@ def _common_settings(
     membership: Membership | None,
 ) -> dict[str, Any]:
     told = {} if membership is None else membership.properties(endpoint.role, endpoint.cost)
-    # routers believe each other where a message has been
+    # routers trust each other's annotations of where a message has been
     is_router = endpoint.role in ROLES
     return {
         "container_id": container_id,
@@ -81,9 +80,10 @@ def _common_settings(
 def listener_settings(
     container_id: str, listener: ListenerSettings, membership: Membership | None = None
 ) -> ConnectionSettings:
-    """What each connection accepted by a listener is told; `membership` is for other routers.
+    """Return the settings of each connection that a listener accepts.
 
-    With authenticatePeer SASL is required and ANONYMOUS is not offered.
+    `membership` is what other routers are told of this one. With authenticatePeer, SASL is
+    required and ANONYMOUS is not offered.
     """
     mechanisms = tuple(
         name
@@ -109,9 +109,9 @@ def connector_settings(
     hostname: str,
     membership: Membership | None = None,
 ) -> ConnectionSettings:
-    """What a connector's next connection is told; reads its password anew.
+    """Return the settings of a connector's next connection; read its password anew.
 
-    `hostname` is what the container is called that it goes to. Raises
+    `hostname` is the name of the container that it connects to. Raises
     `router.config.secret.SecretUnavailable`.
     """
     password = connector.sasl_password
@@ -125,7 +125,7 @@ def connector_settings(
 
 
 def configured_rules(settings: Iterable[AddressSettings]) -> list[AddressRule]:
-    """How addresses are treated."""
+    """Return the core's address rules: how addresses are treated."""
     return [
         AddressRule(
             one.prefix is not None,
@@ -145,7 +145,7 @@ def configured_rules(settings: Iterable[AddressSettings]) -> list[AddressRule]:
 
 
 def configured_redirects(settings: Iterable[RedirectSettings]) -> Redirects:
-    """What the router sends elsewhere, and where to."""
+    """Return the core's redirects of hosts and addresses."""
     redirects = Redirects()
     for one in settings:
         to = Redirect(
@@ -168,7 +168,7 @@ def configured_redirects(settings: Iterable[RedirectSettings]) -> Redirects:
 
 
 def configured_exchanges(settings: Iterable[ExchangeSettings]) -> list[ExchangeRule]:
-    """Which addresses are exchanges."""
+    """Return the core's exchange rules: which addresses are exchanges."""
     return [
         ExchangeRule(
             one.name or "",
@@ -183,7 +183,7 @@ def configured_exchanges(settings: Iterable[ExchangeSettings]) -> list[ExchangeR
 
 
 def configured_bindings(settings: Iterable[BindingSettings]) -> list[BindingRule]:
-    """Where messages go from exchanges."""
+    """Return the core's binding rules: where messages go from exchanges."""
     return [
         BindingRule(
             one.name,
@@ -197,7 +197,7 @@ def configured_bindings(settings: Iterable[BindingSettings]) -> list[BindingRule
 
 
 def configured_link_routes(settings: Iterable[LinkRouteSettings]) -> list[Rule]:
-    """Whose links are forwarded, and to which containers."""
+    """Return the core's link route rules: which links are forwarded, and to which containers."""
     return [
         Rule(
             one.name,
@@ -214,7 +214,7 @@ def configured_link_routes(settings: Iterable[LinkRouteSettings]) -> list[Rule]:
 
 
 def configured_auto_links(settings: Iterable[AutoLinkSettings]) -> list[Plan]:
-    """Which links the router attaches by itself."""
+    """Return the core's plans of auto-links: links that the router itself attaches."""
     return [
         Plan(
             one.name,

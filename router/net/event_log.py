@@ -1,8 +1,8 @@
-"""What the log says of a connection's events: one line for each that an operator wants to know.
+"""Log the events of connections: one line for each that an operator wants to know.
 
-Where something came to an end, the line says why (`condition`, `description`) and who said so
-(`by_peer`). What a link was lost with, its session or connection, is the warning; that the link
-went with it is not another.
+When something ends, the line has the reason (`condition`, `description`) and whether the peer
+gave it (`by_peer`). If a link is lost with its session or connection, the warning is about that:
+the end of the link is not another one.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ from router.errors import AmqpError
 
 
 def log_event(log: Any, link_log: Any, event: object, user: str | None) -> None:
-    """Write what is to be said of an event to `log`, or of a link to `link_log`; both are bound to
-    the event's connection.
+    """Write the line of an event to `log`, or to `link_log` if it is about a link.
 
-    `user` is who the peer has proved to be.
+    Both are bound to the event's connection. `user` is the authenticated user of the peer.
     """
     if isinstance(event, events.ConnectionRefused):
         remote = event.remote_open
@@ -56,11 +55,11 @@ def log_event(log: Any, link_log: Any, event: object, user: str | None) -> None:
     elif isinstance(event, events.SessionEnded):
         if _is_announced(event.session):
             return
-        # the end of one that was lost is that of its connection, and an orderly one is no news
+        # a lost session ends with its connection, and an orderly end needs no line
         if event.error is not None:
             _end(log, "session ended", event, channel=event.session.channel)
     elif isinstance(event, events.LinkAttachReceived):
-        # of one that was refused a `LinkRefused` has told
+        # a refused link has an event of its own, `LinkRefused`
         if event.link.is_attached():
             link_log.info("link attached", **_facts(event.link))
     elif isinstance(event, events.LinkRefused):
@@ -78,7 +77,7 @@ def log_event(log: Any, link_log: Any, event: object, user: str | None) -> None:
         link_log.info("link suspended", unsettled=event.unsettled, **_facts(event.link))
     elif isinstance(event, events.LinkResumed):
         facts = {"unsettled": event.unsettled, **_elsewhere(event.previous)}
-        # the one before has been granted an address, and a new one need not name it
+        # the previous link has its granted address, which the new one need not name
         facts = {**_facts(event.previous), **facts, "link_id": link_identity(event.link)}
         link_log.info("link resumed", **facts)
     elif isinstance(event, events.LinkStolen):
@@ -88,13 +87,14 @@ def log_event(log: Any, link_log: Any, event: object, user: str | None) -> None:
 
 
 def _is_announced(session: Any) -> bool:
-    """Whether it is a session of the router's own, of whose link `AutoLinkChanged` tells."""
+    """Return whether `AutoLinkChanged` reports on the link of this session of the router's own."""
     return isinstance(session.owner, OwnLink) and session.owner.is_announced
 
 
 def _is_of_gone_node(event: Any) -> bool:
-    """Whether a link between routers is over as the node is that somebody had made for answers, who
-    has gone: nothing is wrong.
+    """Return whether a link between routers ended because its dynamic node was deleted.
+
+    The peer that had created the node, for replies, has gone: nothing is wrong.
     """
     error, role = event.error, event.link.session.connection.settings.role
     return error is not None and error.condition == Condition.RESOURCE_DELETED and role in ROLES
@@ -117,7 +117,7 @@ def _end(log: Any, what: str, event: Any, is_news: bool = True, **facts: object)
 
 
 def _refused(log: Any, what: str, redirected: str, error: AmqpError, **facts: object) -> None:
-    """A link or connection was refused, or `redirected`, which is nothing wrong."""
+    """Log that a link or connection was refused, or `redirected`, which is nothing wrong."""
     redirect = read_redirect(error.condition, error.info)
     if redirect is None:
         log.warning(what, by_peer=False, **facts, **_reason(error))
@@ -142,7 +142,7 @@ def _facts(link: Link) -> dict[str, object]:
 
 
 def _elsewhere(link: Link) -> dict[str, object]:
-    """Where the other link of the same name is, or was."""
+    """Return the fields that identify the other link of the same name."""
     connection = link.session.connection
     return {
         "other_connection": connection.number,

@@ -1,8 +1,8 @@
-"""Where connections meet: one turn, one core, one read buffer, and the sending at a turn's end.
+"""Hub of connections: one turn, one core, one read buffer, and sending at the end of a turn.
 
-Something is received; the engine and the core do all that follows from it; then `finish_turn`
-sends every connection that has something to say, once. Nothing in between awaits, so whoever runs
-has the whole router to itself.
+After octets are received, the engine and the core do everything that follows. Then `finish_turn`
+sends the output of each connection, once. Nothing in between awaits, so a turn has the whole router
+to itself.
 """
 
 from __future__ import annotations
@@ -39,24 +39,23 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("router.core")
 
-# How much is read at once: per-read costs are most of a small message's, and 10 kB bodies read by
-# 16 KiB cost four times as much.
+# Octets read at once. The cost per read dominates that of small messages, and 10 kB bodies cost
+# four times as much if read by 16 KiB.
 READ_BYTES = 256 * 1024
-# How often clocks are looked at: heartbeats, silence, handshakes. Half a second of lateness is
-# nothing to time-outs counted in seconds; where a peer gives up sooner they are looked at as often
-# as that needs.
+# Interval of timer checks: heartbeats, silence, handshakes. Half a second of lateness does not
+# matter to time-outs in seconds. If a peer has a shorter time-out, timers are checked more often.
 TICK_S = 0.25
-# How long a turn takes that goes on with what was put off: others wait no longer than that for
-# theirs, and it is long enough that most of it is work.
+# Duration of a turn of deferred work: other turns wait no longer than this, and it is long enough
+# that most of it is work.
 SLICE_S = 0.0005
-# The clocks of so many connections are looked at in one turn.
+# Connections whose timers are checked in one turn.
 TICKS_A_TURN = 256
-# Clocks that nobody has looked at for this long say that the loop is stuck.
+# The loop is stuck if timers have not been checked for this long.
 STUCK_S = 5.0
 
 
 class Hub:
-    """What all connections of one process share, be it a router or a client."""
+    """State shared by all connections of one process, in a router or in a client."""
 
     def __init__(self, largest_frame_bytes: int, clock: Callable[[], float] | None = None) -> None:
         self.clock = time.monotonic if clock is None else clock
@@ -66,12 +65,12 @@ class Hub:
         self.provide_for(largest_frame_bytes)
         self.pumps: ListedTable[int, Pump] = ListedTable()
         self.churn = Churn()
-        # the one whose peer is this very process; none of the connections that are counted
+        # the router's connection to itself, which is not counted
         self.own_pump: Pump | None = None
         self._next_number = 0
         self._empty = trio.Event()
-        # held by the connection that has a long turn: of those that have much to do, one at a time
-        # does a part of it, and whoever has little to do is served before the next one
+        # held for a long turn: of the connections with much to do, one at a time does a part of it,
+        # and connections with little to do are served before the next one
         self.long_turns = trio.Lock()
         # set when there is work for later turns
         self._work = trio.Event()
@@ -81,14 +80,14 @@ class Hub:
     def provide_for(self, largest_frame_bytes: int) -> None:
         """Let connections that begin from now on receive frames of this size.
 
-        Behind an incomplete frame that a connection kept there is always room for a full read.
+        Behind an incomplete frame that a connection kept, there is always room for a full read.
         """
         needed = READ_BYTES + largest_frame_bytes
         if len(self.buffer) < needed:
             self.buffer = memoryview(bytearray(needed))
 
     def enter(self, pump: Pump) -> int:
-        """Give a new connection its number, which is 0 for the router's own."""
+        """Register a new connection and return its number, which is 0 for the router's own."""
         if pump.connection.settings.is_own:
             self.own_pump = pump
             return 0
@@ -97,7 +96,7 @@ class Hub:
         return self._next_number
 
     def leave(self, number: int) -> None:
-        """Forget a connection."""
+        """Remove a connection."""
         if number == 0:
             self.own_pump = None
         self.pumps.pop(number, None)
@@ -105,10 +104,10 @@ class Hub:
             self._empty.set()
 
     def look(self, pump: Pump) -> None:
-        """Something has become known of a connection; overridden by who wants to know."""
+        """Handle news of a connection; a hook for subclasses."""
 
     def close(self, pump: Closing) -> None:
-        """Close a connection that is done with its socket, now or when others have been closed."""
+        """Close a connection that is done with its socket, now or after others."""
         self.begin_turn()
         if close(self.turn.deferred, pump):
             self.finish_turn()
@@ -122,11 +121,11 @@ class Hub:
             await self._empty.wait()
 
     def begin_turn(self) -> None:
-        """Something happens: what time is it?"""
+        """Begin a turn: read the clock."""
         self.turn.now = self.clock()
 
     def finish_turn(self) -> None:
-        """Send each connection that has something to say."""
+        """Send the output of each connection that has some."""
         turn = self.turn
         self.before_sending()
         while turn.touched:
@@ -134,45 +133,46 @@ class Hub:
             turn.touched = []
             for connection in touched:
                 connection.owner.send()
-            # room that sending made may have let more deliveries go
+            # sending makes room, which may have released more deliveries
             self.before_sending()
         # what `needs_round` returns, without a call for each turn
         if turn.deferred.tasks or turn.deferred.left < STEPS_A_ROUND:
             self.wake()
 
     def before_sending(self) -> None:
-        """Do what a turn put off to its end; overridden by who puts things off."""
+        """Do what a turn deferred to its end; a hook for subclasses."""
 
     async def run(self) -> None:
-        """Look at the clocks, and do what was put off to later turns, for ever."""
+        """Check timers and do deferred work, for ever."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.watch_clock)
             nursery.start_soon(self.work_off)
 
     def wake(self) -> None:
-        """Have `go_on` called soon; overridden by who has no tasks."""
+        """Schedule a call of `go_on`; overridden where there are no tasks."""
         self._work.set()
 
     async def work_off(self) -> None:
-        """Do what was put off to later turns, between the turns of everybody else, for ever."""
+        """Do deferred work between the turns of all others, for ever."""
         while True:
             await self._work.wait()
             self._work = trio.Event()
             await self.catch_up()
 
     async def catch_up(self) -> None:
-        """Do all that was put off, between the turns of everybody else."""
+        """Do all deferred work, between the turns of all others."""
         while self.has_work():
             await trio.lowlevel.checkpoint()
             self.go_on()
 
     def has_work(self) -> bool:
-        """Return whether the next round has anything to do that was put off, or to allow."""
+        """Return whether the next round has deferred work to do, or to allow."""
         return self.turn.deferred.needs_round()
 
     def go_on(self, slice_s: float = SLICE_S) -> None:
-        """Begin another round, and take a turn in it with what was put off: for a short time, and
-        for one step at least.
+        """Begin another round, and take a turn of deferred work in it.
+
+        The turn lasts `slice_s`, but does at least one step.
         """
         deferred = self.turn.deferred
         deferred.begin_round()
@@ -186,7 +186,7 @@ class Hub:
         self.finish_turn()
 
     async def watch_clock(self) -> None:
-        """Look at every connection's clocks, for ever."""
+        """Check the timers of all connections, for ever."""
         self._last_look = self.clock()
         while True:
             await trio.sleep(self.until_next_look_s())
@@ -195,16 +195,16 @@ class Hub:
                 await trio.lowlevel.checkpoint()
 
     def look_at_clock(self) -> None:
-        """Look at every connection's clocks, and at whatever else is due."""
+        """Check the timers of all connections, and do whatever else is due."""
         for _ in self.looks():
             pass
 
     def looks(self) -> Iterator[None]:
-        """Look at the clocks, at those of some connections in each turn; yield between turns."""
+        """Check timers, those of some connections in each turn; yield between turns."""
         self.begin_turn()
         self._last_look = self.turn.now
         self.expire()
-        # a heartbeat that is due after half of its time leaves before the whole of it
+        # a heartbeat is due after half of the peer's time-out, and has to leave within all of it
         tick_s = TICK_S
         end = self.turn.now + SLICE_S
         for count, pump in enumerate(self.pumps.each(), 1):
@@ -212,7 +212,7 @@ class Hub:
             idle_s = pump.connection.remote_idle_s
             if idle_s and idle_s < 2 * tick_s:
                 tick_s = idle_s / 2
-            # each of them may be closed now, which takes longer
+            # any of them may be closed here, which takes longer
             if count % TICKS_A_TURN == 0 or self.clock() >= end:
                 self.finish_turn()
                 yield
@@ -225,7 +225,7 @@ class Hub:
         self.tidy()
 
     async def round_trip(self) -> str | None:
-        """Go once round the loop and take a turn; what is wrong, or None when all is well."""
+        """Take a turn after a round of the loop; return what is wrong, or None if all is well."""
         await trio.lowlevel.checkpoint()
         self.begin_turn()
         self.finish_turn()
@@ -233,18 +233,18 @@ class Hub:
         return f"no look at the clocks for {late_s:.1f} s" if late_s > STUCK_S else None
 
     def until_next_look_s(self) -> float:
-        """How long the clocks may be left alone."""
+        """Return the time in seconds until timers have to be checked again."""
         return self._tick_s
 
     def expire(self) -> None:
-        """Give up what has expired by now; overridden by who holds what can expire."""
+        """Give up what has expired by now; a hook for subclasses."""
 
     def tidy(self) -> None:
-        """Do what can wait for the clocks to be looked at; overridden by who has such things."""
+        """Do work that can wait for the timer check; a hook for subclasses."""
 
 
 class Exchange(Hub):
-    """A router's hub: its connections meet in the core."""
+    """Hub of a router, whose connections meet in the core."""
 
     def __init__(
         self,
@@ -265,28 +265,27 @@ class Exchange(Hub):
         self.table = table
         self.tallies: list[Tally] = []
         self.traces = Traces(self.pumps)
-        # the numbers of those connections that metrics show each on its own, and what all others
-        # have carried that are over
+        # numbers of the connections that metrics show one by one, and the traffic of all others
+        # that have ended
         self.shown: set[int] = set()
         self.unshown_past = Traffic()
-        # What else wants doing about as often as clocks are looked at, given the time. A task of
-        # its own for each would cost more: what a waiting task is made of is made anew each time.
+        # called with the time about as often as timers are checked; a task for each would cost
+        # more, since every wait of a task allocates objects
         self.chores: list[Callable[[float], None]] = []
-        # who keeps auto-links attached, for those who want to know how they fare
+        # keeps auto-links attached; here for views of their state
         self.auto_links: Any = None
-        # who sees to connections with other routers, for those who want to know; None where it
-        # works alone
+        # manages the network of routers; None on a standalone router
         self.network: Any = None
-        # a turn will go on with what there is to be done of the network
+        # whether a turn of network work is scheduled
         self._is_hurried = False
-        # what this router says of itself to other routers; None where it works alone
+        # what this router tells other routers of itself; None on a standalone router
         self.membership: Membership | None = None
-        # does what is to be done at the end of each turn, before anything is sent, and says whether
-        # it did anything that the core has to look at
+        # called at the end of each turn, before anything is sent; returns whether it did anything
+        # that the core has to handle
         self.ending: Callable[[], bool] | None = None
-        # what looks at clocks of its own, in the turn in which they are looked at
+        # called with the time in each turn that checks timers
         self.clocks: list[Callable[[float], None]] = [StuckReceivers(self.forwarder).look]
-        # who else hears of what rarely happens on connections, in the same turn
+        # called with the rare events of connections, in the same turn
         self.listeners: list[Callable[[Connection, object], None]] = []
         self.watch = Watch(self._each_connection)
         self.chores.append(self.watch.look)
@@ -295,13 +294,13 @@ class Exchange(Hub):
         self._honours_absolute_expiry = False
 
     def enter(self, pump: Pump) -> int:
-        """Give a new connection its number, which its peer will be told in our open."""
+        """Register a connection and return its number, which our open tells the peer."""
         number = super().enter(pump)
         pump.connection.number = number
         return number
 
     def leave(self, number: int) -> None:
-        """Forget a connection, but not what it has carried."""
+        """Remove a connection, but keep its traffic in the totals."""
         pump = self.pumps.get(number)
         if pump is not None:
             traffic = traffic_of(pump.connection)
@@ -318,12 +317,13 @@ class Exchange(Hub):
         return (pump.connection for pump in self.pumps.each())
 
     def look(self, pump: Pump) -> None:
-        """See who listens to a connection."""
+        """Update the trace of a connection."""
         self.traces.look(pump)
 
     def add_tally(self, name: str, direction: str, role: str) -> Tally:
-        """A tally for a listener or connector: a new one, or the one that it had before, as long
-        as connections of that time are there.
+        """Return a new tally for a listener or connector, or the previous one if it still exists.
+
+        A tally exists until it is over and its connections have ended.
         """
         for tally in self.tallies:
             if (tally.name, tally.direction, tally.role) == (name, direction, role):
@@ -334,19 +334,19 @@ class Exchange(Hub):
         return tally
 
     def forget_tallies(self) -> None:
-        """Drop the tallies that are over and of which no connection is left."""
+        """Drop the tallies that are over and have no connection left."""
         used = {id(pump.tally) for pump in self.pumps.values()}
         self.tallies = [each for each in self.tallies if not each.is_over or id(each) in used]
 
     def event_received(self, connection: Connection, event: object) -> None:
-        """The core has acted on an event; the connection's pump logs it and acts too."""
+        """Pass an event that the core has handled to the connection's pump and to listeners."""
         self.churn.count()
         connection.owner.event_received(event)
         for listener in self.listeners:
             listener(connection, event)
 
     def before_sending(self) -> None:
-        """Grant credit, now that all that came in this turn is known, unless it was too much."""
+        """Shed what exceeds the memory limit, and grant credit after all input of this turn."""
         backlog = self.forwarder.backlog
         if backlog.held_bytes > backlog.limit_bytes:
             self.shedding.look()
@@ -356,15 +356,15 @@ class Exchange(Hub):
                 self.forwarder.finish_turn()
 
     def finish_turn(self) -> None:
-        """Send each connection that has something to say; how long that took is counted."""
+        """Send the output of each connection that has some, and measure how long that took."""
         super().finish_turn()
         if self.forwarder.moving or self.forwarder.outcomes.sampler is not None:
             self.forwarder.sent(self.clock())
 
     def until_next_look_s(self) -> float:
-        """Until a message that waits expires, or as long as ever.
+        """Return the time in seconds until a waiting message expires, at most the usual interval.
 
-        The timeouts of termini are whole seconds: they can wait for the next look.
+        Time-outs of termini are whole seconds: they can wait for the next check.
         """
         expiry = self.forwarder.backlog.deadlines.next
         if expiry:
@@ -372,22 +372,20 @@ class Exchange(Hub):
         return self._tick_s
 
     def hurry(self) -> None:
-        """Have more of the network's work done soon, in a turn of its own."""
+        """Schedule more of the network's work, in a turn of its own."""
         if not self._is_hurried:
             self._is_hurried = True
             self.turn.deferred.add(_NetworkWork(self))
 
     def go_on_with_network(self) -> None:
-        """Have some of the network's work done at the end of this turn."""
+        """Do some of the network's work at the end of this turn."""
         self._is_hurried = False
         if self.network is not None:
             self.network.go_on(self.turn.now)
             self.forwarder.network.go_on()
 
     def honour_absolute_expiry(self, honours: bool = True) -> None:
-        """From now on, have messages that come to wait expire at their absolute-expiry-time as
-        well, or not any more.
-        """
+        """Set whether messages that wait from now on expire at their absolute-expiry-time, too."""
         self._honours_absolute_expiry = honours
         self.forwarder.backlog.wall_ahead_s = 0.0
         if honours:
@@ -395,11 +393,11 @@ class Exchange(Hub):
             self._tell_wall_clock()
 
     def _tell_wall_clock(self) -> None:
-        # anew at each look at the clocks: a wall clock may be set
+        # updated at each timer check, since a wall clock may be set
         self.forwarder.backlog.wall_ahead_s = time.time() - self.turn.now
 
     def expire(self) -> None:
-        """Give up what has had its time: messages, drains, and termini without a link."""
+        """Give up what has expired: messages, drains, and termini without a link."""
         if self._honours_absolute_expiry:
             self._tell_wall_clock()
         expiry = self.forwarder.backlog.deadlines.next
@@ -414,7 +412,7 @@ class Exchange(Hub):
             look(self.turn.now)
 
     def tidy(self) -> None:
-        """Do the chores, and give memory back that connections have left behind."""
+        """Do the chores, and give back memory that closed connections left behind."""
         now = self.turn.now
         for chore in self.chores:
             chore(now)
@@ -435,12 +433,12 @@ def _report_shed(count: int) -> None:
 
 
 class _NetworkWork:
-    """What there is to be done of the network; a task of `Deferred`."""
+    """Task of `Deferred` that does some of the network's work."""
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
 
     def step(self) -> bool:
-        """Have some of it done as the turn ends, which asks for another turn if there is more."""
+        """Do some of it as the turn ends; if there is more, that asks for another turn."""
         self._exchange.go_on_with_network()
         return False

@@ -1,7 +1,7 @@
-"""What a connector says before its peer has spoken: 512 octets a frame, whatever is configured.
+"""Check a connector's first frames: at most 512 octets each, whatever is configured.
 
-Sections 2.4.1 and 5.3.1. What comes together only then (a password that is read anew, the name of
-another host after a redirect) is measured again when it is sent.
+Sections 2.4.1 and 5.3.1. Values known only when connecting (a password that is read anew, the name
+of another host after a redirect) are measured again when the frame is sent.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from router.engine.opening import LARGEST_NUMBER, MIN_MAX_FRAME_SIZE, own_open
 from router.engine.sasl import own_init
 from router.net.endpoints import connector_settings
 
-# as long as what a router may say of itself can be
+# the longest that a router's announcement of itself can be
 _LARGEST = Membership("", "interior", LARGEST_INSTANCE, FEATURES_SPOKEN)
 
 
 def find_too_long(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
-    """The connectors whose SASL init or open is longer than may be."""
+    """Yield a finding for each connector whose SASL init or open is too long."""
     container_id = configuration.router.id or socket.gethostname()
     for index, connector in enumerate(configuration.connectors):
         here: Path = ("connector", index)
         try:
             settings = connector_settings(container_id, connector, connector.host, _LARGEST)
         except SecretUnavailable:
-            # found elsewhere
+            # another check reports it
             continue
         if "PLAIN" in connector.sasl_mechanisms:
             size = len(encode_frame(0, own_init(settings, "PLAIN"), frame_type=SASL_FRAME))

@@ -1,7 +1,8 @@
-"""Where a connector goes that is sent elsewhere with amqp:connection:redirect (section 2.8.16).
+"""Follow redirects of a connector by amqp:connection:redirect (section 2.8.16).
 
-A redirect lets the peer choose what the router connects to, and shows its user and password to. So
-none is followed that the configuration does not allow, none in a circle, and only so many in a row.
+A redirect lets the peer choose what the router connects to, and shows its user and password to it.
+So a redirect is followed only if the configuration allows it, never in a circle, and only so many
+times in a row.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from router.config.kinds import AMQP_PORT
 from router.config.model import ConnectorSettings
 from router.net.places import Place
 
-# How many redirects may follow one another before a connection lasts. A front that sends to a
-# cluster, which sends to one of its members, needs two.
+# Redirects in a row, without a lasting connection in between. A front end that redirects to a
+# cluster, which redirects to one of its members, needs two.
 MOST_HOPS = 5
 
 
 class Trail:
-    """A connector's way from one of its places; `here` is how far it has come."""
+    """Chain of redirects from one of a connector's places; `here` is its end."""
 
     def __init__(self, connector: ConnectorSettings, start: Place) -> None:
         self._connector = connector
@@ -31,11 +32,14 @@ class Trail:
         return len(self._seen) - 1
 
     def settle(self) -> None:
-        """The connection has lasted: to be sent away from here, and back later, is no circle."""
+        """Begin a new chain here, since the connection has lasted.
+
+        A redirect away from here, and another one back later, is then no circle.
+        """
         self._seen = {_key(self.here)}
 
     def follow(self, redirect: Redirect) -> str:
-        """Go where a redirect leads, or stay: then returns why, for people, and else nothing."""
+        """Follow a redirect and return an empty string, or return why not, for people."""
         there = place_of(redirect)
         reason = objection(self._connector, self._start, redirect)
         if reason or there is None:
@@ -50,9 +54,9 @@ class Trail:
 
 
 def objection(connector: ConnectorSettings, start: Place, redirect: Redirect) -> str:
-    """Return why a connector that began at a place may not go where a redirect leads, or nothing.
+    """Return why a connector that began at `start` may not follow a redirect, or nothing.
 
-    A place that it goes to anyhow has its password already.
+    The places that it connects to anyway have its password already.
     """
     host = redirect.host
     if not connector.allow_redirect:
@@ -66,7 +70,7 @@ def objection(connector: ConnectorSettings, start: Place, redirect: Redirect) ->
 
 
 def place_of(redirect: Redirect) -> Place | None:
-    """Return where a redirect leads; None where it names no host."""
+    """Return the place that a redirect leads to, or None if it names no host."""
     host = redirect.host
     if host is None:
         return None
@@ -75,5 +79,5 @@ def place_of(redirect: Redirect) -> Place | None:
 
 
 def _key(place: Place) -> tuple[str, int, str]:
-    """What makes a place the same; hosts have no case."""
+    """Return what identifies a place; hosts are case-insensitive."""
     return place.host.lower(), place.port, place.hostname.lower()

@@ -1,4 +1,4 @@
-"""Listening sockets: each connection they accept gets a pump of its own."""
+"""Listeners: bind sockets, and serve each accepted connection with a pump of its own."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ async def open_listeners(
 ) -> list[trio.SocketListener]:
     """Bind the sockets of a listener, one for each address of its host.
 
-    `beside` are listening sockets of this process that are about to be closed: an address may be
-    one of theirs, so that there is no moment in which nobody listens there.
+    `beside` are listening sockets of this process that are about to be closed. An address may be
+    bound by one of them, so that something listens there at every moment.
 
-    Raises `OSError`, naming the listener, where its host has no address or a port cannot be bound.
+    Raises `OSError`, naming the listener, if its host has no address or a port cannot be bound.
     """
     old = list(beside)
     for each in old:
@@ -58,7 +58,7 @@ async def _open_listeners(listener: ListenerSettings, is_shared: bool) -> list[t
         close_sockets(listeners)
         raise OSError(error.errno, f"{error.strerror}: {place}") from error
     except UnicodeError as error:
-        # what the resolver makes of a name that no host can have
+        # raised by the resolver for a name that no host can have
         raise OSError(errno.EINVAL, f"not a host name: {place}") from error
     except BaseException:
         close_sockets(listeners)
@@ -67,13 +67,13 @@ async def _open_listeners(listener: ListenerSettings, is_shared: bool) -> list[t
 
 
 def close_sockets(listeners: Iterable[trio.SocketListener]) -> None:
-    """Close listening sockets that nobody accepts from."""
+    """Close listening sockets on which nothing accepts."""
     for listener in listeners:
         listener.socket.close()
 
 
 async def _resolve(listener: ListenerSettings) -> list[tuple[int, int, Any]]:
-    """Family, protocol and address of each socket to open, without repetitions."""
+    """Return the family, protocol and address of each socket to open, without duplicates."""
     found = await trio.socket.getaddrinfo(
         listener.host,
         listener.port,
@@ -87,7 +87,7 @@ async def _resolve(listener: ListenerSettings) -> list[tuple[int, int, Any]]:
 async def _bound(
     sock: trio.socket.SocketType, address: Any, is_shared: bool
 ) -> trio.socket.SocketType:
-    """The socket, listening on the address; closed where that fails."""
+    """Return the socket, listening on the address; close it if that fails."""
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if is_shared:
@@ -96,7 +96,7 @@ async def _bound(
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         await sock.bind(address)
         sock.listen(BACKLOG)
-        # with it, another process of this user could take connections that are ours
+        # with it, another process of this user could take our connections
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 0)
     except BaseException:
         sock.close()
@@ -105,14 +105,15 @@ async def _bound(
 
 
 def read_users(listener: ListenerSettings) -> Users | None:
-    """The users that a listener lets in by password; raises
-    `router.config.mistakes.InvalidConfiguration`.
+    """Return the users that a listener admits by password, or None without a users file.
+
+    Raises `router.config.mistakes.InvalidConfiguration`.
     """
     return None if listener.users_file is None else load_users(listener.users_file)
 
 
 class AmqpListener:
-    """One configured listener, once it is bound."""
+    """AMQP listener that is bound."""
 
     def __init__(
         self,
@@ -130,7 +131,7 @@ class AmqpListener:
         self._unopened = Unopened()
 
     def begin(self) -> None:
-        """Have connections counted with those of the listener that had this name before, if any."""
+        """Count connections with those of the previous listener of this name, if any."""
         self.tally = self.exchange.add_tally(self.tally.name, "in", self.tally.role)
 
     async def serve(self, connections: trio.Nursery) -> None:
@@ -142,7 +143,7 @@ class AmqpListener:
         try:
             name = endpoint_name(*stream.socket.getpeername()[:2])
         except OSError:
-            # reset before it was ever looked at
+            # reset before it was served
             log.debug("connection lost at once", listener=self.listener.name)
             return
         sock = socket.socket(fileno=stream.socket.detach())
@@ -160,7 +161,7 @@ class AmqpListener:
 
 
 async def run_guarded(pump: Pump) -> None:
-    """Run a connection so that a defect in how it is handled ends it and nothing else."""
+    """Run a connection so that a defect in handling it ends this connection and nothing else."""
     try:
         await pump.run()
     except* trio.Cancelled:

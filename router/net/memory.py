@@ -1,10 +1,10 @@
-"""Give memory back to the system once many connections have closed, or much has been released, and
-have the collector walk over few objects at a time.
+"""Give memory back to the system after load, and keep garbage collections short.
 
-The objects of a connection are freed when it ends, but their memory is not given back: Python keeps
-freed tuples, lists, dicts and floats for the next of their kind, and a single one of them keeps the
-whole mebibyte that it lies in. The C library keeps what lies below its last allocation. Neither
-ends by itself (docs/decisions/0023-memory-after-connections.md, 0079-accounts.md).
+Memory is given back once many connections have closed, or much has been released. The objects of a
+connection are freed when it ends, but their memory is not: Python keeps freed tuples, lists, dicts
+and floats for reuse, and a single one of them keeps its whole mebibyte. The C library keeps what
+lies below its last allocation. Neither ends by itself
+(docs/decisions/0023-memory-after-connections.md, 0079-accounts.md).
 """
 
 from __future__ import annotations
@@ -14,25 +14,26 @@ import gc
 import sys
 from collections.abc import Callable
 
-# Fewer closed connections than these are not worth a collection. And while this many come and go
-# between two looks, it is too early.
+# Fewer closed connections are not worth a collection. While this many come and go between two calls
+# of `look`, it is too early.
 MANY = 100
-# How many must have closed for each that is left: a full collection walks over what is left, for
-# some 70 us per connection with a session and a link, in which nothing is forwarded.
+# How many must have closed for each open one: a full collection scans the objects that are left. It
+# takes some 70 us per connection with a session and a link, and nothing is forwarded meanwhile.
 GONE_SHARE = 4
-# How long few connections have to come and go before memory is given back. Trio keeps the deadlines
-# of connections that lingered (`pump.LINGER_S`) until they pass, so less would be too early.
+# How long connections must have been quiet (few come and go) before memory is given back. Trio
+# keeps the deadlines of lingering connections (`pump.LINGER_S`) until they pass, so less would be
+# too early.
 QUIET_S = 2.5
-# If what is kept has fallen by this much, and by as much as is left, memory is given back, however
+# If the kept octets have fallen by this much, and by at least half, memory is given back however
 # few connections have closed.
 MUCH_BYTES = 16 * 1024 * 1024
 # With this much left, or more, a full collection would take longer than a turn should.
 LITTLE_BYTES = 4 * 1024 * 1024
-# The least time between two. Memory is given back twice for each group of closed connections: the
-# second time for what other parts let go of only after a while (`router.floods`).
+# Minimum time between two. Memory is given back twice for each group of closed connections: the
+# second time for what other parts release only after a while (`router.floods`).
 AT_MOST_EVERY_S = 10.0
 
-# New objects are walked over after so much rare work, and a slice of deferred work is so much.
+# Units of rare work after which new objects are collected, and units in a slice of deferred work.
 CHURN = 256
 CHURN_A_SLICE = 16
 
@@ -74,11 +75,11 @@ def trim() -> None:
 
 
 class Churn:
-    """Has the collector walk over what is new after so much rare work.
+    """Counter of rare work that triggers collections of new objects.
 
-    By itself it does so once so many more objects have been made than freed. If links come while as
-    many others go, that may not be so until very many objects are new, and then it takes long
-    (docs/decisions/0008-collector.md).
+    By itself, Python collects once so many more objects have been made than freed. If links attach
+    while as many others detach, that may not happen until very many objects are new, and then it
+    takes long (docs/decisions/0008-collector.md).
     """
 
     def __init__(self, collect: Callable[[int], object] = gc.collect) -> None:
@@ -86,7 +87,7 @@ class Churn:
         self._left = CHURN
 
     def count(self, work: int = 1) -> None:
-        """Count rare work: as much as a link that is attached, or so many times that."""
+        """Count rare work, in units of one attached link."""
         self._left -= work
         if self._left <= 0:
             self._left = CHURN
@@ -95,9 +96,9 @@ class Churn:
 
 
 class Reclaimer:
-    """Decides when memory is given back: once many connections have closed, or much was released.
+    """Trigger for giving memory back, once many connections have closed or much was released.
 
-    It is given back when few connections come and go, and a second time after `AT_MOST_EVERY_S`.
+    It acts when few connections come and go, and again after `AT_MOST_EVERY_S`.
     """
 
     def __init__(
@@ -120,11 +121,11 @@ class Reclaimer:
     def look(
         self, now: float, came: int, present: int, kept_bytes: int = 0, *, is_busy: bool = False
     ) -> None:
-        """Give memory back if it is time; call it some times a second.
+        """Give memory back if it is time; call this several times a second.
 
         `now` is in seconds. `came` counts all connections ever, `present` those that are open, and
-        `kept_bytes` is what the router keeps for all peers. While it `is_busy` with work that was
-        deferred, much of that may be there still, and the collector would walk over it.
+        `kept_bytes` is what the router keeps for all peers. While it `is_busy` with deferred work,
+        much memory may still be in use, and the collector would have to scan it.
         """
         self._most_kept = max(self._most_kept, kept_bytes)
         if is_busy or now - self._looked_at < QUIET_S:

@@ -1,5 +1,7 @@
-"""What the log says of the network, under Dispatch's modules: neighbours under ROUTER_HELLO, the
-routers that can be reached under ROUTER_LS, their addresses under ROUTER_MA, and ROUTER.
+"""Log news of the network under the modules of Qpid Dispatch.
+
+Neighbours are logged under ROUTER_HELLO, reachable routers under ROUTER_LS, their addresses under
+ROUTER_MA, and conflicts under ROUTER.
 """
 
 from __future__ import annotations
@@ -25,12 +27,12 @@ ls_log = structlog.get_logger("router.ls")
 ma_log = structlog.get_logger("router.ma")
 log = structlog.get_logger("router.network")
 
-# Of how many routers that come or go together a line names each.
+# How many of the routers that come or go together are named in a line.
 MOST_NAMED: Final = 10
 
 
 def log_news(news: News) -> None:
-    """Write what is to be said of it."""
+    """Write the log line of the news."""
     match news:
         case NeighbourFound():
             hello_log.info(
@@ -86,9 +88,7 @@ def _log_too_much(news: TooMuchTold) -> None:
 
 
 def _is_told(times: int) -> bool:
-    """Whether it is to be told again: of what is tried for ever the 1st, 10th, 100th time and so on
-    are.
-    """
+    """Return whether a repeated conflict is logged: the 1st, 10th, 100th time and so on."""
     while times % 10 == 0:
         times //= 10
     return times == 1

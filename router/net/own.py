@@ -1,4 +1,4 @@
-"""A connection of the router with itself, over which a part of it is a client of the whole."""
+"""Connections of the router to itself, by which management and plugins are its clients."""
 
 from __future__ import annotations
 

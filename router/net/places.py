@@ -1,9 +1,8 @@
-"""Where a connector connects to: the places that are configured, and those that its peer tells it.
+"""Places that a connector connects to: configured ones, and those learnt from its peer.
 
-They are gone round one by one, the place of the connector itself being the first. What a peer names
-in failover-server-list is its word and no more: it could have the router connect to anything that
-the router can reach, and collect its password. So only hosts that the configuration names are gone
-to (docs/decisions/0051-failover-lists.md).
+They are tried one by one, beginning with the connector's own place. A peer's failover-server-list
+is not trusted: it could make the router connect to anything in its reach, and collect its password.
+So only hosts that the configuration names are used (docs/decisions/0051-failover-lists.md).
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ ANY_HOST: Final = "*"
 
 @attrs.frozen
 class Place:
-    """Where to connect to; `hostname` is what the container there is called."""
+    """Host and port to connect to; `hostname` is the name of the container there."""
 
     host: str
     port: int
@@ -29,19 +28,21 @@ class Place:
 
     @property
     def socket(self) -> tuple[str, int]:
-        """What it is told from others by, when it is connected to; hosts have no case."""
+        """Return the host and port, which identify the place; hosts are case-insensitive."""
         return self.host.lower(), self.port
 
     def __str__(self) -> str:
-        """The URL that leads there."""
+        """Return the URL of the place."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"amqp://{host}:{self.port}"
 
 
 @attrs.frozen
 class Learnt:
-    """What became of a list: the places that are new, those that are not gone to with the reason,
-    and how many entries meant nothing.
+    """Result of learning a failover list.
+
+    It consists of the new places, the rejected ones with the reason, and the number of entries
+    that could not be understood.
     """
 
     places: tuple[Place, ...]
@@ -50,14 +51,14 @@ class Learnt:
 
 
 class Places:
-    """Those of one connector; `here` is where it is, or was last."""
+    """Places of one connector; `here` is the current or last one."""
 
     def __init__(self, connector: ConnectorSettings, only: Place | None = None) -> None:
         self._connector = connector
         self._configured = _configured(connector) if only is None else (only,)
         self._learnt: tuple[Place, ...] = ()
         self._at = 0
-        # how many in a row were left since there was a connection that lasted, or a pause
+        # places left in a row since a connection lasted, or since the back-off
         self._left = 0
 
     @property
@@ -66,17 +67,17 @@ class Places:
 
     @property
     def here(self) -> Place:
-        """Where it is."""
+        """Return the current place."""
         return self._all[self._at]
 
     @property
     def round(self) -> tuple[Place, ...]:
-        """All of them, in the order in which they are tried, from here on."""
+        """Return all places in the order in which they are tried, the current one first."""
         every = self._all
         return (*every[self._at :], *every[: self._at])
 
     def renew(self, connector: ConnectorSettings) -> None:
-        """Have the places that are configured now, and what was learnt as far as that may be."""
+        """Replace the configured places, and keep learnt ones that are still allowed."""
         here = self.here
         self._connector = connector
         self._configured = _configured(connector)
@@ -89,11 +90,11 @@ class Places:
         self._stay(here)
 
     def settle(self) -> None:
-        """The connection has lasted: what comes after it is the beginning of a round."""
+        """Begin a new round at the next place, since the connection has lasted."""
         self._left = 0
 
     def advance(self) -> bool:
-        """Go on to the next place; returns whether it has not been tried in this round."""
+        """Go on to the next place; return whether it was not tried in this round yet."""
         count = len(self._all)
         self._at = (self._at + 1) % count
         self._left += 1
@@ -103,10 +104,10 @@ class Places:
         return False
 
     def learn(self, value: Any) -> Learnt:
-        """Take a peer's failover-server-list in place of the one before it; raises ValueError where
-        it is none.
+        """Replace the learnt places by those of a peer's failover-server-list.
 
-        What is configured stays, and so does the place where the connector is.
+        The configured places stay, and so does the current one. Raises ValueError if the value is
+        no such list.
         """
         servers, damaged = read_failover_list(value)
         here = self.here
@@ -125,7 +126,7 @@ class Places:
         return Learnt(new, tuple(left_out), damaged)
 
     def _objection(self, server: FailoverServer) -> str:
-        """Why a place that was named is not gone to, for people, or nothing."""
+        """Return why a named place is not used, for people, or an empty string."""
         if server.scheme != "amqp":
             return f"{server.scheme} is not what this connector speaks"
         if not self._is_allowed(server.host):
@@ -140,7 +141,7 @@ class Places:
         return host.lower() in {each.lower() for each in named}
 
     def _stay(self, here: Place) -> None:
-        """Be where it was; at the first place where that is none any more."""
+        """Stay at a place, or go to the first one if it is gone."""
         every = self._all
         self._at = every.index(here) if here in every else 0
         self._left = min(self._left, len(every) - 1)
@@ -152,6 +153,6 @@ def _configured(connector: ConnectorSettings) -> tuple[Place, ...]:
     places += [Place(url.host, url.port, url.host) for url in urls]
     found: dict[tuple[str, int], Place] = {}
     for place in places:
-        # a place that is named twice is one
+        # a place that is named twice counts once
         found.setdefault(place.socket, place)
     return tuple(found.values())

@@ -1,9 +1,9 @@
-"""Pump the octets of one connection, from a connected socket until it is closed.
+"""Pump octets between one connected socket and the engine, until the connection is closed.
 
     read -> engine and core -> send -> read ...
 
 The pump owns the socket and decides nothing: it carries octets from the socket into the engine, and
-what the engine writes in a turn back to the socket. Sending is tried at once, by whichever task
+the engine's output of a turn back to the socket. Sending is tried at once, by whichever task
 ends the turn; only if the socket is full, a writer task waits for it. A failure of one connection
 affects no other.
 """
@@ -35,7 +35,7 @@ authentication_log = structlog.get_logger("router.authentication")
 # How long a peer may take to read our close, and then to close its side, before the socket is
 # closed anyway.
 LINGER_S = 2.0
-# How much is read at once of what is discarded after our close.
+# Octets read at once while input is discarded after our close.
 DRAIN_BYTES = 65536
 # After this long without sending, a connection's unused output memory is given back.
 QUIET_S = 2.0
@@ -45,7 +45,7 @@ TOO_MANY_LOGINS = AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, "too many clients
 
 
 class Pump:
-    """A socket, the engine's connection, and the transport of octets between them."""
+    """Transport of octets between a socket and the engine's connection."""
 
     def __init__(
         self,
@@ -65,14 +65,14 @@ class Pump:
         self.number = exchange.enter(self)
         # the trace of this connection, if there is one
         self.tap: Tap | None = None
-        # whether its frames are logged; None if that is as for all others
+        # whether its frames are logged; None to follow the setting for all
         self.logs_frames: bool | None = connection.settings.traced or None
         connection.owner = self
         ids = {"connection": self.number, "peer": connection.name}
         self.log = log.bind(**ids)
         self.link_log = link_log.bind(**ids)
         self.opened = trio.Event()
-        # is told of events on the connection, besides the log
+        # called with each event of the connection
         self.observer: Callable[[object], None] | None = None
         # why the peer closed, if it did and said so
         self.close_error: Error | None = None
@@ -82,13 +82,14 @@ class Pump:
         self._is_writing = False
         # set when the writer has sent everything
         self._written = trio.Event()
-        # its peer has time to read our close, and to close its side
+        # whether the peer is given time to read our close and to close its side
         self._lingers = True
-        # all of its links are resolved
+        # whether all of its links are resolved
         self._is_over = False
-        # what went wrong with this connection while another had the turn
+        # exception in handling this connection while another had the turn
         self._defect: Exception | None = None
-        # its socket is closed; who waits for that, when others are closed first
+        # whether its socket is closed, and the event that `run` waits for if others are closed
+        # first
         self._is_closed = False
         self._closed: trio.Event | None = None
         exchange.look(self)
@@ -197,7 +198,7 @@ class Pump:
         self._guarded(self._send)
 
     def tick(self) -> None:
-        """Look at the connection's clocks, and give back unused output memory."""
+        """Check the connection's timers, and give back unused output memory."""
         self._guarded(self._tick)
 
     def _guarded(self, act: Callable[[], None]) -> None:
@@ -270,7 +271,7 @@ class Pump:
         self._reading.cancel()
 
     async def _linger(self) -> None:
-        """Wait, after our close, until it has left and the peer has closed its side.
+        """Wait, after our close, until it has been sent and the peer has closed its side.
 
         What the peer sends meanwhile is discarded. Closing a socket with unread octets in it resets
         the connection, and the peer might never read why it was closed.
@@ -297,14 +298,14 @@ class Pump:
             return
 
     async def _take_turn_to_close(self) -> None:
-        """Wait until the socket is closed: where many are lost at once, others may come first."""
+        """Close the socket, and wait for it: if many are lost at once, others may come first."""
         self.exchange.close(self)
         if not self._is_closed:
             self._closed = trio.Event()
             await self._closed.wait()
 
     def refuse_deliveries(self) -> None:
-        """Have no deliveries sent any more: the socket is done with, and is closed later."""
+        """Stop sending deliveries: the socket is done with, and is closed later."""
         self.connection.outbox.congested = True
 
     def close(self) -> None:
@@ -326,7 +327,7 @@ class Pump:
             self._closed.set()
 
     def read_again(self) -> None:
-        """Let reading go on that had to wait."""
+        """Resume reading that had to wait."""
         self._may_read.set()
 
     def give_up(self, error: AmqpError) -> None:
@@ -336,7 +337,7 @@ class Pump:
         self.connection.close(error)
         self.exchange.finish_turn()
 
-    # What happens on the connection.
+    # Events of the connection.
 
     def event_received(self, event: object) -> None:
         """Log and count an event of the connection, and start authentication."""
@@ -349,7 +350,7 @@ class Pump:
             self._nursery.start_soon(self._authenticate, event)
         elif isinstance(event, events.ConnectionOpened):
             self.opened.set()
-            # the peer's container-id is known now, which a trace may ask for
+            # the peer's container-id is known now, and a trace may select by it
             self.exchange.look(self)
         elif isinstance(event, events.ConnectionClosed):
             self._is_over = True
@@ -359,7 +360,7 @@ class Pump:
             log_event(self.log, self.link_log, event, self.connection.user)
 
     async def _authenticate(self, event: events.SaslInitReceived) -> None:
-        """Authenticate the peer, in a thread where that takes time, and tell the outcome."""
+        """Authenticate the peer, in a thread if that takes time, and send the outcome."""
         assert self.authenticator is not None
         host = endpoint_host(self.connection.name)
         mechanism = event.mechanism
@@ -388,7 +389,7 @@ class Pump:
 
 
 class _Gone:
-    """Stands in for the pump of a connection that is over."""
+    """Stand-in for the pump of a connection that is over."""
 
     def send(self) -> None:
         """Do nothing: nothing can be sent any more."""
@@ -404,7 +405,7 @@ _GONE = _Gone()
 
 
 class _Ending(_Gone):
-    """Stands in for the pump of a connection that is over, while its last links are resolved."""
+    """Stand-in for the pump of a connection that is over, while its last links are resolved."""
 
     def __init__(self, pump: Pump) -> None:
         self._pump = pump

@@ -1,4 +1,4 @@
-"""The orderly end: an outcome for each delivery, a detach for each link, a close for each peer."""
+"""Shut down in order: settle deliveries, detach links, close connections."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from router.errors import AmqpError, Scope
 from router.net.exchange import Exchange
 from router.net.pump import Pump
 
-# How long peers have to take in what they are told; after it their sockets are closed.
+# How long peers have to read their close; then their sockets are closed.
 FAREWELL_S = 2.0
-# To resolve what a link holds, or to detach it, takes as long as to look at so many things.
+# Resolving the deliveries of a link, or detaching it, costs as much as so many small steps.
 LOOKS_A_LINK = 8
 
 
 async def close_all(exchange: Exchange) -> None:
-    """Resolve what is under way, detach links, close connections, and wait for the peers."""
+    """Resolve deliveries under way, detach links, close connections, and wait for the peers."""
     say_farewell(exchange, "the router is shutting down")
     with trio.move_on_after(FAREWELL_S):
         await exchange.wait_until_empty()
 
 
 def say_farewell(exchange: Exchange, why: str) -> None:
-    """Resolve what is under way, detach all links and close all connections, in one turn."""
+    """Resolve deliveries under way, detach all links and close all connections, in one turn."""
     exchange.begin_turn()
     with exchange.turn.deferred.all_at_once():
         exchange.forwarder.spreads.give_up_all()
@@ -39,11 +39,13 @@ def say_farewell(exchange: Exchange, why: str) -> None:
 
 
 def close_in_order(exchange: Exchange, pumps: Iterable[Pump], why: str) -> None:
-    """Resolve what is under way on these connections, detach their links and close them; `why` is
-    what their peers are told. Of very many links the last ones are detached in later turns.
+    """Resolve deliveries under way on these connections, detach their links and close them.
 
-    Receivers first: what they hold unsettled becomes their senders' outcomes while there still
-    are links to tell them on.
+    `why` is the description that their peers get. If there are very many links, the last ones are
+    detached in later turns.
+
+    Receivers come first: deliveries that they hold unsettled get outcomes, which their senders are
+    told while there still are links for that.
     """
     exchange.begin_turn()
     steps = _closing(exchange, list(pumps), why)
@@ -55,7 +57,7 @@ def _closing(exchange: Exchange, pumps: list[Pump], why: str) -> Iterator[None]:
     for pump in pumps:
         for _ in parting.release_all(exchange.forwarder, pump.connection):
             yield from repeat(None, LOOKS_A_LINK)
-    # outcomes leave before the links do that they are told on
+    # outcomes are sent before their links are detached
     exchange.finish_turn()
     exchange.begin_turn()
     reason = AmqpError(Condition.CONNECTION_FORCED, why, Scope.LINK)

@@ -1,4 +1,4 @@
-"""How the connections of each listener and connector fared: what an operator counts them by."""
+"""Count the connections of each listener and connector, for operators."""
 
 from __future__ import annotations
 
@@ -12,32 +12,36 @@ from router.net.connector_status import ConnectorStatus
 
 @attrs.define(eq=False)
 class Tally:
-    """The connections of one listener (direction `in`) or connector (`out`); totals only grow."""
+    """Counters of the connections of a listener (direction `in`) or connector (`out`).
+
+    Totals only grow.
+    """
 
     name: str
     direction: str
     role: str
-    # connections whose opens have passed
+    # connections that both sides have opened
     opened: int = 0
     # connections that ended with an error or without a close, or could not be made
     failed: int = 0
-    # peers that did not prove who they are
+    # peers that failed to authenticate
     unauthenticated: int = 0
-    # times that a connector was sent elsewhere and went there
+    # redirects that the connector followed
     followed: int = 0
-    # what those of its connections carried that are over
+    # traffic of its connections that have ended
     past: Traffic = attrs.Factory(Traffic)
-    # how a connector fares; None for a listener
+    # status of the connector; None for a listener
     status: ConnectorStatus | None = None
-    # its listener or connector is no more
+    # its listener or connector has been removed
     is_over: bool = False
 
     def count(self, event: object) -> None:
-        """Count what has happened to one of its connections."""
+        """Count an event of one of its connections."""
         if isinstance(event, events.ConnectionOpened):
             self.opened += 1
         elif isinstance(event, events.ConnectionClosed) and event.error is not None:
-            # That we send peers elsewhere is no failure, and a connector that is sent decides.
+            # Our redirect of a peer is no failure; the peer's redirect of a connector is counted
+            # there.
             is_sent = event.by_peer == (self.direction == "out")
             if event.error.condition != Condition.CONNECTION_REDIRECT or not is_sent:
                 self.failed += 1

@@ -1,7 +1,7 @@
-"""Listening in on connections: what passes over them is told, frame by frame, to whoever asked.
+"""Trace connections: report each frame that passes to the listeners that want it.
 
-A connection that nobody listens to has no tap, and all that costs is to see that, once a read and
-once a send. One that is listened to is slower: each frame is decoded a second time.
+A connection that is not traced has no tap. Checking that, once a read and once a send, is all that
+it costs. A traced connection is slower: each frame is decoded a second time.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 @attrs.define(eq=False)
 class Frame:
-    """A frame, or a protocol header, that passed over a connection; `incoming` is from its peer.
+    """Frame or protocol header that passed over a connection; `incoming` is from its peer.
 
-    It is put into words when somebody asks for them, which takes longer than all the rest.
+    It is described only on demand, since that takes longer than all the rest.
     """
 
     pump: Pump
@@ -34,22 +34,23 @@ class Frame:
 
     @property
     def words(self) -> Words:
-        """What it says. To be asked for while the frame passes, or not at all."""
+        """Return the description of the frame. Ask for it while the frame passes, or never."""
         if self._words is None:
             self._words = self._describer.describe(self.seen)
         return self._words
 
     @property
     def text(self) -> str:
-        """As the log has it: `0 <- @open(16) [...]`."""
+        """Return the text for the log: `0 <- @open(16) [...]`."""
         return f"{self.channel} {'<-' if self.incoming else '->'} {self.words.text}"
 
 
 @attrs.frozen(eq=False)
 class Listening:
-    """Somebody who listens: to the connections that `wants` picks, by being told of each frame.
+    """Listener to the frames of the connections that `wants` selects.
 
-    `hear` comes before the frame has any effect, `turned` when what was read has had all of its.
+    `hear` is called before the frame has any effect, `turned` when what was read has had all its
+    effects.
     """
 
     wants: Callable[[Pump], bool]
@@ -58,7 +59,7 @@ class Listening:
 
 
 class _Direction:
-    """One direction of a connection."""
+    """Decoder and describer of one direction of a connection."""
 
     def __init__(self, *, from_start: bool) -> None:
         self.watcher = Watcher()
@@ -66,7 +67,7 @@ class _Direction:
 
 
 class Tap:
-    """Listens in on one connection, from between two frames on."""
+    """Trace of one connection, beginning between two frames."""
 
     def __init__(self, pump: Pump) -> None:
         connection = pump.connection
@@ -79,23 +80,23 @@ class Tap:
         self._incoming = _Direction(from_start=from_start)
         self._outgoing = _Direction(from_start=from_start)
         self._has_begun = False
-        # what was written and has not left is told of no more
+        # output from before that is not sent yet is skipped
         self._outgoing.watcher.skip(unsent)
 
     def received(self, octets: Any) -> None:
-        """Octets were read, and nothing has come of them yet."""
+        """Report octets that were read, before they have any effect."""
         if not self._has_begun:
-            # a frame whose begin came earlier is told whole
+            # a frame that began before the tap is reported whole
             self._has_begun = True
             self._tell(self._incoming, self.pump.connection.kept, incoming=True)
         self._tell(self._incoming, octets, incoming=True)
 
     def sent(self, octets: Any) -> None:
-        """The socket has taken octets."""
+        """Report octets that the socket has taken."""
         self._tell(self._outgoing, octets, incoming=False)
 
     def turned(self) -> None:
-        """What was read has had its effects, but for what is sent."""
+        """Report that what was read has had its effects, except for output."""
         for listening in self.listening:
             if listening.turned is not None:
                 listening.turned()
@@ -105,22 +106,22 @@ class Tap:
             channel = seen.channel if isinstance(seen, SeenFrame) else 0
             frame = Frame(self.pump, incoming, channel, seen, direction.describer)
             if isinstance(seen, SeenHeader):
-                # whether what follows may be secret is to be known, whoever asks for words
+                # the describer has to know whether what follows may be secret, wanted or not
                 direction.describer.describe(seen)
             for listening in list(self.listening):
                 listening.hear(frame)
 
 
 class Traces:
-    """Who listens to which connections of a router."""
+    """Listeners to the connections of a router."""
 
     def __init__(self, pumps: Mapping[int, Pump]) -> None:
         self._pumps = pumps
         self._listening: list[Listening] = []
-        # where frames are logged: the number of their connection, and their text
+        # logs a frame, given the number of its connection and its text
         self.log: Callable[[int, str], None] = _nowhere
         self._log = Listening(self.is_logged, self._log_frame)
-        # whether frames of connections that nothing is said of are logged
+        # whether frames are logged on connections without a setting of their own
         self._logs_all = False
 
     def listen(
@@ -129,24 +130,24 @@ class Traces:
         hear: Callable[[Frame], None],
         turned: Callable[[], None] | None = None,
     ) -> Listening:
-        """Begin to tell somebody (see `Listening`), until `stop`."""
+        """Begin to report to a listener (see `Listening`), until `stop`."""
         listening = Listening(wants, hear, turned)
         self._listening.append(listening)
         self.look_at_all()
         return listening
 
     def stop(self, listening: Listening) -> None:
-        """Tell somebody no more."""
+        """Stop reporting to a listener."""
         if listening in self._listening:
             self._listening.remove(listening)
         self.look_at_all()
 
     def is_idle(self) -> bool:
-        """Whether nobody listens to any connection, but for the log."""
+        """Return whether nothing but the log listens to connections."""
         return not self._listening
 
     def log_all(self, on: bool) -> None:
-        """Log the frames of all connections that nothing else is said of, or no more."""
+        """Set whether frames are logged on connections without a setting of their own."""
         self._logs_all = on
         self.look_at_all()
 
@@ -158,16 +159,16 @@ class Traces:
         self.look(pump)
 
     def is_logged(self, pump: Pump) -> bool:
-        """Whether the frames of a connection are logged."""
+        """Return whether the frames of a connection are logged."""
         return self._logs_all if pump.logs_frames is None else pump.logs_frames
 
     def look_at_all(self) -> None:
-        """Who listens, or to what, is another."""
+        """Update the taps of all connections: listeners have changed."""
         for pump in list(self._pumps.values()):
             self.look(pump)
 
     def look(self, pump: Pump) -> None:
-        """A connection is new, or more is known of it: who listens to it?"""
+        """Update the tap of a connection that is new, or of which more is known."""
         if pump.connection.settings.is_own:
             return
         listening = [each for each in (self._log, *self._listening) if each.wants(pump)]
@@ -183,4 +184,4 @@ class Traces:
 
 
 def _nowhere(_number: int, _text: str) -> None:
-    """Nobody reads it."""
+    """Discard the text of a frame."""

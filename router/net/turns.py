@@ -1,6 +1,6 @@
-"""Few at a time, and fairly: whoever asks most waits longest, and keeps nobody else waiting.
+"""Limit concurrent work fairly: requesters queue one by one, and their queues take turns.
 
-Those who wait stand in a queue for each `who`, and turns go round the queues.
+A requester (`who`) that asks most waits longest, and keeps no other waiting.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import trio
 
 
 class Turns:
-    """At most `capacity` turns at once."""
+    """Turns, at most `capacity` at once."""
 
     def __init__(self, capacity: int) -> None:
         self._free = capacity
@@ -22,12 +22,12 @@ class Turns:
 
     @property
     def waiting(self) -> int:
-        """How many wait for their turn."""
+        """Return the number of requests that wait for their turn."""
         return sum(map(len, self._queues.values()))
 
     @asynccontextmanager
     async def turn(self, who: str) -> AsyncIterator[None]:
-        """Wait for a turn of `who`, and have it until the end of the block."""
+        """Wait for a turn of `who`, and hold it until the end of the block."""
         if self._free:
             self._free -= 1
         else:
@@ -53,7 +53,7 @@ class Turns:
             raise
 
     def _next(self) -> None:
-        """Pass a turn on, to the next queue's first."""
+        """Pass a turn on to the first request of the next queue, or free it."""
         if not self._queues:
             self._free += 1
             return

@@ -1,7 +1,7 @@
-"""Connections that their peers have not opened yet: where descriptors are short they make room.
+"""Close connections that have not been opened yet when descriptors are short.
 
-A connection before its open, with SASL half done or not even begun, is of no use to anybody yet.
-Whoever has many of those has some of them closed, so that others can connect.
+Before its open, with SASL unfinished or not even begun, a connection is of no use to anybody yet.
+A host with many such connections has some of them closed, so that others can connect.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from router.fairness import Crowd
 from router.net.endpoints import endpoint_host
 from router.net.pump import Pump
 
-# So long each has to be opened, whoever else waits.
+# How long each has to be opened, however many others wait.
 GRACE_S: Final = 1.0
-# So many make room at a time.
+# How many are closed at a time.
 MOST_AT_ONCE: Final = 64
 _CLOSED: Final = AmqpError(
     Condition.RESOURCE_LIMIT_EXCEEDED,
@@ -29,12 +29,12 @@ _CLOSED: Final = AmqpError(
 
 @attrs.define
 class Unopened:
-    """The connections of one listener that are not opened, by their peers' hosts."""
+    """Connections of one listener that are not open yet, by host."""
 
     _pumps: Crowd[Pump] = attrs.field(factory=Crowd, init=False)
 
     def watch(self, pump: Pump) -> None:
-        """Count a connection until it is opened, or forgotten."""
+        """Track a connection until it is open or forgotten."""
 
         def heard(event: object) -> None:
             if isinstance(event, ConnectionOpened):
@@ -44,14 +44,15 @@ class Unopened:
         self._pumps.add(endpoint_host(pump.connection.name), pump)
 
     def forget(self, pump: Pump) -> None:
-        """Count a connection no more: it is opened, or over."""
-        # it holds the pump, too
+        """Stop tracking a connection: it is open, or over."""
+        # the observer references the pump, too
         pump.observer = None
         self._pumps.discard(endpoint_host(pump.connection.name), pump)
 
     def make_room(self) -> None:
-        """Close the oldest connection of the host that has most, again and again: a few, and none
-        that has only begun.
+        """Close the oldest connection of the host with most, repeatedly.
+
+        At most `MOST_AT_ONCE` are closed, and none that began less than `GRACE_S` ago.
         """
         for _ in range(min(MOST_AT_ONCE, len(self._pumps))):
             pump = self._pumps.oldest(self._pumps.largest())

@@ -1,1 +1,1 @@
-"""Dispatch's configuration files: read, reported on, run and converted."""
+"""Read Dispatch's configuration files, report on them, run them, and convert them."""

@@ -1,4 +1,4 @@
-"""Dispatch's file as ours: TOML with its comments, and the report in front of it."""
+"""Convert Dispatch's file to our TOML, with its comments and with the report in front."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _TAKEN: Final = "# what Dispatch does where nothing is said:"
 
 
 def format_converted(moved: Moved, folder: Path | None = None) -> str:
-    """The configuration as TOML. Files that it names are relative to the folder that they were
-    relative to; with a `folder`, they are that one's, and named by their whole paths.
+    """Return the configuration as TOML.
 
-    What the router is not said to do in the same words, as defaults of Dispatch's, is written out,
-    so that this is the same router.
+    Files that it names stay relative to the same folder. With a `folder`, they are made absolute,
+    relative to that one. Defaults of Dispatch that differ from ours are written out, so that the
+    router does the same.
     """
     lines = [*_head(moved)]
     tables = sorted(moved.translation.tables, key=lambda table: table.section.line)
@@ -71,7 +71,7 @@ def _entity(table: Table, folder: Path | None) -> Iterator[str]:
 
 
 def _placed(entity: str, key: str, value: Any, folder: Path | None) -> Any:
-    """A value whose file, if it names one, is found from another folder too."""
+    """Return a value; if it is the path of a file, make it absolute if there is a `folder`."""
     if folder is None:
         return value
     found = _KINDS[entity, key].read(value)
@@ -91,7 +91,7 @@ def _key(key: str) -> str:
 
 
 def _literal(value: Any) -> str:
-    """A value on one line."""
+    """Return a value in TOML, on one line."""
     if isinstance(value, Mapping):
         pairs = ", ".join(_pair(key, item) for key, item in value.items())
         return f"{{ {pairs} }}" if pairs else "{}"

@@ -1,4 +1,4 @@
-"""What is written in a file of Dispatch's, before anybody asks what it means."""
+"""Contents of a Dispatch file as they are written, before they are interpreted."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from router.config.mistakes import Mistake
 
 @attrs.frozen
 class Given:
-    """One attribute: its value as it stands, text in the section syntax and anything in JSON.
+    """Attribute: its value as it stands, text in the section syntax and anything in JSON.
 
-    `above` are the comments over it and `beside` the one behind it, with their #. `cut` tells that
-    a # in the midst of the value was taken for the beginning of that comment.
+    `above` are the comments over it and `beside` the one behind it, with their #. `cut` says that
+    a # in the middle of the value was taken for the beginning of that comment.
     """
 
     value: Any
@@ -27,8 +27,10 @@ class Given:
 
 @attrs.frozen
 class Section:
-    """One entity, by the names that stand in the file; of an attribute that is given twice the last
-    one counts, as in Dispatch, and `repeated` are their names and lines.
+    """Entity, with the names that are in the file.
+
+    Of an attribute that is given twice the last one counts, as in Dispatch; `repeated` are the
+    names and lines of such attributes.
     """
 
     name: str
@@ -41,8 +43,9 @@ class Section:
 
 @attrs.frozen
 class Document:
-    """A whole file, with what cannot be read of it; `below` are the comments after the last
-    section.
+    """Whole file, with the mistakes in its syntax.
+
+    `below` are the comments after the last section.
     """
 
     sections: tuple[Section, ...]

@@ -1,6 +1,6 @@
-"""Listeners and connectors of Dispatch's: what cannot be said attribute by attribute.
+"""Translate what depends on several attributes of Dispatch's listeners and connectors.
 
-What somebody has to prove, and listeners for HTTP.
+That is authentication, and listeners for HTTP.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _GUARDS: Final = ("sslProfile", "requireSsl")
 
 
 def fit_endpoint(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> None:
-    """Make the values of a listener or connector such that it can be had, or leave it out."""
+    """Change a listener or connector so that this router can have it, or leave it out."""
     _fit_cost(table, remark)
     if table.name == "listener":
         if table.values.get("socketAddressFamily") == "IPv6" and "host" not in table.values:
@@ -48,7 +48,7 @@ def _fit_cost(table: Table, remark: Remarks) -> None:
 
 
 def _fit_http(table: Table, remark: Remarks) -> None:
-    """Keep what HTTP has, which is metrics and health."""
+    """Keep what a listener for HTTP has here: metrics and health."""
     values, place = table.values, format_path(table.place)
     table.only = HTTP_ATTRIBUTES
     values.setdefault("port", "amqp")
@@ -68,7 +68,7 @@ def _fit_http(table: Table, remark: Remarks) -> None:
 
 
 def _fit_authentication(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> None:
-    """What a peer may and has to prove: mechanisms that there are, and nobody let in by mistake."""
+    """Keep the SASL mechanisms that there are, without letting anybody in by mistake."""
     values, place = table.values, format_path(table.place)
     wanted = _mechanisms(table)
     known = [name for name in wanted if _takes(fields, "saslMechanisms", [name])]
@@ -95,7 +95,7 @@ def _fit_authentication(table: Table, fields: Mapping[str, Setting], remark: Rem
 
 
 def _fit_login(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> None:
-    """How the router says who it is: by mechanisms that there are, or not at all."""
+    """Keep the SASL mechanisms that a connector can use, or leave it out if there is none."""
     wanted = _mechanisms(table)
     if not wanted:
         return
@@ -126,7 +126,7 @@ def _mechanisms(table: Table) -> list[str]:
 
 
 def _takes(fields: Mapping[str, Setting], key: str, value: object) -> bool:
-    """Whether our own attribute takes this value."""
+    """Return whether our own attribute allows this value."""
     try:
         fields[key].kind.read(value)
     except Refused:

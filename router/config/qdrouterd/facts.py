@@ -1,8 +1,8 @@
-"""What Dispatch 1.19 takes in a configuration file: entities, attributes, their kinds and defaults.
+"""Facts about Dispatch 1.19: the entities, attributes, kinds and defaults of its configuration.
 
-This is a list of Dispatch's things, not of ours. Whether an attribute has an effect here is asked
-of the model of our own configuration, which has Dispatch's names; what is said here of one that has
-none (`fate`, `meaning`) counts only for as long as the model does not have it.
+These are Dispatch's, not ours. Whether an attribute has an effect here is decided by the model of
+our own configuration, which has Dispatch's names. `fate` and `meaning` of an attribute count only
+for as long as the model does not have it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ Kind = Literal["text", "integer", "boolean", "table"] | tuple[str, ...]
 
 @attrs.frozen
 class Attribute:
-    """One attribute. `default` is what Dispatch does where nothing is said, None where that is
-    nothing; a tuple as `kind` are the words to choose from, by their numbers too.
+    """Attribute of a Dispatch entity.
 
-    `meaning` completes the sentence "not supported: ..."; `old` is a name that it once had; `vain`
-    ones had no effect in Dispatch, whatever they said.
+    `default` is what Dispatch does if the attribute is not given, None if that is nothing. A tuple
+    as `kind` lists the words to choose from, which may also be given by their numbers.
+
+    `meaning` completes the sentence "not supported: ...". `old` is a former name. A `vain`
+    attribute had no effect in Dispatch, whatever its value.
     """
 
     kind: Kind = "text"
@@ -40,7 +42,7 @@ class Attribute:
 
 @attrs.frozen
 class Entity:
-    """One entity; `fate` and `meaning` are as those of attributes."""
+    """Entity of Dispatch; `fate` and `meaning` are as those of attributes."""
 
     attributes: Mapping[str, Attribute]
     fate: Fate = "missing"

@@ -1,7 +1,7 @@
-"""Which syntax a configuration file is in: TOML, Dispatch's sections, or Dispatch's JSON.
+"""Detect the syntax of a configuration file: TOML, Dispatch's sections, or Dispatch's JSON.
 
-The content says so wherever it can, since files are renamed and generated under any name; the
-suffix counts only where nothing is in the file that belongs to one of them alone.
+The content decides where it can, since files are renamed and generated under any name. The suffix
+counts only if nothing in the file belongs to one syntax alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _INSIDE: Final = re.compile(r"[\w-]+[ \t]*:|\}")
 
 
 def form_of(text: str, suffix: str = "") -> Form:
-    """The syntax of a file by what is in it, or by its `suffix` (`.conf`)."""
+    """Return the syntax of a file by its content or, if in doubt, by its `suffix` (`.conf`)."""
     text = _COMMENT.sub("", text)
     begin = _NOTHING.match(text)
     at = 0 if begin is None else begin.end()

@@ -1,6 +1,6 @@
-"""Dispatch's JSON form: a list of `[name, {key: value, ...}]`, and lines of comment between.
+"""Read Dispatch's JSON form: a list of `[name, {key: value, ...}]`, with comment lines between.
 
-Read piece by piece, so that every mistake has its line.
+It is read piece by piece, so that every mistake has its line.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _COMMENT: Final = re.compile(r"^[^\S\n]*#[^\n]*", re.MULTILINE)
 
 
 class _Refused(Exception):
-    """Something is not where it has to be."""
+    """Mistake in the syntax, at a place in the text."""
 
     def __init__(self, at: int, problem: str, path: str = "") -> None:
         super().__init__(problem)
@@ -28,7 +28,7 @@ class _Refused(Exception):
 
 
 def read_json(text: str, source: str) -> Document:
-    """Read a file; `source` is what its mistakes call it. Raises nothing."""
+    """Read a file; mistakes name `source` as the file. Raises nothing."""
     # as many characters as there were, so that places stay what they are
     reader = _Reader(_COMMENT.sub(lambda found: " " * len(found[0]), text))
     sections: list[Section] = []

@@ -1,4 +1,4 @@
-"""Dispatch's `log` sections, one for each module, as the one table that there is here."""
+"""Merge Dispatch's `log` sections, one for each module, into the single table used here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _AS_OTHERS: Final = "default"
 
 
 class LogSections:
-    """What all of them say together; `file` is where DEFAULT was written to, and may be empty."""
+    """All log sections of a file; `file` is where DEFAULT was written to, and may be empty."""
 
     def __init__(self) -> None:
         self.file = ""
@@ -28,7 +28,7 @@ class LogSections:
         self._comments: list[str] = []
 
     def add(self, table: Table, remark: Callable[..., None]) -> None:
-        """One more section; `remark` is told what cannot be kept."""
+        """Add a section; `remark` is called for what cannot be kept."""
         values, path = table.values, format_path(table.place)
         module = values.get("module")
         if module is None:
@@ -67,7 +67,7 @@ class LogSections:
                 )
 
     def table(self) -> Table | None:
-        """All of them, if there were any that say something."""
+        """Return the table of all sections, or None if they set no levels."""
         if self._first is None or not self._levels:
             return None
         line = self._first.section.line

@@ -1,7 +1,7 @@
-"""Names and entities that Dispatch once had, as those it has had since.
+"""Replace names and entities that Dispatch once had by those that it has now.
 
-Attributes whose old name 1.19 still takes are in `facts`; what is here is older, from the releases
-before 1.0, whose files are still about.
+Old names of attributes that 1.19 still accepts are in `facts`. The ones here are older, from the
+releases before 1.0, whose files are still in use.
 """
 
 from __future__ import annotations
@@ -26,20 +26,21 @@ OLD_VALUES: Final[Mapping[tuple[str, str], Mapping[str, str]]] = {
 
 
 def modern(name: str, section: Section) -> tuple[tuple[str, Section], ...]:
-    """The entities, by name, that a section stands for whose own name is `name`; itself if that is
-    no old one.
+    """Return the entities, by name, that replace a section whose own name is `name`.
+
+    A section whose name is not an old one is returned itself.
     """
     made = _MADE.get(name)
     return ((name, section),) if made is None else made(section)
 
 
 def is_old(name: str) -> bool:
-    """Whether this is the name of an entity that Dispatch has no more."""
+    """Return whether this is the name of an entity that Dispatch no longer has."""
     return name in _MADE
 
 
 def inverted(value: object) -> bool:
-    """No for yes; raises `router.config.kinds.Refused` for what is neither."""
+    """Return the opposite of a boolean; raises `router.config.kinds.Refused` for anything else."""
     return not read_value("boolean", value)
 
 
@@ -49,7 +50,7 @@ def _container(section: Section) -> tuple[tuple[str, Section], ...]:
 
 
 def _fixed_address(section: Section) -> tuple[tuple[str, Section], ...]:
-    """A prefix with a fanout (how many get a message) and a bias (which one does)."""
+    """Replace a prefix with a fanout (how many get a message) and a bias (which one does)."""
     given = dict(section.given)
     fanout, bias = given.pop("fanout", None), given.pop("bias", None)
     spread = "closest" if bias is None or bias.value != "spread" else "balanced"
@@ -72,7 +73,7 @@ def _fixed_address(section: Section) -> tuple[tuple[str, Section], ...]:
 
 
 def _link_route_pattern(section: Section) -> tuple[tuple[str, Section], ...]:
-    """A link route for each direction, or for one."""
+    """Replace a pattern by a link route for each direction, or for the one it names."""
     given = dict(_renamed(section, {"connector": "connection", "dir": "direction"}).given)
     direction = given.pop("direction", Given("both", section.line))
     words = ("in", "out") if direction.value == "both" else (direction.value,)
@@ -84,7 +85,7 @@ def _link_route_pattern(section: Section) -> tuple[tuple[str, Section], ...]:
 
 
 def _waypoint(section: Section) -> tuple[tuple[str, Section], ...]:
-    """An auto-link out with the phase that goes in to the waypoint, and one in with the other."""
+    """Replace a waypoint by an auto-link out with its inPhase, and one in with its outPhase."""
     given = dict(_renamed(section, {"connector": "connection"}).given)
     phases = {"out": given.pop("inPhase", None), "in": given.pop("outPhase", None)}
     given.pop("name", None)

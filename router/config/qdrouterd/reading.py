@@ -1,4 +1,4 @@
-"""A file of Dispatch's, read as a configuration of this router, with a report of what it took."""
+"""Read a Dispatch file as a configuration of this router, and report what was translated how."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NUMBERED: Final = re.compile(r"\b([a-zA-Z]{1,20})\[(\d{1,9})\]")
 
 
 class NotMoved(InvalidConfiguration):
-    """A file of Dispatch's that cannot be run; `report` is what else is to be known of it."""
+    """Refusal of a Dispatch file that cannot be run; `report` has all other remarks."""
 
     def __init__(self, mistakes: Iterable[Mistake], report: Report) -> None:
         super().__init__(mistakes)
@@ -33,7 +33,7 @@ class NotMoved(InvalidConfiguration):
 
 @attrs.frozen
 class Moved:
-    """One file: what runs with it, the report, and what it was made of."""
+    """Dispatch file that was read: its configuration, the report, and what they were made from."""
 
     configuration: Configuration
     report: Report
@@ -50,11 +50,10 @@ def parse_dispatch(
     further: Iterable[Check] = (),
     weaker_security: bool = False,
 ) -> Moved:
-    """Read the text of a file; paths in it are relative to `folder`.
+    """Read the text of a Dispatch file; paths in it are relative to `folder`.
 
-    Raises NotMoved with every mistake in it, and for settings
-    without which the router would be less secure than the file says, unless `weaker_security` says
-    that this is wanted.
+    Raises NotMoved with every mistake in it. Settings without which the router would be less secure
+    than the file says are mistakes too, unless `weaker_security` accepts that.
     """
     document = (read_json if form == "json" else read_sections)(text, source)
     made = translate(document, source)
@@ -79,12 +78,12 @@ def parse_dispatch(
 
 
 def _there(numbered: re.Match[str], made: Translation) -> str:
-    """The same, by its number in Dispatch's file."""
+    """Return the numbered entity, with its number in Dispatch's file."""
     return format_path(_place((numbered[1], int(numbered[2])), made))
 
 
 def _place(path: DataPath, made: Translation) -> DataPath:
-    """Where something stands in Dispatch's file that stands at `path` in ours."""
+    """Return the path in Dispatch's file of what is at `path` in ours."""
     for length in range(len(path), 0, -1):
         found = made.places.get(path[:length])
         if found is not None:

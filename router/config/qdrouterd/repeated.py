@@ -1,7 +1,7 @@
-"""Auto-links that a file of Dispatch's says more than once.
+"""Name the auto-links that a Dispatch file repeats.
 
-There each is a link of its own. Here what has no name is called after what it says, and so one that
-says the same as another needs a name that tells the two apart.
+In Dispatch each of them is a link of its own. Here an auto-link without a name gets one made from
+its attributes, so a repeated one needs a name that tells it apart.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from router.config.auto_links import AutoLinkSettings
 
 
 class RepeatedAutoLinks:
-    """Those of one file, in their order."""
+    """Auto-links of one file, in their order."""
 
     def __init__(self) -> None:
         self._seen: Counter[str] = Counter()
 
     def name_for(self, data: Mapping[str, Any]) -> str | None:
-        """The name that an auto-link, in the form of our file, has to be given; None where it has
-        one, or says what no other one before it has said.
+        """Return the name to give to an auto-link, which is in the form of our file.
+
+        None if it has a name, or is the first of its kind.
         """
         if "name" in data or not {"address", "direction"} <= data.keys():
             return None

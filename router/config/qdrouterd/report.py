@@ -1,4 +1,4 @@
-"""What became of a file of Dispatch's: everything that is not, or not quite, as it was there."""
+"""Report on a Dispatch file: everything that is not, or not quite, as it was in Dispatch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TITLES: Final[dict[Sort, str]] = {
 
 @attrs.frozen
 class Remark:
-    """One thing to know. `line` is 0 where there is none in the file, `value` is for people."""
+    """Remark on a file; `line` is 0 if there is none, and `value` is for people."""
 
     sort: Sort
     line: int
@@ -34,7 +34,7 @@ class Remark:
     text: str
 
     def shown(self, source: str) -> str:
-        """The remark on a line of its own."""
+        """Return the remark as one line."""
         place = f"{source}:{self.line}: " if self.line else ""
         value = f" {self.value}" if self.value else ""
         return f"{place}{self.path}{value}: {self.text}"
@@ -42,9 +42,9 @@ class Remark:
 
 @attrs.frozen
 class Report:
-    """All that is to be known of one file, in its order.
+    """All remarks on one file, in its order.
 
-    `log_file` is where Dispatch would have written the log of everything to, if it says so.
+    `log_file` is where Dispatch would have written the log of all modules, if the file says so.
     """
 
     source: str
@@ -53,12 +53,13 @@ class Report:
     weaker_security: bool = False
 
     def of(self, sort: Sort) -> tuple[Remark, ...]:
-        """The remarks of one sort."""
+        """Return the remarks of one sort."""
         return tuple(remark for remark in self.remarks if remark.sort == sort)
 
     def lines(self, name: str = "") -> Iterator[str]:
-        """The report, for people: a title for each sort, and what there is of it; without what is
-        refused (`refusals`). `name` is what the file is called instead of by its path.
+        """Yield the report, for people: a title for each sort, and its remarks.
+
+        Without what is refused (`refusals`). `name` is shown in place of the path of the file.
         """
         for sort, title in _TITLES.items():
             found = self.of(sort)
@@ -68,7 +69,7 @@ class Report:
             yield from (f"  {remark.shown(name or self.source)}" for remark in found)
 
     def summary(self) -> str:
-        """How much of it there is, in a sentence without its end."""
+        """Return the number of remarks by sort, in a sentence without its end."""
         counts = [
             (len(self.of("guard")), "less secure than in Dispatch"),
             (len(self.of("missing")), "not supported"),
@@ -78,7 +79,7 @@ class Report:
         return ", ".join(found) or "everything is supported"
 
     def refusals(self) -> tuple[Mistake, ...]:
-        """The mistakes that guards are as long as nobody has accepted them."""
+        """Return the remarks on lost security as mistakes, unless they were accepted."""
         if self.weaker_security:
             return ()
         return tuple(

@@ -1,12 +1,12 @@
-"""Dispatch's section syntax, read as Dispatch reads it: `name {`, lines of `key: value`, `}`.
+"""Read Dispatch's section syntax as Dispatch does: `name {`, lines of `key: value`, `}`.
 
 What is not obvious about it:
 
-- A # begins a comment wherever it stands, also in the midst of a value, but for the values of
-  `pattern`, `bindingKey` and `hostname`: they end at the first space, and a # is a part of them.
+- A # begins a comment anywhere, even in the middle of a value. The exceptions are the values of
+  `pattern`, `bindingKey` and `hostname`: they end at the first space, and may contain a #.
 - A backslash in a value begins an escape, as in JSON. A quotation mark needs one.
-- `openProperties` and `groups` are JSON over several lines, in which lines of comment may stand and
-  a comma too many before a closing bracket. In older files they are sections in a section.
+- `openProperties` and `groups` are JSON over several lines, which may contain lines of comment and
+  an extra comma before a closing bracket. In older files they are nested sections.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SPARE_COMMA: Final = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[\]}])')
 
 
 def read_sections(text: str, source: str) -> Document:
-    """Read a file; `source` is what its mistakes call it. Raises nothing."""
+    """Read a file; mistakes name `source` as the file. Raises nothing."""
     reader = _Reader(text, source)
     sections = tuple(reader.sections())
     return Document(sections, tuple(reader.mistakes), tuple(reader.comments))
@@ -61,7 +61,7 @@ class _Reader:
                 self.refuse(f"cannot be read: {_shown(bare)}", "", "give NAME { on a line")
 
     def section(self, name: str, line: int, beside: str) -> Section:
-        """The section whose first line was just read."""
+        """Return the section whose first line was just read."""
         above = self.taken_comments()
         given: dict[str, Given] = {}
         repeated: list[tuple[str, int]] = []
@@ -91,7 +91,10 @@ class _Reader:
         return Section(name, line, given, above, beside, tuple(repeated))
 
     def value(self, key: str, text: str, section: str) -> tuple[Any, str, bool] | None:
-        """The value that begins with `text`, the comment behind it, and whether that cut it."""
+        """Return the value that begins with `text`, its comment, and whether that cut it.
+
+        None if the value cannot be read.
+        """
         path = f"{section}.{key}"
         if text.startswith("{"):
             return self.table(text, path)
@@ -119,7 +122,7 @@ class _Reader:
         return value, comment.rstrip(), cut
 
     def table(self, text: str, path: str) -> tuple[Any, str, bool] | None:
-        """The JSON that begins with `text` and ends with the line on which its braces close."""
+        """Return the JSON that begins with `text`, up to the line on which its braces close."""
         first = self.at
         parts: list[str] = []
         depth = 0
@@ -150,14 +153,14 @@ class _Reader:
         return None
 
     def next_line(self) -> str | None:
-        """The next line that says something, without the space around it; comments are kept."""
+        """Return the next line that is not empty, stripped; keep the comments before it."""
         while (line := self.next_raw(keep=True)) is not None:
             if line:
                 return line
         return None
 
     def next_raw(self, *, keep: bool = False) -> str | None:
-        """The next line, which is empty where it is a comment, or None after the last."""
+        """Return the next line, stripped; it is empty for a comment, and None after the last."""
         if self.at == len(self.lines):
             return None
         line = self.lines[self.at].strip()
@@ -185,14 +188,15 @@ def _without_comment(line: str) -> tuple[str, str]:
 
 
 def _braces(line: str) -> int:
-    """How many braces more are opened than closed in a line of JSON, but for those in strings."""
+    """Return how many more braces a line of JSON opens than it closes, outside strings."""
     bare = _STRING.sub("", line)
     return bare.count("{") - bare.count("}")
 
 
 def _unquoted(lines: list[str]) -> dict[str, Any] | None:
-    """A table as it was written before it had to be JSON, with its names and values as they are in
-    sections; None where this is none.
+    """Return a table in the old form, which is not JSON but like sections.
+
+    None if the lines are not in that form.
     """
     whole: dict[str, Any] = {}
     tables = [whole]

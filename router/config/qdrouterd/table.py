@@ -1,4 +1,4 @@
-"""One entity on its way from Dispatch's file to ours."""
+"""Entity on its way from Dispatch's file to ours."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _DEFAULTS: Final[dict[tuple[str, str], Any]] = {
 
 @attrs.define
 class Table:
-    """One entity. `values` are Dispatch's, by the names of 1.19; `data` is what our file says.
+    """Entity that is being translated.
 
-    With `left_out` there is no such entity here. Of an `only` that is not empty, the attributes in
-    it are the only ones that the entity may have.
+    `values` are Dispatch's, by the names of 1.19; `data` is what our file says. With `left_out`,
+    there is no such entity here. If `only` is not empty, the entity may have no other attributes.
     """
 
     name: str
@@ -36,17 +36,18 @@ class Table:
     only: tuple[str, ...] = ()
 
     def line_of(self, key: str) -> int:
-        """The line of an attribute, or of the entity where it was not given."""
+        """Return the line of an attribute, or of the entity if it was not given."""
         given = self.given.get(key)
         return self.section.line if given is None else given.line
 
     def has(self, key: str) -> bool:
-        """Whether the entity may have this attribute."""
+        """Return whether the entity may have this attribute."""
         return not self.only or key in self.only
 
     def own_default(self, key: str) -> Any:
-        """What our model does where nothing is said; `attrs.NOTHING` where that is made of other
-        things.
+        """Return the default of our model.
+
+        It is `attrs.NOTHING` if the default is made from other attributes.
         """
         default = _DEFAULTS.get((self.name, key), attrs.NOTHING)
         return attrs.NOTHING if isinstance(default, attrs.Factory) else default  # type: ignore[arg-type]

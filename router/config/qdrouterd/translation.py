@@ -1,9 +1,8 @@
-"""From what stands in Dispatch's file to what would stand in ours, and all that is lost on the way.
+"""Translate a Dispatch file into ours, and record everything that is lost on the way.
 
-Entities and attributes go by the same names here and there, so most of this asks our own model: an
-attribute that it has is taken, with its value in our own words, and for one that it has not `facts`
-knows what the loss means. What Dispatch does where nothing is said is written out wherever it is
-not what this router does.
+Entities and attributes have the same names in both, so most of this asks our own model. An
+attribute that the model has is taken, with its value in our form. For any other, `facts` knows what
+the loss means. Defaults of Dispatch are written out wherever they differ from ours.
 """
 
 from __future__ import annotations
@@ -45,10 +44,10 @@ _SERVICES: Final = {"amqps": 5671}
 
 @attrs.define
 class Translation:
-    """The file as parsed TOML would be, the line of each thing in it, and what was found out.
+    """Result: the file as parsed TOML would be, the line of each part, and what was found.
 
-    `tables` are the entities in the order of the file. `places` are the paths in Dispatch's file
-    of entities that have others here.
+    `tables` are the entities in the order of the file. `places` maps their paths here to those in
+    Dispatch's file.
     """
 
     data: dict[str, Any] = attrs.Factory(dict)
@@ -61,7 +60,7 @@ class Translation:
 
 
 def translate(document: Document, source: str) -> Translation:
-    """Say in our own words what a file of Dispatch's says; raises nothing."""
+    """Translate a Dispatch file into our own terms; raises nothing."""
     translator = _Translator(source)
     translator.made.mistakes.extend(document.mistakes)
     for section in document.sections:
@@ -102,7 +101,7 @@ class _Translator:
             self.entity(modern_name, part, is_rewritten=is_old(name))
 
     def entity(self, name: str, section: Section, *, is_rewritten: bool) -> None:
-        """One entity under the name that it has since."""
+        """Translate one entity, under its current name."""
         entity, ours = facts.ENTITIES.get(name), _OURS.get(name)
         if entity is None and ours is None:
             known = dict.fromkeys([*facts.ENTITIES, *_OURS])
@@ -133,7 +132,7 @@ class _Translator:
             self.keep(table, entity, ours)
 
     def read(self, table: Table, entity: facts.Entity, ours: OurEntity | None) -> None:
-        """The values of a section as Dispatch reads them, by the names that they have since."""
+        """Read the values of a section as Dispatch does, by their current names."""
         old = {each.old: key for key, each in entity.attributes.items() if each.old}
         # of the one table that logs are here, nothing is said in a section for one module
         own = _fields(ours) if ours is not None and table.name != "log" else ()
@@ -172,7 +171,7 @@ class _Translator:
             table.given[now] = given
 
     def lost(self, table: Table, entity: facts.Entity) -> None:
-        """An entity that this router does not have."""
+        """Report an entity that this router does not have."""
         if any(attribute.fate == "guard" for attribute in entity.attributes.values()):
             for key, value in table.values.items():
                 self.without(table, key, value, entity.attributes[key])
@@ -183,7 +182,7 @@ class _Translator:
             self.remark(sort, table.section.line, _shown_name(table), text)
 
     def keep(self, table: Table, entity: facts.Entity | None, ours: OurEntity) -> None:
-        """An entity that this router has: what it has of it, in its own words."""
+        """Translate an entity that this router has."""
         kept = self.single.get(table.name, table)
         fields = _fields(ours)
         if table.name in ("listener", "connector"):
@@ -214,7 +213,7 @@ class _Translator:
         self.place(kept, ours)
 
     def tell_apart(self, table: Table) -> None:
-        """An auto-link that says the same as one before it is another one, as in Dispatch."""
+        """Give a repeated auto-link a name of its own: it is another link, as in Dispatch."""
         name = self.repeated.name_for(table.data)
         if name is not None:
             table.data["name"] = name
@@ -222,7 +221,7 @@ class _Translator:
             self.remark("changed", table.section.line, format_path(table.place), text)
 
     def place(self, table: Table, ours: OurEntity) -> None:
-        """Put a table where our file has it."""
+        """Put a table where it is in our file."""
         data, here = self.made.data, table.place
         if not ours.repeated:
             self.single[table.name] = table
@@ -239,7 +238,7 @@ class _Translator:
             self.made.lines[(*here, key)] = table.line_of(key)
 
     def take(self, table: Table, key: str, value: Any, setting: Setting) -> None:
-        """An attribute that this router has."""
+        """Translate an attribute that this router has."""
         path, line = _path(table, key), table.line_of(key)
         if key in _RIGHT and isinstance(value, int):
             low, high, below, above = _RIGHT[key]
@@ -261,7 +260,7 @@ class _Translator:
             self.refused(table.given.get(key), path, refused, shown)
 
     def without(self, table: Table, key: str, value: Any, attribute: facts.Attribute) -> None:
-        """An attribute that this router does not have, if it says anything."""
+        """Report an attribute that this router does not have, if its value matters."""
         if value == attribute.default or value in ("", {}):
             return
         text = attribute.meaning or "there is nothing like it here"
@@ -269,7 +268,7 @@ class _Translator:
         self.remark(_sort(attribute.fate), table.line_of(key), _path(table, key), text, shown)
 
     def fill(self, table: Table, entity: facts.Entity, fields: Mapping[str, Setting]) -> None:
-        """What Dispatch does where nothing is said, where it is not what this router does."""
+        """Write out the defaults of Dispatch that differ from those of this router."""
         defaults = {
             key: each.default for key, each in entity.attributes.items() if not each.vain
         } | dict(facts.OWN.get(table.name, {}))
@@ -292,7 +291,7 @@ class _Translator:
                 self.remark("default", 0, f"{table.name}.{key}", text)
 
     def finish(self) -> None:
-        """What the whole file says, or does not say at all."""
+        """Add the router entity if it is missing, and the log table."""
         if "router" not in self.single:
             self.entity("router", Section("router", 0, {}), is_rewritten=True)
         table = self.logs.table()
@@ -315,7 +314,7 @@ class _Translator:
         self.made.mistakes.append(Mistake(self.source, line, 0, path, "", problem, allowed))
 
     def unknown(self, line: int, path: str, name: str, known: Collection[str]) -> None:
-        """A name that neither Dispatch has nor this router."""
+        """Report a name that neither Dispatch nor this router has."""
         what = "entity" if path == name else "attribute"
         near = difflib.get_close_matches(name, known, n=1)
         here = "" if near else f"known here: {', '.join(known)}"
@@ -324,7 +323,7 @@ class _Translator:
         self.made.mistakes.append(mistake)
 
     def refused(self, given: Given | None, path: str, refused: Refused, value: Any) -> None:
-        """A value that is not allowed; None is one that nobody is to see."""
+        """Report a value that is not allowed; None stands for a secret."""
         line = 0 if given is None else given.line
         text = "(a secret)" if value is None else format_value(value)
         self.made.mistakes.append(
@@ -367,7 +366,7 @@ def _sort(fate: facts.Fate) -> Sort:
 
 
 def _without_nulls(value: Any) -> tuple[Any, int]:
-    """A value of JSON without null, and how many there were."""
+    """Return a value of JSON without its nulls, and the number of nulls."""
     if isinstance(value, dict):
         parts = {key: _without_nulls(item) for key, item in value.items() if item is not None}
         nulls = sum(item is None for item in value.values())

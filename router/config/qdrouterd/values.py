@@ -1,4 +1,4 @@
-"""Values of Dispatch's files: what Dispatch makes of them, and how our own file would say it."""
+"""Values of Dispatch's files: read them as Dispatch does, and put them as our own file would."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _MOST_DIGITS: Final = 20
 
 
 def read_value(kind: DispatchKind, value: object) -> Any:
-    """What Dispatch makes of a value: text, a number, True or False, or a table.
+    """Return a value as Dispatch reads it: text, a number, True or False, or a table.
 
-    Raises `router.config.kinds.Refused` with what it would have taken.
+    Raises `router.config.kinds.Refused` with what is allowed.
     """
     match kind:
         case "integer":
@@ -31,9 +31,9 @@ def read_value(kind: DispatchKind, value: object) -> Any:
 
 
 def file_form(kind: Kind, value: Any) -> Any:
-    """How our own file says a value of Dispatch's, for an attribute of `kind` there.
+    """Return a value of Dispatch's as our own file has it, for an attribute of `kind` there.
 
-    Raises `router.config.kinds.Refused`, of the kind itself, where it cannot say it.
+    Raises `router.config.kinds.Refused`, of the kind itself, if there is no such form.
     """
     refused: Refused | None = None
     for form in _forms(value):
@@ -47,7 +47,7 @@ def file_form(kind: Kind, value: Any) -> Any:
 
 
 def _forms(value: Any) -> Iterator[Any]:
-    """A value as it stands, and as what else it may be meant for."""
+    """Yield a value as it stands, and in the other forms that may be meant."""
     yield value
     if isinstance(value, str):
         for read in (_integer, _float, _flag, _table):

@@ -1,1 +1,1 @@
-"""Edge routers and their uplinks: what both ends of such a connection do for it."""
+"""Edge routers and their uplinks: both ends of such a connection."""

@@ -1,1 +1,1 @@
-"""The routing protocol: who is in the network, by which way they are reached, who wants what."""
+"""Routing protocol: the routers in the network, the routes to them, their mobile addresses."""

@@ -1,6 +1,6 @@
-"""What is not there that a name says it is at: a router, or an edge router (`_edge/<id>/…`).
+"""Explain that a name leads to a router or edge router (`_edge/<id>/…`) that cannot be found.
 
-For those who want to know why nothing flows. None of this runs once a message.
+Used to find out why nothing flows. Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from router.core.network.names import edge_key_in, router_in
 
 
 def absent(network: Any, name: str) -> str | None:
-    """Which router a name leads to that is nowhere to be found, in words; None where it is there,
-    or may be, or the name leads to none.
+    """Return in words which router a name leads to, if that router cannot be found.
+
+    None if it is there or may be there, or if the name leads to no router.
     """
     router, edge = router_in(name), edge_key_in(name)
     if network.is_on and router is not None:

@@ -1,11 +1,11 @@
-"""Credit where an address has senders or receivers on several sides of a network.
+"""Share credit where an address has senders or receivers on several sides of a network.
 
-Each sender is backed by the receivers that may have what it sends (`sides`), and all together hold
-no more than all receivers back, plus one message ahead each, as `credit` has it for one side. Two
-sides of senders are never without a common receiver but where these two are all there is, so it is
-enough that neither one side nor all sides hold too much. None of this runs for addresses that are
-not sided; it takes a look at each sender and receiver, however many sides there are: of very many
-a few at a time, in later turns (`Sharing`).
+Each sender is backed by the receivers that may get its messages (`sides`). All senders together
+hold no more credit than all receivers back, plus one message ahead each, as `credit` has it for one
+side. Two sides of senders have a common receiver unless these two are all there is, so it is enough
+that neither one side nor all sides hold too much. Nothing here runs for addresses that are not
+sided. It looks at each sender and receiver, however many sides there are: of very many at a few at
+a time, in later turns (`Sharing`).
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ A_STEP = 128
 
 
 class Backing:
-    """What the receivers of an address can take: those at the same distance, or all of them.
+    """Number of deliveries that receivers can take: those at the same distance, or all.
 
-    `by_side` has it for each of the sides that they are on.
+    `by_side` splits it by the sides that they are on.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,10 @@ class Backing:
         self.nearest = -1
 
     def add(self, address: Address, without: int, start: int, end: int) -> None:
-        """Add some receivers of an address, but those on the side `without`."""
+        """Add the consumers from `start` to `end`, except those on the side `without`.
+
+        Consumers that are HERE are never left out.
+        """
         consumers = address.consumers
         for at in range(start, end):
             consumer = consumers[at]
@@ -64,12 +67,12 @@ class Backing:
             self.by_side[consumer.side] = self.by_side.get(consumer.side, 0) + credit
 
     def serves(self, side: int) -> bool:
-        """Whether there are receivers for what comes from a side."""
+        """Return whether any of these receivers may get what comes from a side."""
         count = len(self.by_side)
         return count > 1 or (count == 1 and (side == HERE or side not in self.by_side))
 
     def room(self, side: int) -> int:
-        """How many more deliveries from a side these can take."""
+        """Return how many more deliveries from a side these receivers can take."""
         if side == HERE:
             return self.total
         own: int = self.by_side.get(side, 0)
@@ -77,21 +80,25 @@ class Backing:
 
 
 def backing_at(address: Address, without: int) -> Backing:
-    """The receivers of an address, but those on the side `without`; the nearest, with closest."""
+    """Return what the receivers of an address can take, except those on the side `without`.
+
+    With closest only the nearest of them count.
+    """
     found = Backing()
     found.add(address, without, 0, len(address.consumers))
     return found
 
 
 def room(address: Address, side: int) -> int:
-    """How many more deliveries from a side the receivers of an address can take."""
+    """Return how many more deliveries from a side the receivers of an address can take."""
     found = backing_at(address, side)
     return found.total - address.waiting.by_side().get(side, 0)
 
 
 def finish(forwarder: Any, address: Address) -> None:
-    """At the end of a turn, see to an address that something has happened to, now or in later
-    turns.
+    """Serve a sided address and share its credit, at the end of a turn.
+
+    If it has more than AT_ONCE links, later turns do that (`Sharing`).
     """
     if len(address.consumers) + len(address.producers) > AT_ONCE:
         if isinstance(address.sharing, Sharing):
@@ -126,7 +133,7 @@ def replenish_across(address: Address) -> None:
 
 
 class Shares:
-    """What the senders of an address are to hold: found out link by link."""
+    """Credit that the senders of an address are to hold, computed link by link."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
@@ -140,7 +147,7 @@ class Shares:
         self.held_up: dict[Any, int] | None = None
 
     def add_holdings(self, start: int, end: int) -> None:
-        """Add what some senders hold, once all receivers have been added."""
+        """Add the credit that some senders hold; all receivers have to be added before."""
         address = self.address
         producers = address.producers
         waiting = address.waiting.by_side()
@@ -160,7 +167,7 @@ class Shares:
             group.granted += link.credit
 
     def divide(self) -> None:
-        """Find out how much a sender of each side may hold."""
+        """Compute how much credit a sender of each side may hold."""
         address = self.address
         total = self.nearest.total - address.waiting.count
         if self.farther is not self.nearest:
@@ -171,7 +178,7 @@ class Shares:
             self.held_up = address.waiting.senders()
 
     def offer(self, start: int, end: int) -> None:
-        """Give some senders credit, or have them give it back."""
+        """Give credit to some senders, or take it back."""
         producers = self.address.producers
         for at in range(start, end):
             producer = producers[at]
@@ -201,7 +208,7 @@ class Shares:
 
 
 class Sharing:
-    """A task of `Deferred` that does what `finish` does, for very many links (`credit.Sharing`)."""
+    """Task of `Deferred` that does the work of `finish` for very many links (`credit.Sharing`)."""
 
     def __init__(self, forwarder: Any, address: Address) -> None:
         self.is_again_due = False
@@ -227,7 +234,7 @@ class Sharing:
         return False
 
     def _shared(self) -> Iterator[None]:
-        """Do it all; yield after each few links.
+        """Serve the address and share its credit; yield after every few links.
 
         Links may come and go meanwhile, and then the address is due again.
         """
@@ -258,7 +265,7 @@ class Sharing:
 
 
 def _in_steps(look: Callable[[int, int], object], links: list[Any]) -> Iterator[None]:
-    """Look at a few links at a time, of which some may come and go meanwhile."""
+    """Look at a few links at a time; links may come and go meanwhile."""
     at = 0
     while at < len(links):
         end = min(at + A_STEP, len(links))
@@ -268,7 +275,7 @@ def _in_steps(look: Callable[[int, int], object], links: list[Any]) -> Iterator[
 
 
 class Group:
-    """The senders of one side: how many, what they hold, and how much there is room for."""
+    """Senders of one side: their number, the credit they hold, and the room for their messages."""
 
     def __init__(self, side: int, backing: Backing, waiting: int) -> None:
         self.side = side
@@ -280,7 +287,10 @@ class Group:
 
 
 def share_out(groups: list[Group], total: int, count: int) -> dict[int, int]:
-    """How much one sender of each group may hold: who has little room leaves the rest to others."""
+    """Return how much credit a sender of each side may hold.
+
+    A side with little room leaves the rest to the others.
+    """
     shares = {}
     groups.sort(key=_room_each)
     for group in groups:

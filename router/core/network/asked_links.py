@@ -1,7 +1,7 @@
-"""Links of trees that wait until this router thinks of their trees as their senders do.
+"""Tree links that wait until this router sees their trees as their senders do.
 
-There may be very many of them. They are found by the key of their address, and looked at some at a
-time. None of this runs once a message.
+There may be very many of them. They are found by the key of their address, and checked in portions.
+Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LOOKED_AT: Final = 256
 
 
 class AskedLinks:
-    """Those of one router, in the order in which they came."""
+    """Waiting tree links of one router, in the order in which they came."""
 
     def __init__(self) -> None:
         self._links: OrderedDict[Link, Asked] = OrderedDict()
@@ -38,16 +38,16 @@ class AskedLinks:
         return self._links.get(asked.link) is asked
 
     def at(self, key: str) -> Iterable[Asked]:
-        """Those for the address that routers know by a key."""
+        """Return the waiting links to the address with this key."""
         return self._at.get(key, {}).values()
 
     def add(self, asked: Asked) -> None:
-        """A link has come."""
+        """Add a link that has been attached."""
         self._links[asked.link] = asked
         self._at.setdefault(asked.key, {})[asked.link] = asked
 
     def remove(self, asked: Asked) -> None:
-        """A link is taken, or has gone."""
+        """Remove a link that has been taken, or has gone."""
         link, key = asked.link, asked.key
         self._links.pop(link, None)
         self._patient.pop(link, None)
@@ -58,11 +58,11 @@ class AskedLinks:
                 del self._at[key]
 
     def be_patient(self, asked: Asked) -> None:
-        """A link waits for nothing but to hear of receivers: until its time has come."""
+        """Note that a link waits only to hear of receivers, until its `patient_until`."""
         self._patient.setdefault(asked.link, asked)
 
     def impatient(self, now: float) -> Iterator[Asked]:
-        """Take out one after the other those that have waited long enough to hear of receivers."""
+        """Remove and yield the links that have waited long enough to hear of receivers."""
         while self._patient:
             asked = next(iter(self._patient.values()))
             if asked.patient_until > now:
@@ -71,7 +71,7 @@ class AskedLinks:
             yield asked
 
     def forget_lost(self) -> None:
-        """Forget those that have gone, of some of them: of others the next time."""
+        """Remove lost links among the next LOOKED_AT; later calls check the others."""
         for link, asked in list(islice(self._links.items(), LOOKED_AT)):
             if link.is_lost():
                 self.remove(asked)

@@ -1,7 +1,7 @@
-"""Attaches on connections between routers: each says by its properties who is to judge it.
+"""Answer attaches on connections between routers: choose the module by their properties.
 
-Peers of any other kind have no business there, and clients' links are refused with the words that
-Dispatch has for it. None of this runs once a message.
+Any other link is refused with the condition and words that Dispatch has for it. Nothing here runs
+per message.
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ WRONG_ROLE_WORDS: Final = "Connection role not allowed for this operation"
 
 
 def is_between_routers(connection: Any) -> bool:
-    """Whether a connection leads to another router of the network."""
+    """Return whether a connection leads to another router of the network."""
     return bool(connection.settings.role == ROLE)
 
 
 def is_of_router(link: Link) -> bool:
-    """Whether an attach is to be judged here: all between routers, and of an edge and its interior
-    those of links on their way to a container.
+    """Return whether an attach is to be judged here.
+
+    Those are all attaches between interior routers and, between an edge and its interior, those of
+    links on their way to a container.
     """
     connection: Any = link.session.connection
     return is_between_routers(connection) or (
@@ -60,5 +62,5 @@ def attach_received(forwarder: Any, link: Link) -> None:
 
 
 def refused() -> AmqpError:
-    """What links are told that have no business between routers."""
+    """Return the error for links that are not allowed between routers."""
     return AmqpError(WRONG_ROLE, WRONG_ROLE_WORDS, Scope.LINK)

@@ -1,9 +1,9 @@
-"""Links along which a multicast goes on to the next routers of one tree.
+"""Links along which a multicast goes on to the next routers of a tree.
 
-A `Spread` is the part of one tree that begins at this router, for one address: what comes by the
-tree's links goes on by one link to each child in whose branch somebody receives. A branch keeps its
-place among the receivers of the address while it has no link, so that what is sent meanwhile does
-not pass for received. None of this runs once a message.
+A `Spread` is the part of a tree that begins at this router, for one address: what comes by the
+tree's links goes on by one link to each child in whose branch somebody receives. While a branch has
+no link, it keeps its place among the receivers of the address, so that messages sent meanwhile do
+not count as received. Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NO_MULTICAST: Final = "trioute:no-multicast"
 
 
 class Spread:
-    """One tree from here on, for one address; `number` is that of its ends, as their `tree`."""
+    """Tree from this router on, for one address; `number` is the `tree` of its ends."""
 
     def __init__(self, address: Address, key: str, tree: Tree, number: int) -> None:
         self.address = address
@@ -41,7 +41,7 @@ class Spread:
 
 
 class BranchLink(NextLink):
-    """The link to one child in a tree; what is left of one before it, it goes on with."""
+    """Link to one child of a tree; it takes over what waits for the link before it."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class BranchLink(NextLink):
         self._before = before
 
     def place(self, consumer: Consumer) -> None:
-        """It is of its tree, and has what waits for the one before it."""
+        """Set the consumer's tree, and take over what waits for the link before it."""
         consumer.tree = self.spread.number
         before, self._before = self._before, None
         if before is not None and before.consumer is not None:
@@ -72,7 +72,7 @@ class BranchLink(NextLink):
             before.let_go(self.keeper.forwarder)
 
     def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
-        """Keep its place, unless it was given up: another link is to come."""
+        """Keep the branch's place for another link, unless this one was given up or refused."""
         consumer = self.consumer
         if consumer is None or self.is_leaving:
             self.keeper.is_over(self)
@@ -93,7 +93,7 @@ class BranchLink(NextLink):
         self.keeper.is_broken(self)
 
     def leave(self, forwarder: Any) -> None:
-        """Have it take nothing new; it ends when all that it was given before is settled."""
+        """Take nothing new, and end once all earlier deliveries are settled."""
         if self.is_leaving:
             return
         self.is_leaving = True
@@ -107,15 +107,15 @@ class BranchLink(NextLink):
 
     @property
     def is_agreed(self) -> bool:
-        """Whether the child takes what comes by it, or did."""
+        """Return whether the child takes what comes by this link, or did."""
         link: Any = self.link
         return not self.is_over and link is not None and (link.credit > 0 or link.deliveries > 0)
 
     def end_if_quiet(self) -> bool:
-        """End it if it has nothing more to send, and nothing that is unsettled; whether it is over.
+        """End the link if nothing waits or is unsettled; return whether it is over.
 
-        Where its peer has never let anything come, and so may not think of the tree as this router
-        did, what waits for it is given up.
+        A peer that has never let anything come may not see the tree as this router does. Then what
+        waits for it is given up.
         """
         link, consumer = self.link, self.consumer
         if self.is_over or link is None or consumer is None:
@@ -128,7 +128,7 @@ class BranchLink(NextLink):
         return True
 
     def give_up(self, forwarder: Any) -> None:
-        """What waits for a link that is not there will not come to anybody in its branch."""
+        """Give up what waits for this link: nobody in its branch will get it."""
         if self.consumer is not None and self.consumer.waiting.count:
             parting.give_up_waiting(forwarder, self.consumer)
 
@@ -141,6 +141,6 @@ class BranchLink(NextLink):
 
 
 def receiving(routers: Collection[str], wanted: Collection[str]) -> list[str]:
-    """Return who of some routers receives, in no order; it takes as long as the fewer of both."""
+    """Return the routers that receive, unordered, in the time that the smaller collection takes."""
     fewer, others = (routers, wanted) if len(routers) < len(wanted) else (wanted, routers)
     return [router for router in fewer if router in others]

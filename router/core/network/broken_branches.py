@@ -1,6 +1,6 @@
-"""Branches of trees that have no link for now, in the order in which they are to have one again.
+"""Branches of trees that have no link for now, in the order in which they get one again.
 
-None of this runs once a message.
+Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 class BrokenBranches:
-    """Those of one router."""
+    """Branches of one router whose links were lost or refused."""
 
     def __init__(self) -> None:
         # since when, and until when they are done without
@@ -29,36 +29,32 @@ class BrokenBranches:
         return len(self._lost) + len(self._refused)
 
     def lose(self, link: BranchLink, now: float) -> None:
-        """A link is lost: it is attached again at once."""
+        """Add a lost link, which is attached again at once."""
         self.forget(link)
         self._lost[link] = now
 
     def refuse(self, link: BranchLink, now: float) -> None:
-        """A link is refused: its branch is done without for a while."""
+        """Add a refused link, whose branch is left out for REFUSED_S."""
         self.forget(link)
         self._refused[link] = now + REFUSED_S
 
     def forget(self, link: BranchLink) -> bool:
-        """Wait no longer to attach a link again; return whether that was waited for."""
+        """Remove a link; return whether it was to be attached again."""
         was_lost = self._lost.pop(link, None) is not None
         return self._refused.pop(link, None) is not None or was_lost
 
     def is_left_out(self, link: BranchLink, now: float) -> bool:
-        """Whether a branch is done without, for a while."""
+        """Return whether a branch is left out for now because its link was refused."""
         return self._refused.get(link, 0.0) > now
 
     def due(self, now: float) -> Iterator[BranchLink]:
-        """Yield one after the other those that are to be attached again; whoever gets one forgets
-        it.
-        """
+        """Yield the links that are to be attached again; the caller must `forget` each."""
         yield from first(self._lost, now)
         yield from first(self._refused, now)
 
 
 def first(entries: OrderedDict[T, float], by: float) -> Iterator[T]:
-    """Yield one after the other the things whose time has come by then, each at most once; whoever
-    gets one takes it out.
-    """
+    """Yield the things whose time has come, each at most once; the caller must remove each."""
     for _ in range(len(entries)):
         if not entries:
             return

@@ -1,9 +1,8 @@
-"""Control links: by which two routers that are connected tell each other what they know.
+"""Control links, by which two connected routers tell each other what they know.
 
-Each of them attaches one sender, on a session of its own: `qd.router.<its id>`, whose target has no
-address but the capability `qd.router`. Its messages are settled when they are sent, and those that
-come are read here, whole: they never come near an address. None of this runs once a message of
-anybody else's.
+Each of them attaches one sender, on a session of its own: `qd.router.<its id>`, whose target has
+the capability `qd.router` and no address. Its messages are sent settled. Incoming messages are read
+here, whole, and never reach an address. Nothing here runs per message of a client.
 """
 
 from __future__ import annotations
@@ -41,19 +40,20 @@ Octets = Callable[[], bytes]
 
 
 class Watcher(Protocol):
-    """Who a control link is for."""
+    """Observer of a control link."""
 
     def control_received(self, control: ControlLink, octets: bytes) -> None:
-        """A message has come, whole. Raises `AmqpError` with the scope of the connection where it
-        is none.
-        """
+        """Process a whole message; raise `AmqpError` at connection scope if it is invalid."""
 
     def control_lost(self, control: ControlLink, why: str) -> None:
-        """One of the two links is over, perhaps with its connection; said once at most."""
+        """Note that one of the two links is over, perhaps with its connection.
+
+        Called once at most.
+        """
 
 
 class ControlLink:
-    """The two links of a connection, one each way; `router` is this one's id."""
+    """Control links of a connection, one each way; `router` is the id of this router."""
 
     def __init__(self, connection: Any, router: str, watcher: Watcher) -> None:
         self.connection = connection
@@ -72,11 +72,11 @@ class ControlLink:
         self._rest: tuple[Delivery, bytes, int] | None = None
 
     def begin(self) -> None:
-        """Attach our sender. Raises `AmqpError` where the connection has no channel."""
+        """Attach our sender; raise `AmqpError` if the connection has no channel left."""
         self._sender.begin(self.connection)
 
     def attach_received(self, forwarder: Any, link: Link) -> None:
-        """Take the peer's sender, or refuse it by raising `AmqpError`."""
+        """Accept the peer's sender, or raise `AmqpError` to refuse it."""
         if not isinstance(link, IncomingLink):
             raise AmqpError(
                 Condition.NOT_ALLOWED, "of a control link each router attaches a sender", Scope.LINK
@@ -93,9 +93,9 @@ class ControlLink:
         forwarder.note_credit(None, producer)
 
     def send(self, octets: Octets, most: int = MOST_WAITING) -> None:
-        """Send a message, after those before it, as soon as there is room; `flush` does it.
+        """Queue a message; `flush` sends it when there is room.
 
-        Where `most` wait already, the link is lost.
+        If `most` messages wait already, the control link is lost.
         """
         if len(self.queue) >= most:
             self.lose(f"the peer does not take what it is told: {most} control messages wait")
@@ -103,14 +103,14 @@ class ControlLink:
             self.queue.append(octets)
 
     def go_on(self, forwarder: Any) -> None:
-        """There is room for what the peer says: give it credit again."""
+        """Give the peer credit again, since there is room for its messages."""
         self.is_full = False
         if self._receiver is not None and not self.is_over:
             forwarder.note_credit(None, self._receiver.owner)
 
     @property
     def can_flush(self) -> bool:
-        """Whether `flush` would send anything."""
+        """Return whether `flush` would send anything."""
         link: Any = self._sender.link
         if self.is_over or not isinstance(link, OutgoingLink):
             return False
@@ -120,7 +120,7 @@ class ControlLink:
         return bool(self.queue) and bool(session.can_send(link))
 
     def flush(self) -> bool:
-        """Send what there is room for, but not too much; whether anything has left."""
+        """Send what there is room for, MOST_AT_ONCE_BYTES or so; return whether anything left."""
         link = self._sender.link
         if not isinstance(link, OutgoingLink) or self.is_over:
             return False
@@ -153,7 +153,7 @@ class ControlLink:
         link.current = None if is_whole else delivery
 
     def lose(self, why: str) -> None:
-        """It is over, for one of its links is."""
+        """End the control link and tell the watcher why, the first time this is called."""
         if self.is_over:
             return
         self.is_over = True
@@ -162,7 +162,7 @@ class ControlLink:
         self.watcher.control_lost(self, why)
 
     def received(self, octets: bytes) -> None:
-        """A message has come."""
+        """Count a message and pass it to the watcher."""
         self.received_messages += 1
         self.received_octets += len(octets)
         if not self.is_over:
@@ -170,12 +170,12 @@ class ControlLink:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing waits to be sent."""
+        """Return whether nothing waits to be sent."""
         return not self.queue and self._rest is None
 
 
 class _Sender(OwnLink):
-    """Our half."""
+    """Sender of this router."""
 
     # the end of the connection, which it takes with it, is the news
     is_announced = True
@@ -195,12 +195,12 @@ class _Sender(OwnLink):
         self._control = control
 
     def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
-        """The peer has detached or refused it, or it is lost."""
+        """End the control link: the sender was detached or refused by the peer, or is lost."""
         self._control.lose(_reason("ours", error))
 
 
 class ControlEnd:
-    """What the peer's half ends at, as its `terminus`: its messages are put together here."""
+    """Terminus of the peer's sender, which puts its messages together."""
 
     # nothing is remembered of what came by an earlier link
     unsettled: Final[dict[bytes, Any]] = {}
@@ -213,7 +213,7 @@ class ControlEnd:
         self._error: Error | None = None
 
     def take(self, forwarder: Any, delivery: Delivery, frame: TransferFrame) -> None:
-        """A frame of a message; after the last of them it is read."""
+        """Add a frame to a message, and process the message after its last frame."""
         if delivery is not self._delivery:
             # one before it, if any, was aborted
             self._delivery = delivery
@@ -236,24 +236,24 @@ class ControlEnd:
             forwarder.note_credit(None, link.owner)
 
     def outlives(self, event: LinkDetached | None) -> bool:
-        """It goes with its link."""
+        """Return False, since it goes with its link; keep the error of the detach."""
         self._error = None if event is None else event.error
         return False
 
     def give_up(self, forwarder: Any) -> None:
-        """Its link is over."""
+        """End the control link, since the peer's sender is over."""
         self._control.lose(_reason("the peer's", self._error))
 
 
 def is_control(link: Link) -> bool:
-    """Whether what the peer attaches is meant to be a control link."""
+    """Return whether the peer attaches a link as a control link."""
     target = link.remote_attach.target
     capabilities = getattr(target, "capabilities", None) or ()
     return isinstance(link, IncomingLink) and CAPABILITY in capabilities
 
 
 def refuse(_: Link) -> None:
-    """Refuse one where it has no business; the condition is Dispatch's."""
+    """Refuse a control link where none is allowed; the condition is Dispatch's."""
     raise AmqpError("qd:forbidden", "control links are for other routers", Scope.LINK)
 
 

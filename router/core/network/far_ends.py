@@ -1,6 +1,6 @@
-"""Whom a link of a network leads to: the router that messages are for, and the next on the way.
+"""Destinations of links: the router that messages are for, and the next one on the way.
 
-For those who want to know why nothing flows. None of this runs once a message.
+Used to find out why nothing flows. Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ ROLES = frozenset(("inter-router", "edge"))
 
 @attrs.frozen
 class FarEnd:
-    """`router` is that for which messages leave, and `via` the peer; of a branch of a tree it is
-    the peer, behind which there may be more, and `agrees` is whether it takes what comes by it.
+    """Destination of a link: messages are for `router`, and `via` is the peer.
+
+    For a branch of a tree, `router` is the peer, behind which there may be more routers, and
+    `agrees` tells whether it takes what comes by the branch.
     """
 
     router: str
@@ -31,7 +33,7 @@ class FarEnd:
 
     @property
     def lacks(self) -> str:
-        """What is waited for while the link has no credit."""
+        """Return what the link waits for while it has no credit."""
         if self.is_branch and not self.agrees:
             return f"waits until router {self.router} sees the same tree"
         behind = ", or those behind it" if self.is_branch else ""
@@ -43,10 +45,10 @@ class FarEnd:
 
 
 def far_end_of(link: Any) -> FarEnd | None:
-    """Where a link leads, or one by which the router sends; None where its peer is no router.
+    """Return where a link leads; None if its peer is no router.
 
-    One that is routed leads to the router that has the container, or else back to its client's, of
-    which only the next router on the way is known.
+    A routed link leads to the router that has the container, or else back to its client's, of which
+    only the next router on the way is known.
     """
     session = link.session
     connection = session.connection

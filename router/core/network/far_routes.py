@@ -1,7 +1,7 @@
-"""Link routes of other routers: what the network is told of containers here, and tells of others.
+"""Link routes of other routers: learn them, and announce those with containers here.
 
-A router tells of a route while a container of it is here, by a key that says its pattern and its
-direction (`reach`). Addresses at containers, and what they are, are nobody else's business.
+A router announces a route while a container of it is here, by a key that holds its pattern and its
+direction (`reach`). Nothing is announced of the addresses at containers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PREFIXES = (IN_PREFIX, OUT_PREFIX)
 
 
 def key_of(route: Route) -> str:
-    """By what routers tell each other of a route: its pattern behind the letter of its class."""
+    """Return the key by which routers announce a route: the letter of its class and its pattern."""
     is_in = route.direction == IN
     pattern = route.pattern
     head = pattern.removesuffix("#")
@@ -36,7 +36,7 @@ def key_of(route: Route) -> str:
 
 
 def parse_key(key: str) -> tuple[str, str] | None:
-    """The direction and the pattern that a key tells of; None where it is of something else."""
+    """Return the direction and pattern in the key of a link route; None for any other key."""
     direction = _KINDS.get(key[:1])
     text = key[1:]
     if direction is None or not text.strip("/."):
@@ -46,15 +46,16 @@ def parse_key(key: str) -> tuple[str, str] | None:
 
 @attrs.frozen
 class RoutesUnknown:
-    """A peer does not know of link routes by way of edges; what is there goes on without them."""
+    """Peer that does not know link routes by way of edges; what is there goes on without them."""
 
     router: str
 
 
 @attrs.frozen
 class RouteRefused:
-    """An edge has told of a link route that none of an edge's can be; `count` is how many keys
-    were refused of those that it has told by this connection.
+    """Link route that an edge has announced but no edge may have.
+
+    `count` is how many keys of this edge were refused on this connection.
     """
 
     router: str
@@ -64,8 +65,9 @@ class RouteRefused:
 
 @attrs.frozen
 class RoutesLeftOut:
-    """An interior tells of more link routes than an edge keeps: `count` were left out so far, and
-    `kept` are known.
+    """Link routes that an interior has announced beyond what an edge keeps.
+
+    `count` were left out so far, and `kept` are known.
     """
 
     router: str
@@ -74,7 +76,7 @@ class RoutesLeftOut:
 
 
 class FarRoutes:
-    """Sees to it that the link routes of all routers are known to all."""
+    """Exchange of link routes with the other routers."""
 
     def __init__(self, reach: Reach, link_routes: LinkRoutes) -> None:
         self._reach = reach
@@ -85,14 +87,17 @@ class FarRoutes:
         reach.on_wanted.append(self.wanted_changed)
 
     def containers_changed(self, route: Route) -> None:
-        """A route has got another container, or lost one; those of edges count as if here."""
+        """Announce a route that has got or lost a container, or withdraw it.
+
+        Containers of edges count as if they were here.
+        """
         is_here = any(way.outlets for way in route.ways) or any(
             isinstance(outlet, UplinkOutlet) and outlet.leads_down for outlet in route.far.values()
         )
         self._reach.want(key_of(route), Interest(ROUTED) if is_here else None)
 
     def wanted_changed(self, key: str) -> None:
-        """Other routers have told of a key, or take back what they have told."""
+        """Open or close the routes of a key that other routers have announced or withdrawn."""
         if key[:1] not in _KINDS:
             return
         parsed = parse_key(key)

@@ -31,7 +31,7 @@ MAX_ROUTERS = redelivery.MAX_ATTEMPTS
 
 
 class Farther:
-    """The addresses that have links to farther routers, and the messages that wait for these."""
+    """Addresses that have links to farther routers, and the messages that wait for these."""
 
     def __init__(self, network: Any) -> None:
         self._network = network
@@ -65,7 +65,7 @@ class Farther:
     def takes(self, delivery: Delivery, had: list[Any]) -> bool:
         """Return whether a released message can go to a farther router that has not had it.
 
-        `had` are the links that it has left by.
+        `had` holds the links by which it has been sent.
         """
         address = delivery.address
         giver = delivery.outgoing.owner
@@ -92,7 +92,7 @@ class Farther:
         return places
 
     def wait(self, delivery: Delivery) -> None:
-        """Have a message wait for a farther receiver, and links attached to farther routers."""
+        """Have a message wait for a farther receiver, and attach links to farther routers."""
         address = delivery.address
         now = self._network.forwarder.turn.now
         until = now + PATIENCE_S
@@ -107,15 +107,16 @@ class Farther:
             self._network.outward.see_to(address, is_asked=True)
 
     def offer(self, address: Address) -> None:
-        """Send on messages that wait, as far as farther receivers have room; of very many the last
-        ones in later turns.
+        """Send waiting messages on, as far as farther receivers have room.
+
+        If there are very many, the last ones are sent in later turns.
         """
         if address in self._waiting and address not in self._offering:
             self._offering.add(address)
             self._network.forwarder.turn.deferred.work_off(self._offers(address))
 
     def _offers(self, address: Address) -> Iterator[None]:
-        """Send on one message that waits after the other."""
+        """Send on the waiting messages, one in each step."""
         forwarder = self._network.forwarder
         while waiting := self._waiting.get(address):
             delivery = next(iter(waiting))
@@ -141,17 +142,16 @@ class Farther:
         return True
 
     def look(self) -> None:
-        """Release messages that have waited long enough, and give up links that are not needed; of
-        very many the last ones in later turns.
+        """Release messages that have waited too long, and give up links that are not needed.
 
-        Call it at each look at the clocks.
+        If there are very many, later turns do the rest. Called at each periodic check.
         """
         if (self._due or self._open) and not self._is_looking:
             self._is_looking = True
             self._network.forwarder.turn.deferred.work_off(self._looks(), THINGS_A_STEP)
 
     def _looks(self) -> Iterator[None]:
-        """See to each message whose time is over, and to each address."""
+        """Process each message whose time is over, and each address that is due."""
         forwarder = self._network.forwarder
         while self._due and self._due[0][0] <= forwarder.turn.now:
             until, address, delivery = self._due.popleft()

@@ -1,11 +1,11 @@
-"""What an edge router holds for addresses beyond while it has no uplink: a short gap is none then.
+"""Hold messages for addresses beyond an edge router while it has no uplink, to bridge short gaps.
 
-As long as a hold is at an address, what cannot be sent up waits there instead of being released: it
-is a receiver that never takes anything, with as much credit as there is room for more. When an
-uplink is back, what waits goes up in its order. What has waited for too long is released, and so
-is what came last where it is too much. None of this runs once a message, so the octets are counted
-when clocks are looked at: for that long there may be more of them. Of very many messages or holds
-the last are looked at, and released, in later turns.
+A hold is a receiver of its address that never takes anything, with as much credit as there is room
+for more. So messages that cannot be sent up wait there instead of being released. When an uplink is
+back, they go up in their order. A message that has waited too long is released, and so are the
+latest ones if there are too many. Nothing here runs per message: octets are counted at each
+periodic check, and until then there may be more of them. If there are very many messages or holds,
+the last are checked and released in later turns.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LOOKS_A_THING = 8
 
 @attrs.frozen
 class Bounds:
-    """How much may wait at one address, and for how long."""
+    """Limits of a hold: how much may wait at its address, and for how long."""
 
     seconds: float
     messages: int
@@ -45,8 +45,10 @@ class Bounds:
 
 
 class Use(Enum):
-    """What a hold is for: to keep what waits from being released when the last uplink goes (IDLE),
-    to take what comes (OPEN), or to keep what has come for the rest of its time (CLOSING).
+    """Use of a hold.
+
+    IDLE keeps what waits from being released when the last uplink goes, OPEN takes new messages,
+    and CLOSING keeps what has come for the rest of its time.
     """
 
     IDLE = auto()
@@ -55,7 +57,7 @@ class Use(Enum):
 
 
 class Hold:
-    """The hold of one address."""
+    """Hold of one address."""
 
     def __init__(self, consumer: Consumer, bounds: Bounds) -> None:
         self.consumer = consumer
@@ -73,14 +75,14 @@ class Hold:
 
     @property
     def octets(self) -> int:
-        """About how many octets wait."""
+        """Return about how many octets wait."""
         waiting = self.consumer.address.waiting
         if self.seen != waiting.count and waiting.count <= FEW:
             return sum(delivery.size for delivery in waiting)
         return int(self.octets_each * waiting.count)
 
     def saw(self, count: int, octets: int, first: float) -> None:
-        """So many messages wait, the first of which has come then."""
+        """Note how many messages and octets wait, and when the first message came."""
         bounds = self.bounds
         self.seen = count
         self.octets_each = octets / max(1, count)
@@ -109,7 +111,7 @@ class Holding:
         self._session = Session(self._connection, 0, 1, 512)
 
     def see_to(self, address: Address, bounds: Bounds | None, use: Use) -> None:
-        """Have an address held within these bounds, or with None not."""
+        """Hold an address within these bounds, or give up its hold if `bounds` is None."""
         hold = self.holds.get(address)
         if bounds is None:
             if hold is not None:
@@ -131,7 +133,7 @@ class Holding:
         self._give_room(hold)
 
     def _give_room(self, hold: Hold) -> None:
-        """Let its senders send what there is room for."""
+        """Give the hold as much credit as there is room for messages."""
         address, bounds = hold.consumer.address, hold.bounds
         count = address.waiting.count
         credit = 0
@@ -147,13 +149,13 @@ class Holding:
             self.forwarder.note_credit(address, None)
 
     def look(self, now: float) -> None:
-        """Release what has waited for too long, and what is too much."""
+        """Release messages that have waited too long or exceed the bounds."""
         if not self._is_looking and (self.holds or self.held):
             self._is_looking = True
             self.forwarder.turn.deferred.work_off(self._looks())
 
     def _looks(self) -> Iterator[None]:
-        """Look at each hold in which something may have changed."""
+        """Check each hold in which something may have changed."""
         held, fullest = 0, 0.0
         for hold in self.holds.each():
             waiting = hold.consumer.address.waiting
@@ -171,9 +173,9 @@ class Holding:
         self._is_looking = False
 
     def _look_at(self, hold: Hold) -> Iterator[None]:
-        """Look at all that waits in a hold, and release what is to go.
+        """Check all messages that wait in a hold, and release those that have to go.
 
-        Whatever is taken meanwhile is not released.
+        Messages that are taken meanwhile are not released.
         """
         address, bounds = hold.consumer.address, hold.bounds
         now, looked_for = self.forwarder.turn.now, (hold.bounds, hold.use)
@@ -210,7 +212,7 @@ class Holding:
             self._give_room(hold)
 
     def _release(self, hold: Hold, delivery: Any) -> bool:
-        """Release a message, if it still waits in the hold; whether it has been."""
+        """Release a message if it still waits in the hold; return whether it was released."""
         address = hold.consumer.address
         if self.holds.get(address) is not hold or hold.use is Use.IDLE:
             # what waits goes somewhere by now

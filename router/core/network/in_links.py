@@ -1,7 +1,7 @@
-"""Links that other routers attach here, for an address at this router or on the way to another.
+"""Accept links that other routers attach here, for an address here or on the way elsewhere.
 
-What comes for this router goes to its own receivers and to its edges, never on to a third router;
-what is for another takes a way through (`transit`).
+What comes for this router goes to its own receivers and to its edges, never on to a third router.
+What is for another router passes through a transit (`transit`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MAX_COST = 2**62
 
 
 def attach_received(forwarder: Any, link: Link) -> None:
-    """Take a link for one destination; raises `AmqpError` at link scope where that cannot be."""
+    """Accept a link for one destination; raise `AmqpError` at link scope if that is impossible."""
     remote = link.remote_attach
     properties = remote.properties or {}
     if not isinstance(link, IncomingLink):

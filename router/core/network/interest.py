@@ -1,8 +1,8 @@
-"""What is received from here, told to the network: the addresses that have a receiver on this side.
+"""Interest of this router: announce the addresses that have a receiver on this side.
 
 Receivers are counted as they come and go, so that a thousand of them at one address cost no more
-than one; what has changed is told at the end of the turn. Nodes of the router's own and dynamic
-ones are at this router by their names, and nobody needs to be told.
+than one. Changes are announced at the end of the turn. Nodes of the router's own and dynamic ones
+are located by their names, so they need not be announced.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from router.core.ties import is_exchange
 
 
 class LocalInterest:
-    """Counts the receivers of each address that are not at other routers."""
+    """Count of the receivers of each address that are not at other routers."""
 
     def __init__(self, forwarder: Any) -> None:
         self._forwarder = forwarder
@@ -24,12 +24,12 @@ class LocalInterest:
         self._counts: dict[Address, tuple[int, int]] = {}
 
     def joined(self, consumer: Consumer) -> None:
-        """A consumer has joined its address."""
+        """Count a consumer that has joined its address."""
         if is_counted(consumer):
             self._count(consumer, 1)
 
     def left(self, consumer: Consumer) -> None:
-        """A consumer has left its address."""
+        """Stop counting a consumer that has left its address."""
         if is_counted(consumer):
             self._count(consumer, -1)
 
@@ -43,11 +43,11 @@ class LocalInterest:
             self._counts.pop(address, None)
 
     def receivers(self, address: Address) -> int:
-        """How many receive from an address that are not at other routers."""
+        """Return how many receivers of an address are not at other routers."""
         return self._counts.get(address, (0, 0))[0]
 
     def tell(self, address: Address) -> None:
-        """Have the others know by the end of this turn how it stands."""
+        """Announce the interest in an address to the other routers by the end of this turn."""
         reach = self._forwarder.reach
         if not is_told(self._forwarder.table, address, reach.me):
             if address.treatment == MULTICAST:
@@ -61,16 +61,16 @@ class LocalInterest:
 
 
 def is_counted(consumer: Consumer) -> bool:
-    """Whether a consumer is one that others may have to know of."""
+    """Return whether other routers may have to know of a consumer."""
     return consumer.side != MESH and consumer.address.transit is None
 
 
 def is_told(table: Any, address: Address, me: str) -> bool:
-    """Whether the others are to know of those who receive from an address.
+    """Return whether the receivers of an address are announced to the other routers.
 
-    What is at this router by its name needs no telling, unless it is a topic: what is sent to that
-    elsewhere goes along trees, as any multicast. What is at another one, such as a node that was
-    made there for a sender, is told to that one with the others.
+    An address that its name locates at this router is not announced, unless it is a topic: what is
+    sent to that elsewhere goes along trees, as any multicast. An address at another router, such as
+    a node that was made there for a sender, is announced to that one with the others.
     """
     name = address.name
     if address.is_dynamic and address.treatment == MULTICAST:

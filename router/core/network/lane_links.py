@@ -1,7 +1,7 @@
-"""Links to the next router that are one of several to one place, each for some of what goes there.
+"""Lane links: several links to the next router for one place, each for some of its messages.
 
-One of them is there as long as anything may be sent, and the others are beside it (`lanes`). They
-are given up without anything being lost: they take leave.
+The base link is there as long as anything may be sent, and the others are beside it (`lanes`). They
+are given up without losing anything: they take leave.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from router.core.network.next_links import NextLink
 
 
 class LaneBase(Protocol):
-    """The link that others may be beside: those that are, by their numbers, are its `lanes`."""
+    """Base link, beside which there may be others; `lanes` holds those by number."""
 
     address: Address
     connection: Any
@@ -24,18 +24,18 @@ class LaneBase(Protocol):
 
     @property
     def cost(self) -> int:
-        """How far away the place is."""
+        """Return the cost of the way to the place."""
 
     @property
     def consumer(self) -> Consumer | None:
-        """What it is to its address; None before it is there."""
+        """Return the link's consumer at its address; None before it is there."""
 
     def beside(self, lane: Lane) -> LaneLink:
-        """A further link to the same place, for a lane."""
+        """Make another link to the same place, for a lane."""
 
 
 class LaneLink(NextLink):
-    """A link of `address` for one lane; `base` is what it is beside, None if it is the first."""
+    """Link of `address` for one lane; `base` is the link it is beside, None if it is the first."""
 
     base: LaneBase | None
 
@@ -49,7 +49,7 @@ class LaneLink(NextLink):
         self.idle_since = network.forwarder.turn.now
 
     def idle_s(self, now: float) -> float:
-        """For how long nothing has been sent by it, as far as that has been asked for."""
+        """Return for how many seconds nothing was sent, as far as calls of this have noticed."""
         link = self.link
         if link is None or link.deliveries != self.carried or link.unsettled or link.current:
             self.carried = 0 if link is None else link.deliveries
@@ -57,7 +57,7 @@ class LaneLink(NextLink):
         return float(now - self.idle_since)
 
     def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
-        """Have what it was for go by another one, unless it was given up."""
+        """Send its messages by another link, unless this one was given up."""
         self.network.outward.lane_over(self)
 
     def take_leave(self) -> None:
@@ -70,7 +70,7 @@ class LaneLink(NextLink):
             self.network.outward.leaving[self] = None
 
     def end_if_quiet(self) -> bool:
-        """End it if nothing of it is under way; whether it is over."""
+        """End the link if nothing of it is under way; return whether it is over."""
         link = self.link
         if not self.is_over and link is not None and link.unsettled == 0 and link.current is None:
             self.detach()

@@ -1,10 +1,10 @@
-"""Which lane a message takes between routers, and how attaches say so.
+"""Lane numbers: which lane a message takes between routers, and how attaches declare it.
 
 A lane has a number, which only tells it from others of the same address and destination, and the
 priority of what takes it (section 3.2.1). Most messages take number 0: those of priority 4, from
-senders of small messages. For each priority there are some stripes besides, each of which is for
-some senders of messages of several frames, and one for senders that settle second, whose links
-have that mode on all the way.
+senders of small messages. Each priority has some stripes besides, each of which is for some senders
+of messages of several frames. It also has one lane for senders that settle second, whose links have
+that mode on all the way.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HIGHEST_LANE: Final = 255
 
 @attrs.frozen
 class Lane:
-    """One of several links to a destination."""
+    """Number, priority and settle mode of one of several links to a destination."""
 
     number: int = 0
     priority: int = ORDINARY_PRIORITY
@@ -34,7 +34,7 @@ class Lane:
     mode: ReceiverSettleMode = ReceiverSettleMode.FIRST
 
     def properties(self) -> dict[Symbol, Any]:
-        """What an attach says of it, besides its mode."""
+        """Return the properties by which an attach declares the lane, apart from its mode."""
         told: dict[Symbol, Any] = {}
         if self.number:
             told[LANE] = UInt(self.number)
@@ -47,13 +47,13 @@ FIRST_LANE: Final = Lane()
 
 
 def lane_of(priority: int, stripe: int, *, settles_second: bool = False) -> int:
-    """The number of a lane; `Spreader.lane_for` has the same."""
+    """Return the number of a lane; `Spreader.lane_for` computes the same."""
     level = (priority + PRIORITIES - ORDINARY_PRIORITY) % PRIORITIES
     return SECOND_LANES + level if settles_second else level * STRIPES + stripe
 
 
 def lane_numbered(number: int) -> Lane:
-    """The lane that this router gives a number."""
+    """Return the lane to which this router gives a number."""
     if number < SECOND_LANES:
         return Lane(number, (number // STRIPES + ORDINARY_PRIORITY) % PRIORITIES)
     priority = (number - SECOND_LANES + ORDINARY_PRIORITY) % PRIORITIES
@@ -63,8 +63,9 @@ def lane_numbered(number: int) -> Lane:
 def lane_in(
     properties: dict[Any, Any], mode: ReceiverSettleMode = ReceiverSettleMode.FIRST
 ) -> Lane:
-    """The lane that an attach with this rcv-settle-mode says; raises `AmqpError` at link scope for
-    one that is none.
+    """Return the lane that an attach with this rcv-settle-mode declares.
+
+    Raises `AmqpError` at link scope if its number or priority is invalid.
     """
     return Lane(
         _number(properties.get(LANE, 0), HIGHEST_LANE, "a lane"),
@@ -81,14 +82,14 @@ def _number(value: Any, most: int, what: str) -> int:
 
 
 def knows_lanes(connection: Any) -> bool:
-    """Whether the router at the other end of a connection says that it keeps lanes apart."""
+    """Return whether the peer router of a connection declares that it keeps lanes apart."""
     remote = connection.remote_open
     features = (remote.properties or {}).get(FEATURES) if remote is not None else None
     return isinstance(features, list) and LANES in features
 
 
 def priority_of(link: Any) -> int:
-    """The priority of a link between routers, as its attach says; that of any other is 4."""
+    """Return the priority that a link between routers declares in its attach; 4 for any other."""
     if link.session.connection.settings.role not in ("inter-router", "edge"):
         return ORDINARY_PRIORITY
     told: Any = ORDINARY_PRIORITY

@@ -1,17 +1,16 @@
 """Lanes: several links to one destination for one address, so that messages block no others.
 
 A link carries one message after the other, so a large one holds up whatever is behind it. Beside
-the link that there always is (lane 0) there may be others to the same router: for each priority
-that is sent there (section 3.2.1), and for each of these a few stripes for senders of messages of
-several frames, so that these hold up neither small messages nor each other. What one link sends at
-one priority always takes the same lane, so its order is kept. What links with rcv-settle-mode
-second send takes lanes that have this mode as well, so that outcome and settlement go all the way.
+the base link (lane 0) there may be others to the same router: one for each priority that is sent
+there (section 3.2.1), and for each of these a few stripes for senders of messages of several
+frames, so that these hold up neither small messages nor each other. What one link sends at one
+priority always takes the same lane, so its order is kept. What links with rcv-settle-mode second
+send takes lanes that have this mode as well, so that outcome and settlement go all the way.
 
-Only the router where a message comes in chooses. On the way each lane has a way of its own
-(`transit`), and where it ends it is a sender like any other. What a lane is for is said by its
-number: what nearly all messages need is 0. Where there can be no lane, its messages go by lane 0,
-until that link is replaced by another one. None of this runs once a message: `Spreader.lane_for`
-does.
+Only the router where a message comes in chooses. On the way each lane has a transit of its own
+(`transit`), and at the destination it is a sender like any other. The lane's number says what it is
+for; nearly all messages need 0. Where a lane cannot be opened, its messages take lane 0 until that
+link is replaced. Nothing here runs per message; `Spreader.lane_for` does.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ PART_OF_CHANNELS = 2
 
 
 class Lanes:
-    """The lanes beside the links of addresses in use."""
+    """Lanes beside the links of addresses in use."""
 
     def __init__(self, network: Any) -> None:
         self._network = network
@@ -51,7 +50,7 @@ class Lanes:
         self._uplinks: dict[Address, dict[Consumer, UplinkBase]] = {}
 
     def __len__(self) -> int:
-        """Return how many addresses may have lanes, or are to have some later."""
+        """Return how many addresses may have lanes, or are to get some later."""
         return len(self._laned) + len(self._later)
 
     def consumer_joined(self, consumer: Consumer) -> None:
@@ -63,7 +62,7 @@ class Lanes:
             self.joined(base)
 
     def consumer_left(self, consumer: Consumer) -> None:
-        """A consumer has left its address."""
+        """Give up the lanes beside a consumer that has left its address."""
         bases = self._uplinks.get(consumer.address)
         base = None if bases is None else bases.pop(consumer, None)
         if bases is not None and base is not None:
@@ -72,7 +71,7 @@ class Lanes:
             self.take_leave(base)
 
     def joined(self, base: LaneBase) -> None:
-        """A link has been attached: have beside it what its address has, and what waits needs."""
+        """Open beside an attached link the lanes that its address has and its backlog needs."""
         address = base.address
         if base.consumer is None or base.consumer.takes == EVERY_LANE:
             return
@@ -90,7 +89,7 @@ class Lanes:
                 self._open_beside(each, lane)
 
     def _assign_all(self, address: Address) -> None:
-        """Have each delivery wait where its lane is."""
+        """Queue each waiting delivery of an address by its lane."""
         lanes = 1
         waiting = list(address.waiting)
         address.waiting.clear()
@@ -101,7 +100,7 @@ class Lanes:
         address.lanes = lanes
 
     def open(self, address: Address, lane: int) -> bool:
-        """Have a lane to each router that an address leads to; whether there is any that can."""
+        """Open a lane to each router that an address leads to; return whether any can have one."""
         if not address.lanes:
             return False
         address.lanes |= 1 << lane
@@ -111,7 +110,7 @@ class Lanes:
         return True
 
     def enter(self, address: Address, delivery: Any) -> None:
-        """A delivery that waits has been moved to another address."""
+        """Assign a lane to a waiting delivery that has been moved to another address."""
         delivery.lane = 0
         if address.lanes:
             self._assign(delivery)
@@ -119,14 +118,14 @@ class Lanes:
                 self.open(address, delivery.lane)
 
     def _assign(self, delivery: Any) -> None:
-        """Find out the lane of a delivery that waits."""
+        """Set the lane of a waiting delivery."""
         sender = delivery.incoming
         stripe = 0 if sender.owner is None else max(0, sender.owner.stripe)
         is_second = bool(sender.settles_second)
         delivery.lane = lane_of(delivery.priority, stripe, settles_second=is_second)
 
     def _bases(self, address: Address) -> list[LaneBase]:
-        """The links of an address that may have lanes beside them."""
+        """Return the links of an address that may have lanes beside them."""
         return [
             each
             for each in (
@@ -160,7 +159,7 @@ class Lanes:
         link.consumer.beside = consumer.beside
 
     def take_leave(self, base: LaneBase) -> None:
-        """A link is over, or takes nothing new: neither do the lanes beside it."""
+        """Give up the lanes beside a link that is over, or takes nothing new."""
         for link in list(base.lanes.values()):
             self._drop(link)
             link.take_leave()
@@ -171,7 +170,7 @@ class Lanes:
             address.lanes = 0
 
     def turn(self, address: Address) -> None:
-        """What is sent to an address is about to go to all who receive: to each place once."""
+        """Give up the lanes of an address that becomes multicast: each place gets one copy."""
         for base in self._bases(address):
             for link in list(base.lanes.values()):
                 self._drop(link)
@@ -192,14 +191,14 @@ class Lanes:
                 consumer.beside = None
 
     def is_over(self, link: LaneLink) -> None:
-        """A lane is over, asked for or not."""
+        """Drop a lane that is over; if it was not given up, `see_to` moves its messages."""
         self._drop(link)
         if not link.is_leaving and link.base is not None:
             self._lost.setdefault(link.address, []).append((link.base, link.lane.number))
             self._network.address_changed(link.address)
 
     def see_to(self, address: Address) -> None:
-        """Have what was for lanes that are no more go by the links that they were beside."""
+        """Move deliveries of closed lanes to their base links."""
         lost = self._lost.pop(address, ())
         bases = self._bases(address) if lost else []
         for base, lane in lost:
@@ -214,12 +213,12 @@ class Lanes:
             forwarder.note_credit(address, None)
 
     def finish(self) -> None:
-        """See to all addresses of which a lane has ended unasked."""
+        """Call `see_to` for each address of which a lane has ended unasked."""
         for address in list(self._lost):
             self.see_to(address)
 
     def looks(self) -> Iterator[None]:
-        """Give up lanes that nothing takes; each step looks at those of one address."""
+        """Give up idle lanes; each step checks those of one address."""
         for _ in range(len(self._laned)):
             if not self._laned:
                 break
@@ -235,7 +234,7 @@ class Lanes:
             yield
 
     def _look_later(self, address: Address) -> None:
-        """Open the lanes that were put off for an address, once its links have been idle."""
+        """Open the postponed lanes of an address, once its links have been idle."""
         links = [base.consumer.link for base in self._bases(address) if base.consumer]
         carried = sum(link.deliveries for link in links)
         before, since = self._later[address]
@@ -264,10 +263,10 @@ class Lanes:
 
 
 def _numbers(lanes: int) -> Iterator[int]:
-    """The lanes that are among some, but the one that is always there."""
+    """Return the numbers of some lanes, except lane 0, which is always there."""
     return (lane for lane in range(1, lanes.bit_length()) if lanes >> lane & 1)
 
 
 def has_channels(connection: Any) -> bool:
-    """Whether so few channels are in use that a lane may take one more."""
+    """Return whether a connection has enough free channels for another lane."""
     return bool(len(connection.local_sessions) * PART_OF_CHANNELS < connection.channel_max + 1)

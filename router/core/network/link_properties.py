@@ -1,4 +1,4 @@
-"""What links between routers say of themselves in their attach: the keys of its properties.
+"""Attach properties of links between routers: the keys.
 
 The page docs/reference/inter-router-protocol.md says what each of them means.
 """

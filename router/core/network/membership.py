@@ -1,7 +1,7 @@
-"""What routers say of themselves in open, and whether two of them go together.
+"""Open properties of routers: declare this router, and check whether a peer fits.
 
-A router says so only on connections that are for other routers, which it knows by the role of its
-own listener or connector. The keys are symbols; those that begin with `qd.` are Dispatch's.
+A router sends them only on connections that are for other routers, which it knows by the role of
+its own listener or connector. The keys are symbols; those that begin with `qd.` are Dispatch's.
 """
 
 from __future__ import annotations
@@ -50,8 +50,9 @@ MOST_FEATURES: Final = 64
 
 @attrs.frozen
 class Membership:
-    """What this router is to others. `instance` tells its runs apart, and the larger one is the
-    later one (`instance_from`).
+    """Identity of this router towards others.
+
+    `instance` tells its runs apart; the larger one is the later one (`instance_from`).
     """
 
     router: str
@@ -60,7 +61,7 @@ class Membership:
     features: tuple[str, ...] = ()
 
     def properties(self, role: str, cost: int = 1) -> dict[str, Any]:
-        """What it says in the open of a connection with this role."""
+        """Return the properties for the open of a connection with this role."""
         if role not in ROLES:
             return {}
         told: dict[str, Any] = {
@@ -76,7 +77,7 @@ class Membership:
 
 @attrs.frozen
 class Peer:
-    """Another router, as agreed with it in open; `cost` is what it says the connection costs."""
+    """Another router, as agreed in open; `cost` is what it declares the connection to cost."""
 
     router: str
     mode: Mode
@@ -87,10 +88,10 @@ class Peer:
 
 
 def agree(mine: Membership, settings: ConnectionSettings, is_client: bool, remote: Open) -> Peer:
-    """Who the peer is, that has sent this open on a connection with these settings.
+    """Return the peer that has sent this open on a connection with these settings.
 
-    Raises `AmqpError`, whose words are for the operators at both ends, where it is no router, not
-    one that belongs here, or none that could be told from this one.
+    Raises `AmqpError` if the peer is no router, does not belong here, or has this router's id.
+    Its words are for the operators at both ends.
     """
     properties = remote.properties or {}
     versions, mode = properties.get(VERSIONS), properties.get(MODE)
@@ -136,16 +137,17 @@ def agree(mine: Membership, settings: ConnectionSettings, is_client: bool, remot
 
 
 def instance_from(now: float, token: str) -> int:
-    """The instance of a router that starts now, in seconds since 1970; `token` is some random text.
+    """Return the instance of a router that starts at `now`, in seconds since 1970.
 
-    The later one is the larger; and two that start in the same millisecond have different ones.
+    `token` is some random text. A later start has a larger instance; starts in the same millisecond
+    almost certainly have different ones.
     """
     chance = crc32(token.encode()) & ((1 << CHANCE_BITS) - 1)
     return max(1, int(now * 1000) << CHANCE_BITS | chance)
 
 
 def instance_of(remote: Open) -> int:
-    """The instance of a peer that has been agreed with."""
+    """Return the instance of a peer that `agree` has accepted."""
     return int((remote.properties or {})[INSTANCE])
 
 
@@ -154,12 +156,12 @@ LONGEST_ID_BYTES: Final = 255
 
 
 def _is_id(name: str) -> bool:
-    """Whether it may be the id of a router, which is a part of addresses."""
+    """Return whether a name may be the id of a router, which is a part of addresses."""
     return 1 <= len(name.encode()) <= LONGEST_ID_BYTES and "/" not in name
 
 
 def _common_version(mine: Membership, remote: Open, versions: Any) -> int:
-    """The highest version that both speak."""
+    """Return the highest version that both speak; raise `AmqpError` if there is none."""
     if (
         not isinstance(versions, list)
         or len(versions) != 2
@@ -181,7 +183,10 @@ def _common_version(mine: Membership, remote: Open, versions: Any) -> int:
 def _check_mode(
     mine: Membership, settings: ConnectionSettings, is_client: bool, remote: Open, mode: Any
 ) -> None:
-    """Between interior routers both are; otherwise who connects is the edge router."""
+    """Raise `AmqpError` if the mode of the peer is wrong.
+
+    Between interior routers both are interior; otherwise the edge is the router that connects.
+    """
     role = settings.role
     wanted = "edge" if role == EDGE and not is_client else "interior"
     if mode == wanted:
@@ -222,6 +227,6 @@ def _malformed(remote: Open, key: str) -> AmqpError:
 
 
 def _named(remote: Open) -> str:
-    """The peer, for people; it may call itself as a frame holds."""
+    """Return words for the peer; its name is cut, since it may be as long as a frame."""
     name = remote.container_id or ""
     return f"the peer {name[:100]!r}"

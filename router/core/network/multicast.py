@@ -1,11 +1,11 @@
-"""Multicasts in a network of routers: one copy a link, along the tree of the router where it began.
+"""Multicast in a network of routers: one copy per link, along the tree of the ingress router.
 
-Each router makes the links of a tree to its own children, and says by which branch it means each: a
+Each router attaches the links of a tree to its own children, and names the branch of each: by a
 digest of all that lies behind. A child takes what comes only once it sees the same branch as its
 parent does, and knows of the receivers there that its parent knows. So all routers of a tree agree
-before anything is sent along it, and whatever they think later, what was sent goes to each of them
-once: a tree that has changed is another one, and the links of the old one are there until all that
-came by them has gone on. (docs/decisions/0063-trees.md.) None of this runs once a message.
+before anything is sent along it. Whatever they think later, what was sent goes to each of them
+once: a tree that has changed is another one, and the links of the old one stay until all that came
+by them has gone on. (docs/decisions/0063-trees.md.) Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ ROUTERS_AS_ONE: Final = 16
 
 
 class Multicast:
-    """The trees of one router, and who sends and receives along them.
+    """Trees of one router, and the links that send and receive along them.
 
-    What has changed is noted, and seen to at the end of the turn: of very much the last in later
+    Changes are noted and acted on at the end of the turn; if there are very many, partly in later
     turns. Until then a tree is what it was, as if the change were not known yet.
     """
 
@@ -74,29 +74,28 @@ class Multicast:
     # What has changed.
 
     def attach_received(self, link: Any) -> None:
-        """Another router attaches a link of a tree; raises `AmqpError` at link scope where that is
-        none. What comes by it is taken as soon as both routers think the same of the tree.
+        """Answer a tree link's attach; raise `AmqpError` at link scope if it is invalid.
+
+        What comes by it is taken as soon as both routers see the same tree.
         """
         asked = receive(self.forwarder, link)
         self._asked.add(asked)
         self._note(asked)
 
     def paths_changed(self) -> None:
-        """There are other trees, or other neighbours. Trees that begin here are seen to with their
-        addresses.
-        """
+        """Note that trees or neighbours have changed. Own trees follow their addresses."""
         self._known.clear()
         self._once_more = True
         self.forwarder.network.note_trees()
 
     def wanted_changed(self, key: str) -> None:
-        """Other routers receive from an address than did before."""
+        """Note that other routers begin or stop to receive from an address."""
         if self._asked or self._passing:
             self._noted_keys[key] = None
             self.forwarder.network.note_trees()
 
     def sender_left(self, producer: Producer) -> None:
-        """A link of a tree may be among the senders that have left."""
+        """Remove a producer that has left, if it was a link of a tree."""
         spread = self._passing.numbered(producer.tree)
         if spread is not None and producer in spread.senders:
             del spread.senders[producer]
@@ -108,7 +107,7 @@ class Multicast:
         self.forwarder.network.note_trees()
 
     def address_changed(self, address: Address) -> None:
-        """Who sends to an address has changed, or how it is treated, or ways have."""
+        """Update the tree of an address whose senders, treatment or paths have changed."""
         own = self._own.get(address)
         has_senders = self._has_senders(address)
         if own is not None:
@@ -127,11 +126,11 @@ class Multicast:
 
     @property
     def is_behind(self) -> bool:
-        """Whether there is something to go on with."""
+        """Return whether changes are left to act on."""
         return bool(self._again or self._noted or self._noted_keys or self._once_more)
 
     def finish(self, most: int) -> int:
-        """Act on what has changed, until so much is done; how much it was, in addresses."""
+        """Act on changes until `most` is done; return how much was done, in addresses."""
         if not self._again:
             self._gather()
         done = 0
@@ -145,7 +144,7 @@ class Multicast:
         return done
 
     def _gather(self) -> None:
-        """Find what is to be looked at by what has been noted."""
+        """Find what is to be looked at by the changes noted."""
         keys, self._noted_keys = self._noted_keys, {}
         noted, self._noted = self._noted, {}
         if self._once_more:
@@ -163,12 +162,12 @@ class Multicast:
         self._again.reverse()
 
     def take_work(self) -> int:
-        """How much was done since this was asked last, besides looking: in addresses."""
+        """Return how much was done since the last call, besides looking, in addresses."""
         work, self._work = self._work, 0
         return work
 
     def _tree(self, root: str) -> Tree | None:
-        """The tree of a root; whoever asks first has it computed."""
+        """Return the tree of a root, and charge for computing it the first time."""
         if root not in self._known and (root in self._reach.paths or root == self._reach.me):
             self._known.add(root)
             self._work += len(self._reach.paths) // ROUTERS_AS_ONE
@@ -176,7 +175,7 @@ class Multicast:
         return tree
 
     def _tend(self, spread: Spread) -> None:
-        """See to a tree that passes by here."""
+        """Update a tree that passes through here."""
         if spread not in self._passing:
             return
         if not spread.senders:
@@ -188,9 +187,7 @@ class Multicast:
             self._break_up(spread)
 
     def opens_way(self, address: Address) -> bool:
-        """Whether others receive what is sent here to an address, for a moment at least; a sender
-        of single messages has one.
-        """
+        """Make a tree for a single message sent here; return whether other routers receive it."""
         own = self._own.get(address)
         if own is None:
             self._plant(address)
@@ -200,21 +197,21 @@ class Multicast:
         return own is not None
 
     def tree_of(self, address: Address) -> Spread | None:
-        """The tree that begins here, if anybody sends."""
+        """Return the tree of an address that begins here, or None."""
         return self._own.get(address)
 
     def is_left_out(self, link: BranchLink) -> bool:
-        """Whether a branch is done without, for a while."""
+        """Return whether a branch is left out for a while."""
         return self._broken.is_left_out(link, self.forwarder.turn.now)
 
     def look(self, now: float) -> None:
-        """See to what takes its time; to be called now and then."""
+        """Do what is due after some time; called at each periodic check."""
         if not self._is_looking:
             self._is_looking = True
             self.forwarder.turn.deferred.work_off(self._look(now))
 
     def _look(self, now: float) -> Iterator[None]:
-        """The same in steps."""
+        """Do what is due, in steps."""
         for link in list(self.leaving):
             if link in self.leaving and link.end_if_quiet():
                 self.leaving.pop(link, None)
@@ -232,12 +229,12 @@ class Multicast:
         self._is_looking = False
 
     def _charged(self) -> Iterator[None]:
-        """As many steps as what was done is worth."""
+        """Yield as many steps as the work done is worth."""
         for _ in range(1 + self.take_work()):
             yield
 
     def _rest(self, spread: Spread, now: float) -> None:
-        """No sender has a link to an address: give up its tree, unless messages come even so."""
+        """Give up the tree of an address without senders, unless messages come even so."""
         carried = sum(each.link.deliveries for each in spread.branches.values() if each.link)
         if carried == spread.carried:
             self._uproot(spread)
@@ -257,7 +254,7 @@ class Multicast:
             self._asked.be_patient(asked)
 
     def _judge(self, asked: Asked) -> bool:
-        """Take what comes by a link if its sender sees the tree as this router does."""
+        """Take what comes by a link if its sender sees the same tree; return whether it does."""
         address = asked.enter(self.forwarder)
         if address is None:
             return False
@@ -274,8 +271,9 @@ class Multicast:
         return True
 
     def _knows(self, asked: Asked) -> bool:
-        """Whether all who receive, as the sender of a link has heard, are known here; one of them
-        may have left of late, and so this is not waited for without end.
+        """Return whether all receivers that the sender of a link knows are known here.
+
+        One of them may have left of late, so this is waited for only a while.
         """
         wanted = self._reach.wanted.get(asked.key, {})
         if all(router in wanted or router == self._reach.me for router in asked.receivers):
@@ -289,7 +287,7 @@ class Multicast:
         return bool(address.treatment == MULTICAST and self.forwarder.network.has_senders(address))
 
     def _plant(self, address: Address) -> None:
-        """Make the tree that begins here, if anybody is in it."""
+        """Make the tree that begins here, if any other router is to be in it."""
         key = key_of(address)
         tree = self._tree(self._reach.me)
         if tree is None or address.phase > LAST_PHASE or not self._reach.wanted.get(key):
@@ -300,7 +298,7 @@ class Multicast:
         self._prune(spread)
 
     def _replant(self, spread: Spread) -> None:
-        """What is sent here goes along another tree from now on, if it is another."""
+        """Update a tree that begins here: give up the branches that have changed."""
         tree = self._tree(self._reach.me)
         if tree is None:
             self._uproot(spread)
@@ -326,7 +324,7 @@ class Multicast:
         return tree is not None and tree.digest == spread.tree.digest
 
     def _prune(self, spread: Spread) -> None:
-        """Have a link to each child in whose branch somebody receives, and to no other."""
+        """Keep a link to each child in whose branch somebody receives, and to no other."""
         if not self._is_current(spread):
             return
         wanted = self._reach.wanted.get(spread.key, {})
@@ -369,7 +367,7 @@ class Multicast:
                 spread.branches[branch.child] = before
 
     def _cut(self, spread: Spread, link: BranchLink) -> None:
-        """Nothing new goes by a link."""
+        """Remove a link from its tree; nothing new goes by it."""
         if spread.branches.get(link.branch.child) is link:
             del spread.branches[link.branch.child]
         self._work += 1
@@ -377,7 +375,7 @@ class Multicast:
         link.leave(self.forwarder)
 
     def _uproot(self, spread: Spread) -> None:
-        """Nobody sends along a tree any more."""
+        """Give up a tree that nobody sends along any more."""
         address = spread.address
         self._idle.pop(spread, None)
         if self._own.get(address) is spread:
@@ -390,23 +388,23 @@ class Multicast:
     # What becomes of links.
 
     def is_over(self, link: BranchLink) -> None:
-        """A link that had taken its leave is detached, or lost."""
+        """Forget a link that had taken its leave, and is detached or lost."""
         self.leaving.pop(link, None)
 
     def is_broken(self, link: BranchLink) -> None:
-        """A link is lost, and its place is kept."""
+        """Note a lost link whose place is kept."""
         self._broken.lose(link, self.forwarder.turn.now)
 
     def is_refused(self, link: BranchLink) -> None:
-        """A router does not take part in a multicast: it is done without."""
+        """Leave out the branch of a router that does not take part in a multicast."""
         self._broken.refuse(link, self.forwarder.turn.now)
 
     def is_orphaned(self, link: BranchLink) -> None:
-        """The last that had to do with an address was a link, and it is lost."""
+        """Give up the tree of a lost link that was the last to use its address."""
         self._uproot(link.spread)
 
     def _break_up(self, spread: Spread) -> None:
-        """A branch of a tree that is no more has broken: nothing can come by it to all."""
+        """Detach the senders of an outdated tree with a broken branch: it cannot reach all."""
         if self._own.get(spread.address) is spread:
             self._uproot(spread)
             return
@@ -424,7 +422,7 @@ class Multicast:
         deferred.go_through(senders, detach, lambda: self._uproot(spread), THINGS_A_STEP)
 
     def _mend(self, link: BranchLink) -> None:
-        """Attach a link in the place of one that is lost, or give up what waits for it."""
+        """Attach a link in the place of a lost one, or give up what waits for it."""
         spread = link.spread
         if not self._broken.forget(link):
             # its tree was given up for another branch of it

@@ -1,7 +1,7 @@
-"""What addresses are called between routers, and names that say themselves where they lead.
+"""Keys of addresses between routers, and names that say which router they are at.
 
 `_topo/0/<id>/…` is at the router of that id and nowhere else, and `_edge/<id>/…` at the edge router
-of that id: nobody has to receive there for it to be known (Dispatch's names).
+of that id. Such names can be reached even if nobody receives there (Dispatch's names).
 """
 
 from __future__ import annotations
@@ -19,18 +19,22 @@ _AT_EDGE = re.compile(r"_edge/([^/]+)/.")
 
 
 def key_at(name: str, phase: int) -> str:
-    """The key of a mobile address; a phase is a digit, and that of a fallback the letter F."""
+    """Return the key of a mobile address.
+
+    A phase is a digit there; FALLBACK is the letter F and CHANGERS the letter C.
+    """
     return f"{MOBILE}{chr(ord('0') + phase)}{name}"
 
 
 def key_of(address: Address) -> str:
-    """By what routers tell each other of an address."""
+    """Return the key by which routers announce an address."""
     return key_at(address.name, address.phase)
 
 
 def address_in(key: str) -> tuple[str, int] | None:
-    """The name and the phase in the key of a mobile address; None where it is another key, or one
-    that no address can have, whoever has told of it.
+    """Return the name and the phase in the key of a mobile address.
+
+    None for any other key, and for one that no address can have, whoever has announced it.
     """
     if not key.startswith(MOBILE) or len(key) < len(MOBILE) + 2:
         return None
@@ -39,31 +43,31 @@ def address_in(key: str) -> tuple[str, int] | None:
 
 
 def router_in(name: str) -> str | None:
-    """The router that a name says it is at, or None where it says of none."""
+    """Return the id of the router that a name is at, or None if the name does not say."""
     found = _TOPOLOGICAL.match(name)
     return None if found is None else found[1]
 
 
 def is_management_elsewhere(name: str, me: str) -> bool:
-    """Whether a name is that of the management node of another router, or of an edge."""
+    """Return whether a name is the management node of another router, or of an edge."""
     if not name.endswith(MANAGEMENT):
         return False
     return router_in(name) not in (None, me) or edge_key_in(name) is not None
 
 
 def edge_key_in(name: str) -> str | None:
-    """The key of the edge router that a name says it is at, or None where it says of none."""
+    """Return the key of the edge router that a name is at, or None if the name does not say."""
     found = _AT_EDGE.match(name)
     return None if found is None else EDGE + found[1]
 
 
 def edge_run_key(edge: str, instance: int, letter: str = EDGE_RUN) -> str:
-    """The key by which routers tell of one run of an edge router."""
+    """Return the key by which routers announce one run of an edge router."""
     return f"{letter}{edge}/{instance}"
 
 
 def edge_run_in(key: str) -> tuple[str, int] | None:
-    """The id and the instance in such a key; None where it is another, or makes no sense."""
+    """Return the id and the instance in such a key; None for another key, or a malformed one."""
     edge, _, instance = key[1:].rpartition("/")
     if not key.startswith((EDGE_RUN, EDGE_AWAY)) or not edge:
         return None

@@ -1,9 +1,9 @@
-"""The network of routers as the core of one of them sees it: what is received elsewhere is reached.
+"""Network of routers as the core of one of them sees it: send what is received elsewhere there.
 
 It notes whatever may change where an address leads, in any turn, and acts on it at the turn's end:
-links are attached to the next routers on the way (`outward`, `out_links`), ways through this router
-go on (`transit`), and the others are told what is received from here (`interest`). What the network
-is like stands in `reach`, which the routing protocol writes. None of this runs once a message.
+it attaches links to the next routers on the way (`outward`, `out_links`), updates transits
+(`transit`), and announces what is received from here (`interest`). The state of the network is in
+`reach`, which the routing protocol writes. Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ SPOKEN_OF = (CLOSEST, BALANCED, MULTICAST)
 
 
 class Network:
-    """What a router does for its network; nothing, unless it `is_on`."""
+    """Role of a router in its network; it does nothing unless it `is_on`."""
 
     def __init__(self, forwarder: Any, reach: Reach) -> None:
         self.forwarder = forwarder
@@ -90,7 +90,7 @@ class Network:
         self.links_made = 0
 
     def turn_on(self) -> None:
-        """From now on this router is one of a network; what is received here already is told."""
+        """Join the network, and announce the addresses that are received from here already."""
         if self.is_on:
             return
         self.is_on = True
@@ -105,18 +105,18 @@ class Network:
             self.address_changed(address)
 
     def next_number(self) -> int:
-        """A number that no other link of this router has in its name."""
+        """Return a number that no other link of this router has in its name."""
         self.links_made += 1
         return self.links_made
 
     def side_of(self, connection: Any) -> int:
-        """Where in the network the peer of a connection is."""
+        """Return the side of the network that the peer of a connection is on."""
         if attaches.is_between_routers(connection):
             return MESH
         return self.edge_sides.get(connection, HERE)
 
     def attach_received(self, link: Any) -> bool:
-        """Answer or refuse a peer's attach, where that is another router's: whether it is."""
+        """Answer or refuse an attach of another router; return whether it is one."""
         if not attaches.is_of_router(link):
             return False
         attaches.attach_received(self.forwarder, link)
@@ -132,7 +132,7 @@ class Network:
     # What is noted.
 
     def joined(self, consumer: Consumer) -> None:
-        """A consumer has joined its address."""
+        """Note that a consumer has joined its address."""
         if self.is_on:
             self.interest.joined(consumer)
         if self.edge_sides:
@@ -140,20 +140,20 @@ class Network:
         self.address_changed(consumer.address)
 
     def left(self, consumer: Consumer) -> None:
-        """A consumer has left its address."""
+        """Note that a consumer has left its address."""
         if self.is_on:
             self.interest.left(consumer)
         self.outward.lanes.consumer_left(consumer)
         self.address_changed(consumer.address)
 
     def hung(self, address: Address, producer: Producer) -> None:
-        """A producer has come to its address."""
+        """Note that a producer has come to its address."""
         if producer.side == MESH:
             self._from_mesh[address] = self._from_mesh.get(address, 0) + 1
         self.address_changed(address)
 
     def unhung(self, address: Address, producer: Producer) -> None:
-        """A producer has left its address."""
+        """Note that a producer has left its address."""
         if producer.side == MESH:
             left = self._from_mesh.get(address, 0) - 1
             if left > 0:
@@ -167,7 +167,7 @@ class Network:
         self.address_changed(address)
 
     def address_changed(self, address: Address) -> None:
-        """Who sends to an address or receives from it has changed, or how it is treated."""
+        """Note that an address has other senders, receivers or another treatment."""
         if self.is_on and address not in self._noted:
             self._noted[address] = None
             self._note()
@@ -175,12 +175,12 @@ class Network:
             self.edges.address_changed(address)
 
     def treated(self, address: Address) -> None:
-        """An address is treated as its rules say by now, which may say something else of edges."""
+        """Note an address to which its rules were applied: they may say something else of edges."""
         if self.edges is not None:
             self.edges.address_changed(address)
 
     def wanted_changed(self, key: str) -> None:
-        """At other routers somebody receives, or nobody any more."""
+        """Note that other routers begin or stop to receive from an address."""
         if self.multicast is not None:
             self.multicast.wanted_changed(key)
         told = address_in(key)
@@ -195,18 +195,18 @@ class Network:
                 self.address_changed(address)
 
     def paths_changed(self) -> None:
-        """There are other ways, or other neighbours."""
+        """Note that paths or neighbours have changed."""
         self._have_paths_changed = True
         self._note()
         if self.multicast is not None:
             self.multicast.paths_changed()
 
     def note_trees(self) -> None:
-        """What concerns trees of multicasts has changed."""
+        """Note a change that concerns trees of multicasts."""
         self._note()
 
     def note_edges(self) -> None:
-        """What concerns edges has changed, or what concerns the uplinks of this one."""
+        """Note a change that concerns edges, or the uplinks of this one."""
         self._note()
 
     def _note(self) -> None:
@@ -216,7 +216,7 @@ class Network:
     # What is done.
 
     def finish(self) -> None:
-        """Act on what has changed in this turn, at its end: on much of it bit by bit."""
+        """Act on the changes of this turn at its end; on many of them in several turns."""
         left = MOST_AT_ONCE
         while self.forwarder.network_due:
             self.forwarder.network_due.clear()
@@ -244,20 +244,20 @@ class Network:
 
     @property
     def is_behind(self) -> bool:
-        """Whether there is something to go on with."""
+        """Return whether changes are left to act on."""
         if self.multicast is not None and self.multicast.is_behind:
             return True
         return bool(self._noted or self._tied or self._again) or self._once_more
 
     def go_on(self) -> None:
-        """Have more of what takes long done at the end of this turn."""
+        """Have more of the changes that are left acted on at the end of this turn."""
         if self.is_behind:
             if len(self._noted) < MOST_AT_ONCE:
                 self._look_again(MOST_AT_ONCE)
             self._note()
 
     def _take_work(self) -> int:
-        """What was done for the trees of the address that was seen to last, in addresses."""
+        """Return how much was done for the trees of the last address, in addresses."""
         return 0 if self.multicast is None else self.multicast.take_work()
 
     def _look_again(self, most: int) -> int:
@@ -297,7 +297,7 @@ class Network:
         self.forwarder.table.leave(address)
 
     def _note_tied(self, address: Address) -> None:
-        """Have the addresses looked at that what is sent to one may go to besides."""
+        """Note the other addresses to which messages of an address may go."""
         table = self.forwarder.table
         fallback_key = key_at(address.name, FALLBACK)
         if address.phase == 0 and self.reach.wanted.get(fallback_key):
@@ -313,7 +313,7 @@ class Network:
             self.forwarder.table.leave(address)
 
     def has_senders(self, address: Address) -> bool:
-        """Whether anybody sends to an address whose messages may have to go elsewhere."""
+        """Return whether an address has senders whose messages may have to go elsewhere."""
         if address.ties is None:
             # there may be very many links of other routers
             return len(address.producers) > self._from_mesh.get(address, 0)
@@ -335,35 +335,34 @@ class Network:
         return bool(self.outward.links(address))
 
     def keeps_from(self, connection: Any, name: str) -> bool:
-        """Whether an address is not for a connection that may not ask anything of management: the
-        other router could not know.
+        """Return whether a name is management elsewhere and the connection may not use any.
+
+        It is checked here, since the other router could not know.
         """
         settings = connection.settings
         return settings.management == "none" and is_management_elsewhere(name, self.reach.me)
 
     def phase_of(self, link: Any, name: str, phase: int) -> int:
-        """Where what a peer's link sends to a name enters, by what its peer may ask there."""
+        """Return the phase at which a peer's link enters a name, by its management rights."""
         is_member = self.is_on or self.edges is not None
         if not is_member or self.forwarder.table.is_own_node(name):
             return phase
         return rights.phase_of(link, name, self.reach.me, phase)
 
     def check_receiver(self, connection: Any, name: str) -> None:
-        """Raise `AmqpError` where a peer may not receive from a name, by what the name says."""
+        """Raise `AmqpError` if a peer may not receive from a name, by what the name says."""
         is_edge = self.edges is not None and not self.is_on
         is_member = self.is_on or is_edge
         me = self.reach.me
         node_names.check_receiver(connection, name, me, is_member=is_member, is_edge=is_edge)
 
     def is_answered_elsewhere(self, text: str) -> bool:
-        """Whether an address text means a node that is another router's own."""
+        """Return whether an address is the management node of another router."""
         is_member = self.is_on or self.edges is not None
         return is_member and is_management_elsewhere(address_name(text), self.reach.me)
 
     def address_for(self, name: str, phase: int) -> Address | None:
-        """An address that is not in use, for a single message to it that can go elsewhere; None
-        where it cannot.
-        """
+        """Return an unused address for a single message; None if that cannot go elsewhere."""
         is_at_edge = self.edges is not None and self.edges.is_known(name)
         if not is_at_edge and not (self.is_on and self._is_known(name, phase)):
             return None
@@ -382,7 +381,7 @@ class Network:
         )
 
     def hint(self, name: str) -> int | None:
-        """How a name is treated where it is received from, if nothing is said of it here."""
+        """Return the treatment of a name at other routers, for use if no rule here covers it."""
         wanted = self.reach.wanted
         for phase in range(10) if wanted else ():
             for _, _, interest in self.reach.nearest(key_at(name, phase)):
@@ -393,7 +392,7 @@ class Network:
     # Ways through.
 
     def transit_to(self, destination: str, name: str, phase: int, lane: Lane) -> Address:
-        """The address of a way through; what is made here is forgotten with its last link."""
+        """Return the address of a transit, made if needed; it is forgotten with its last link."""
         transit = self.forwarder.table.transit
         key = destination, key_at(name, phase), lane
         address: Address | None = transit.get(key)
@@ -403,7 +402,7 @@ class Network:
         return address
 
     def forget_transit(self, way: Transit) -> None:
-        """Nothing comes by a way through any more, and nothing is under way."""
+        """Forget a transit that has no links any more, and nothing under way."""
         address, table = way.address, self.forwarder.table
         key = way.destination, key_of(address), way.lane
         if table.transit.get(key) is address:
@@ -414,7 +413,7 @@ class Network:
             address.heir = table.retired
 
     def look(self, now: float) -> None:
-        """Do what is due by now; called when clocks are looked at."""
+        """Do what is due by now; called at each periodic check."""
         if not self.is_on:
             return
         self.farther.look()
@@ -438,5 +437,5 @@ class Network:
 
 
 def _key_at_routers(address: Address) -> str:
-    """The key of the routers that what is sent to an address here may go to."""
+    """Return the key of the routers to which messages for an address may go."""
     return edge_key_in(address.name) or key_of(address)

@@ -1,1 +1,1 @@
-"""The rows of the catalogue, a module for each kind of thing they tell of."""
+"""Rows of the catalogue, in a module for each kind of thing that they are about."""

@@ -1,4 +1,4 @@
-"""Of addresses, by name."""
+"""Metrics of addresses, by name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from router.metrics.rows.deliveries import outcomes_of
 def by_address(
     read: Callable[[AddressReading], float],
 ) -> Callable[[Reading], Iterable[Sample]]:
-    """What reads a number of each address."""
+    """Return a reader that takes one number from each address."""
     return lambda reading: (((each.label,), read(each)) for each in reading.addresses)
 
 

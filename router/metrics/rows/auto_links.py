@@ -1,4 +1,4 @@
-"""Of auto-links, which the router attaches to containers by itself."""
+"""Metrics of auto-links, which the router attaches to containers by itself."""
 
 from __future__ import annotations
 

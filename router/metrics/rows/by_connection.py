@@ -1,4 +1,4 @@
-"""Of single connections; all that have no label of their own are together."""
+"""Metrics of single connections; those without a label are counted together."""
 
 from __future__ import annotations
 

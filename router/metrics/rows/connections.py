@@ -1,4 +1,4 @@
-"""Of connections, sessions and links, and what they may do."""
+"""Metrics of connections, sessions and links, and of what keeps links from flowing."""
 
 from __future__ import annotations
 

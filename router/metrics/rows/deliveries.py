@@ -1,4 +1,4 @@
-"""Of deliveries, all together: how many, how they ended, and what waits."""
+"""Metrics of all deliveries together: how many, their outcomes, and what waits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _OUTCOME_MEANING: Final = (
 
 
 def outcomes_of(counters: Counters) -> Iterable[Sample]:
-    """A sample for each way to end."""
+    """Return a sample for each outcome."""
     return (((outcome,), getattr(counters, outcome)) for outcome in OUTCOMES)
 
 

@@ -1,4 +1,4 @@
-"""Of edge routers: at an edge of its uplinks, and at an interior router of its edges."""
+"""Metrics of edge routers: uplinks at an edge router, edges at an interior router."""
 
 from __future__ import annotations
 

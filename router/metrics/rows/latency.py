@@ -1,7 +1,7 @@
-"""Of how long deliveries take: until they are sent on, and until they are settled.
+"""Metrics of how long deliveries take until they are sent on, and until they are settled.
 
-Histograms have a series for each bound. Of the router as a whole each decade has three bounds; of
-an address only whole decades are shown, and nothing before anything was measured.
+Histograms have a series for each bound. For the whole router each decade has three bounds; for an
+address only whole decades are shown, and nothing before anything was measured.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Measured = Callable[[Counters], Histogram | None]
 
 
 def spread(histogram: Histogram | None) -> Spread:
-    """All that was measured."""
+    """Return everything that was measured."""
     found = _NOTHING if histogram is None else histogram
     return Spread(BOUNDS_S, found.counts(), found.sum_s)
 
 
 def coarse(histogram: Histogram) -> Spread:
-    """What was measured, with whole decades as bounds."""
+    """Return what was measured, with whole decades as bounds."""
     counts = [0] * (len(COARSE_S) + 1)
     at = 0
     for bound, count in zip((*BOUNDS_S, float("inf")), histogram.counts(), strict=True):

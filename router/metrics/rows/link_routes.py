@@ -1,4 +1,4 @@
-"""Of link routes, and the links that they forward to containers."""
+"""Metrics of link routes, and of the links that they forward to containers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Of memory, by what takes it."""
+"""Metrics of memory, by what takes it."""
 
 from __future__ import annotations
 

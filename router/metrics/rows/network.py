@@ -1,4 +1,4 @@
-"""Of the network of routers; of a router that works alone they say so."""
+"""Metrics of the network of routers; a router that works alone has them too."""
 
 from __future__ import annotations
 

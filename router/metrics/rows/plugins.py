@@ -1,4 +1,4 @@
-"""Of plugins."""
+"""Metrics of plugins."""
 
 from __future__ import annotations
 

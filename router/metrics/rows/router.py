@@ -1,4 +1,4 @@
-"""Of the router as a whole."""
+"""Metrics of the router as a whole."""
 
 from __future__ import annotations
 
