@@ -22,10 +22,10 @@ from router.control.auto_links import Wanted
 from router.control.control import Control
 from router.control.link_routes import RouteChange
 from router.control.network.endpoint_costs import Endpoint
-from router.core.auto_links import Plan
-from router.core.bindings import Change as ExchangeChange, FewChanges as FewExchanges
-from router.core.redirects import Redirects
-from router.core.rules import MANY_RULES, AddressRule, Rules
+from router.core.addresses.bindings import Change as ExchangeChange, FewChanges as FewExchanges
+from router.core.addresses.redirects import Redirects
+from router.core.addresses.rules import MANY_RULES, AddressRule, Rules
+from router.core.links.auto_links import Plan
 from router.engine.deferred import grow_old
 from router.net.endpoints import (
     configured_auto_links,

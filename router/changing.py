@@ -29,7 +29,7 @@ from router.config.revisions import History, Revision, share
 from router.config.saved import Base, Keeper
 from router.config.validate import find_mistakes
 from router.control.control import Control
-from router.core.treating import Treating
+from router.core.forwarding.rule_updates import Treating
 from router.endpoints import Endpoints
 from router.engine.deferred import drained
 from router.hosting.host import PluginHost

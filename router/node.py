@@ -13,8 +13,8 @@ from router.changing import Changing
 from router.config.model import Configuration, ListenerSettings
 from router.config.saved import Base, Keeper
 from router.control.network.syncing import FirstSync
-from router.core.address import UNAVAILABLE
-from router.core.network.membership import ROLES
+from router.core.model.address import UNAVAILABLE
+from router.core.routers.membership import ROLES
 from router.endpoints import Endpoints, Listening, Prepared
 from router.hosting.host import PluginHost
 from router.logs.journal import Journal

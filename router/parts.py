@@ -16,10 +16,10 @@ from router.control.control import Control
 from router.control.network.adjacency import Adjacency
 from router.control.network.limits import limits_of
 from router.control.network.timing import timing_of
-from router.core.link_names import LinkNames
-from router.core.network.membership import FEATURES_SPOKEN, Membership, Mode, instance_from
-from router.core.table import AddressTable
-from router.core.treating import Treating
+from router.core.addresses.link_names import LinkNames
+from router.core.addresses.table import AddressTable
+from router.core.forwarding.rule_updates import Treating
+from router.core.routers.membership import FEATURES_SPOKEN, Membership, Mode, instance_from
 from router.net.endpoints import (
     configured_auto_links,
     configured_bindings,

@@ -17,10 +17,10 @@ from router.config.setting import file_name
 from router.control.control import Control
 from router.control.network.limits import limits_of
 from router.control.network.timing import timing_of
-from router.core.redirects import Redirects
-from router.core.rules import Rules
-from router.core.shedding import set_limit
-from router.core.treating import Treating
+from router.core.addresses.redirects import Redirects
+from router.core.addresses.rules import Rules
+from router.core.forwarding.rule_updates import Treating
+from router.core.forwarding.shedding import set_limit
 from router.hosting.host import PluginHost
 from router.logs.journal import Journal
 from router.metrics.exposition import Exposition

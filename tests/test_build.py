@@ -14,8 +14,8 @@ SOURCES = {
     "router/node.py": "",
     "router/amqp/decode.py": "x = 1\n",
     "router/amqp/decode.pxd": "",
-    "router/core/forward.py": "",
-    "router/core/forward.pxd": "",
+    "router/core/forwarding/forward.py": "",
+    "router/core/forwarding/forward.pxd": "",
 }
 
 
@@ -34,7 +34,7 @@ def record(package_dir: Path, **contents: object) -> None:
 def test_hot_modules_are_those_with_a_pxd(tmp_path: Path) -> None:
     router = package(tmp_path)
     (router / "amqp" / "shared_types.pxd").touch()  # declarations only: there is nothing to compile
-    assert build.hot_modules(router) == ["router.amqp.decode", "router.core.forward"]
+    assert build.hot_modules(router) == ["router.amqp.decode", "router.core.forwarding.forward"]
 
 
 def test_a_pxd_with_the_bodies_themselves_is_compiled_into_its_users(tmp_path: Path) -> None:
@@ -59,13 +59,13 @@ def test_sources_alone_are_interpreted(tmp_path: Path) -> None:
 
 
 def test_all_hot_modules_compiled(tmp_path: Path) -> None:
-    router = package(tmp_path, "router.amqp.decode", "router.core.forward")
+    router = package(tmp_path, "router.amqp.decode", "router.core.forwarding.forward")
     assert build.data_plane(router) == "compiled"
 
 
 def test_some_hot_modules_compiled(tmp_path: Path) -> None:
-    router = package(tmp_path, "router.core.forward")
-    assert build.compiled_modules(router) == ["router.core.forward"]
+    router = package(tmp_path, "router.core.forwarding.forward")
+    assert build.compiled_modules(router) == ["router.core.forwarding.forward"]
     assert build.data_plane(router) == "mixed"
 
 
@@ -105,7 +105,7 @@ def test_an_uncompiled_installation_says_why_and_what_it_costs(tmp_path: Path) -
 
 
 def test_a_sanitized_build_says_so(tmp_path: Path) -> None:
-    router = package(tmp_path, "router.amqp.decode", "router.core.forward")
+    router = package(tmp_path, "router.amqp.decode", "router.core.forwarding.forward")
     record(router, why="", sanitized=True)
     assert build.notice(router) == ""
     assert "data plane: compiled, sanitized;" in build.describe(router)

@@ -17,8 +17,8 @@ from router.config.link_routes import LinkRouteSettings
 from router.config.model import AddressSettings, Configuration
 from router.config.reload import find_differences
 from router.config.validate import find_mistakes
-from router.core.bindings import Exchange
-from router.core.rules import MANY_RULES, Rules
+from router.core.addresses.bindings import Exchange
+from router.core.addresses.rules import MANY_RULES, Rules
 from router.node import Node
 from router.settings import take_up
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from router.core.sampling import COLUMNS
+from router.core.deliveries.sampling import COLUMNS
 from router.plugin_samples import ABSENT, SampleBatch
 
 

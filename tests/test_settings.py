@@ -23,7 +23,7 @@ from router.config.model import (
 from router.config.redirects import RedirectSettings
 from router.config.reload import NOT_LIVE
 from router.config.router_settings import RouterSettings
-from router.core.address import BALANCED, MULTICAST, UNAVAILABLE
+from router.core.model.address import BALANCED, MULTICAST, UNAVAILABLE
 from router.settings import LIVE
 
 from support.loopback import Running, dialled, listening, running_node

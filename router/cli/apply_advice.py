@@ -17,7 +17,7 @@ from router.client import ManagementClient, RequestRefused, connect
 from router.client.connection import ClientConnection
 from router.client.failures import ClientError
 from router.client.management import NODE, open_management
-from router.core.network.membership import INTER_ROUTER
+from router.core.routers.membership import INTER_ROUTER
 from router.management.schema import PREFIX
 
 CONNECTOR: Final = f"{PREFIX}connector"

@@ -15,9 +15,9 @@ from router.amqp.performatives import Error
 from router.control.containers import Containers
 from router.control.keeping import Attempt, Keeping, KeptLine, Status
 from router.control.redirected import Redirected
-from router.core.auto_links import AutoLink, AutoLinkChanged, Plan
-from router.core.split_table import ListedTable
-from router.core.table import address_name
+from router.core.addresses.table import address_name
+from router.core.links.auto_links import AutoLink, AutoLinkChanged, Plan
+from router.core.model.split_table import ListedTable
 from router.engine.deferred import CHANGES_AT_ONCE, THINGS_A_STEP, drained, emptied
 
 # Dispatch's times until what failed is tried again, the first time and then.

@@ -17,7 +17,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 from zlib import crc32
 
 from router.amqp.performatives import Error
-from router.core.split_table import ListedTable
+from router.core.model.split_table import ListedTable
 from router.engine.beginning import wire_error
 from router.engine.deferred import THINGS_A_STEP, emptied
 from router.engine.link import Link
@@ -54,7 +54,7 @@ class Status(StrEnum):
 
 
 class Attempt(Protocol):
-    """Attempt to attach a link: a `router.core.own_links.OwnLink` that can be quiesced."""
+    """Attempt to attach a link: a `router.core.model.own_links.OwnLink` that can be quiesced."""
 
     link: Link | None
     is_over: bool

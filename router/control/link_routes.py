@@ -8,8 +8,8 @@ from typing import Any, Final
 import attrs
 
 from router.control.containers import Containers
-from router.core.link_routes import LinkRoutes
-from router.core.route_outlets import NEVER, Rule, Way
+from router.core.link_routes.link_routes import LinkRoutes
+from router.core.link_routes.route_outlets import NEVER, Rule, Way
 from router.engine.deferred import CHANGES_AT_ONCE, drained, emptied
 from router.engine.events import ConnectionClosed
 

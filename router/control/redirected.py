@@ -15,7 +15,7 @@ from router.amqp.constants import Condition
 from router.amqp.performatives import Error
 from router.amqp.redirects import Redirect, redirect_of
 from router.control.containers import Containers
-from router.core.auto_links import Plan
+from router.core.links.auto_links import Plan
 from router.engine.connection import Connection
 
 # How long the link may take to be attached at the other container.

@@ -13,8 +13,8 @@ from typing import Final, Protocol
 import structlog
 import trio
 
-from router.core.network.news import News
-from router.core.outcomes import OutcomeObserver
+from router.core.deliveries.outcomes import OutcomeObserver
+from router.core.routers.news import News
 from router.engine.connection import Connection
 from router.engine.link import IncomingLink, OutgoingLink
 from router.hosting.translation import (
@@ -146,14 +146,14 @@ class Observers:
         age_s: float,
         count: int,
     ) -> None:
-        """Pass on that deliveries were settled (`router.core.outcomes.OutcomeObserver`)."""
+        """Pass on that deliveries were settled (`router.core.deliveries.outcomes.OutcomeObserver`)."""
         if OutcomesSettled in self._wanted:
             self._translate(
                 incoming, lambda now: outcomes_settled(now, incoming, outgoing, code, age_s, count)
             )
 
     def expired(self, incoming: IncomingLink, address: str, count: int) -> None:
-        """Pass on that messages have expired (`router.core.outcomes.OutcomeObserver`)."""
+        """Pass on that messages have expired (`router.core.deliveries.outcomes.OutcomeObserver`)."""
         if MessagesExpired in self._wanted:
             self._translate(
                 incoming, lambda now: MessagesExpired(now, link_info(incoming), address, count)

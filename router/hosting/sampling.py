@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import Callable
 
-from router.core.sampling import Sampler
+from router.core.deliveries.sampling import Sampler
 from router.hosting.translation import link_info
 from router.net.exchange import Exchange
 from router.plugin_samples import SampleBatch

@@ -13,7 +13,7 @@ from router import plugin_events as told
 from router.amqp.constants import Descriptor
 from router.amqp.performatives import Error
 from router.amqp.redirects import read_redirect
-from router.core.network import news
+from router.core.routers import news
 from router.engine import events
 from router.engine.connection import Connection
 from router.engine.link import IncomingLink, Link, OutgoingLink

@@ -2,7 +2,7 @@
 
 The right is the `management` setting of the connection's listener or connector. A request comes
 with the number of the connection that brought it. The router writes that number on what it delivers
-to itself, in place of any value under that name (`core/passage.py`), so no peer can forge it.
+to itself, in place of any value under that name (`core/deliveries/router_annotations.py`), so no peer can forge it.
 (docs/decisions/0037-who-may-manage.md.)
 """
 
@@ -14,9 +14,16 @@ from typing import Any, Final
 import attrs
 
 from router.amqp.revision import take_annotations
-from router.core.network.membership import ROLES
-from router.core.network.rights import CHANGE, NONE, READ, TRUSTED, bounded, of_connection
-from router.core.passage import CONNECTION, RIGHTS
+from router.core.addresses.management_access import (
+    CHANGE,
+    NONE,
+    READ,
+    TRUSTED,
+    bounded,
+    of_connection,
+)
+from router.core.deliveries.router_annotations import CONNECTION, RIGHTS
+from router.core.routers.membership import ROLES
 from router.errors import AmqpError
 from router.management.requests import FORBIDDEN, Refused
 

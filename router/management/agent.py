@@ -19,7 +19,7 @@ from router.amqp.message import AmqpValue, Header, Message, Properties, encode_m
 from router.amqp.types import Int
 from router.client import ClientError, Received, Sender
 from router.client.connection import connect_over
-from router.core.network.rights import CHANGE
+from router.core.addresses.management_access import CHANGE
 from router.errors import AmqpError
 from router.management.access import (
     LARGEST_CHANGE_BYTES,

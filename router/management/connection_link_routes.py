@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from router.core.route_outlets import Rule
+from router.core.link_routes.route_outlets import Rule
 from router.management.entities.link_routes import CONNECTION_LINK_ROUTE, ScopedLinkRoute
 from router.management.making import known_attribute, value_of
 from router.management.requests import BAD_REQUEST, Refused

@@ -18,7 +18,7 @@ from router.amqp.describing import show_octets
 from router.amqp.message_head import bare_content, message_id_of, outcome_text
 from router.amqp.peek import find_to
 from router.amqp.watching import SeenFrame
-from router.core.table import address_name
+from router.core.addresses.table import address_name
 from router.engine.link import IncomingLink
 from router.engine.naming import link_identity
 from router.management.trace_streams import Line, Trace

@@ -1,7 +1,7 @@
 """EXPLAIN: what happens to messages that a user sends to an address, or wants from it, and why.
 
 Nothing is changed: asking about an address does not bring it into use, and no redirect is counted.
-`router.core.blocking` finds out why nothing flows. This module adds which listeners admit the user,
+`router.core.diagnosis.blocking` finds out why nothing flows. This module adds which listeners admit the user,
 which rule applies to the address, and who is at its other end.
 """
 
@@ -14,7 +14,19 @@ from typing import Any, Final
 import attrs
 
 from router.config.model import ListenerSettings
-from router.core.address import (
+from router.core.addresses.related import places, served_by
+from router.core.addresses.rules import TREATMENT_NAMES, AddressRule
+from router.core.addresses.table import address_name
+from router.core.diagnosis.blocking import (
+    MEANINGS,
+    AddressState,
+    Reason,
+    Survey,
+    of_receiver,
+    receivers_for,
+    words_of_receiver,
+)
+from router.core.model.address import (
     CLOSEST,
     HERE,
     MULTICAST,
@@ -24,21 +36,9 @@ from router.core.address import (
     Consumer,
     Producer,
 )
-from router.core.blocking import (
-    MEANINGS,
-    AddressState,
-    Reason,
-    Survey,
-    of_receiver,
-    receivers_for,
-    words_of_receiver,
-)
-from router.core.counters import Counters
-from router.core.network import through
-from router.core.network.membership import ROLES
-from router.core.rules import TREATMENT_NAMES, AddressRule
-from router.core.table import address_name
-from router.core.ties import places, served_by
+from router.core.model.counters import Counters
+from router.core.routers import router_traffic
+from router.core.routers.membership import ROLES
 from router.engine.naming import link_identity
 from router.management.explain_auto_links import auto_links_at, reasons_of, told_of
 from router.management.explain_network import address_of, explain_network, far_of, route_of
@@ -53,7 +53,7 @@ RECEIVE: Final = "receive"
 MOST_LINKS: Final = 100
 LONGEST_ADDRESS: Final = 2048
 
-# beside the reasons of `router.core.blocking`, which are of links that are there
+# beside the reasons of `router.core.diagnosis.blocking`, which are of links that are there
 NO_SENDER: Final = {
     "reason": "no_sender",
     "text": "nobody has a link to send to the address by; who sends without an address may",
@@ -261,7 +261,7 @@ def _flow(
         "waiting": state.waiting,
         "room": state.room,
         "creditHeld": state.held,
-        "counters": _counters(through.counted(address)),
+        "counters": _counters(router_traffic.counted(address)),
         "stuckReceivers": explain_stuck(found, survey.forwarder.turn.now),
         "ownLinks": [_own(survey, link) for link in _some(own)],
     }
@@ -383,8 +383,8 @@ def _why(reason: Reason | None, text: str | None) -> dict[str, Any]:
 def _counters(counters: Counters) -> dict[str, int]:
     """Return what the address has counted since it came into use."""
     return {
-        "ingress": through.entered(counters),
-        "egress": through.left(counters),
+        "ingress": router_traffic.entered(counters),
+        "egress": router_traffic.left(counters),
         "fromRouters": counters.from_routers,
         "toRouters": counters.to_routers,
         "accepted": counters.accepted,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from router.control.keeping import Status
-from router.core.address import FALLBACK
-from router.core.table import address_name
+from router.core.addresses.table import address_name
+from router.core.model.address import FALLBACK
 from router.management.entities.auto_link_state import AutoLinkState, state_of
 from router.management.views import RouterView
 

@@ -12,14 +12,14 @@ from typing import Any, Final
 import attrs
 
 from router.control.network.hops import Hops
-from router.core.address import FALLBACK, FIRST_EDGE, MULTICAST, Address, Consumer
-from router.core.blocking import of_receiver, words_of_receiver
-from router.core.network.absence import absent
+from router.core.addresses.rules import TREATMENT_NAMES
+from router.core.diagnosis.blocking import of_receiver, words_of_receiver
+from router.core.model.address import FALLBACK, FIRST_EDGE, MULTICAST, Address, Consumer
 from router.core.network.branch_links import BranchLink, receiving
 from router.core.network.far_ends import far_end_of
-from router.core.network.names import edge_key_in, key_at
 from router.core.network.out_links import OutLink
-from router.core.rules import TREATMENT_NAMES
+from router.core.routers.names import edge_key_in, key_at
+from router.core.routers.unreachable import absent
 from router.management.views import RouterView
 
 # Of how many routers it is told, each on its own; and how many are named in a sentence.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import Any, Final
 
-from router.core.link_routes import Route
-from router.core.route_outlets import FarOutlet, Outlet, UplinkOutlet, Way
+from router.core.link_routes.link_routes import Route
+from router.core.link_routes.route_outlets import FarOutlet, Outlet, UplinkOutlet, Way
 from router.engine.naming import link_identity
 from router.management.views import RouterView
 

@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from router.core.address import MULTICAST, Address, Consumer
-from router.core.stuck_receivers import container_of, stuck_since, text_of
+from router.core.diagnosis.stuck_receivers import container_of, stuck_since, text_of
+from router.core.model.address import MULTICAST, Address, Consumer
 from router.engine.naming import link_identity
 
 # How many receivers are listed.

@@ -15,8 +15,8 @@ import trio
 
 from router.config.edits import Edit, Edits
 from router.config.model import Configuration, Entity
-from router.core.address import CHANGERS, FALLBACK, LAST_PHASE
-from router.core.split_table import ListedTable
+from router.core.model.address import CHANGERS, FALLBACK, LAST_PHASE
+from router.core.model.split_table import ListedTable
 from router.engine.deferred import emptied
 from router.management.entities.address import ADDRESS
 from router.management.entities.configured import (

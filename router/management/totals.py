@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import attrs
 
-from router.core import watch
-from router.core.address import MESH, Address, Consumer, Producer
-from router.core.counters import Counters
-from router.core.network import through
+from router.core.diagnosis import stuck_deliveries
+from router.core.model.address import MESH, Address, Consumer, Producer
+from router.core.model.counters import Counters
+from router.core.routers import router_traffic
 from router.engine.link import IncomingLink
 from router.engine.traffic import Traffic, traffic_of
 
@@ -63,7 +63,7 @@ def add_up_links(address: Address) -> Generator[None, None, LinkSums]:
     ends: list[Producer | Consumer] = [*address.producers, *address.consumers, *address.resuming]
     for count, end in enumerate(ends, 1):
         if end.link.owner is end:
-            through.link_over(sums.counted, end.link)
+            router_traffic.link_over(sums.counted, end.link)
         if isinstance(end, Consumer) and end.place >= 0:
             # lanes to the same edge are one
             sums.receivers += end.side != MESH and end.takes & 1
@@ -100,7 +100,7 @@ def _count_addresses(total: Counters, table: Any) -> Generator[None, None, None]
     for counters in kept:
         total.add(counters)
     for count, address in enumerate((*table.all_addresses(), *table.routed), 1):
-        through.add(total, address)
+        router_traffic.add(total, address)
         if count % A_STEP == 0:
             yield
 
@@ -115,7 +115,7 @@ def _count_connection(totals: Totals, connection: Any, turn: Any) -> Generator[N
         for count, link in enumerate(list(session.local_links.values()), 1):
             if link.owner is not None:
                 totals.links += 1
-                totals.links_blocked += watch.is_blocked(link, turn.now)
+                totals.links_blocked += stuck_deliveries.is_blocked(link, turn.now)
                 totals.deliveries_stuck += int(link.stuck)
             if count % A_STEP == 0:
                 yield

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Final
 
-from router.core.table import address_name
+from router.core.addresses.table import address_name
 from router.management.delivery_trace import Deliveries, Wanted
 from router.management.requests import BAD_REQUEST, NOT_FOUND, Refused, Request
 from router.management.trace_streams import MOST_TRACES, Line, TooMany, Trace

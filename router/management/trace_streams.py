@@ -24,7 +24,7 @@ from router.amqp.performatives import Accepted
 from router.amqp.types import Timestamp
 from router.client import ClientError, Sender, Sending
 from router.client.connection import ClientConnection
-from router.core.table import AddressTable
+from router.core.addresses.table import AddressTable
 from router.engine.account import LINE_BYTES, TRACES, Account, text_bytes
 
 log = structlog.get_logger("router.management")

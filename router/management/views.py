@@ -12,14 +12,14 @@ import attrs
 
 from router.config.model import Configuration
 from router.control.control import Control
-from router.core import watch
-from router.core.address import CHANGERS, FALLBACK, MULTICAST, Address, Consumer
-from router.core.blocking import Survey
-from router.core.counters import Counters
-from router.core.network.names import key_of
-from router.core.network.reach import Reach
-from router.core.rules import TREATMENT_NAMES
-from router.core.table import AddressTable
+from router.core.addresses.rules import TREATMENT_NAMES
+from router.core.addresses.table import AddressTable
+from router.core.diagnosis import stuck_deliveries
+from router.core.diagnosis.blocking import Survey
+from router.core.model.address import CHANGERS, FALLBACK, MULTICAST, Address, Consumer
+from router.core.model.counters import Counters
+from router.core.routers.names import key_of
+from router.core.routers.routing_state import Reach
 from router.engine.connection import Connection
 from router.engine.link import IncomingLink
 from router.engine.naming import link_identity
@@ -300,12 +300,12 @@ class LinkView:
     @property
     def dry_s(self) -> int:
         """Return for how many seconds it has had no credit; 0 if it has some."""
-        return int(watch.dry_s(self.link, self.router.observed.turn.now))
+        return int(stuck_deliveries.dry_s(self.link, self.router.observed.turn.now))
 
     @property
     def settle_rate(self) -> int:
         """Return how many deliveries a second were settled recently."""
-        return watch.settle_rate(self.link, self.router.observed.turn.now)
+        return stuck_deliveries.settle_rate(self.link, self.router.observed.turn.now)
 
     @property
     def ingress_histogram(self) -> list[int] | None:

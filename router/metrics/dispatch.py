@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 import attrs
 
-from router.core.network import through
+from router.core.routers import router_traffic
 from router.metrics.metric import Metric, one
 from router.metrics.reading import Reading
 
@@ -110,14 +110,14 @@ DISPATCH: Final = (
         "qdr_deliveries_ingress_total",
         "counter",
         "Deliveries that came in from clients and containers.",
-        lambda r: through.entered(r.counters),
+        lambda r: router_traffic.entered(r.counters),
         "trioute_deliveries_ingress_total",
     ),
     Compatible(
         "qdr_deliveries_egress_total",
         "counter",
         "Deliveries that went out to clients and containers.",
-        lambda r: through.left(r.counters),
+        lambda r: router_traffic.left(r.counters),
         "trioute_deliveries_egress_total",
     ),
     Compatible(

@@ -13,9 +13,9 @@ import heapq
 from collections.abc import Iterator
 from typing import Final
 
-from router.core.address import Address
-from router.core.counters import Counters
-from router.core.table import AddressTable
+from router.core.addresses.table import AddressTable
+from router.core.model.address import Address
+from router.core.model.counters import Counters
 
 OTHER: Final = "other"
 """The label of all addresses together that have none of their own."""

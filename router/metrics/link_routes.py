@@ -6,7 +6,7 @@ from typing import Final
 
 import attrs
 
-from router.core.link_routes import LinkRoutes
+from router.core.link_routes.link_routes import LinkRoutes
 
 ACTIVE: Final = "active"
 INACTIVE: Final = "inactive"

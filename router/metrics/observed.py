@@ -7,8 +7,8 @@ from typing import Protocol
 
 from router.control.auto_links import AutoLinks
 from router.control.network.adjacency import Adjacency
-from router.core.forward import Forwarder
-from router.core.table import AddressTable
+from router.core.addresses.table import AddressTable
+from router.core.forwarding.forward import Forwarder
 from router.engine.connection import Connection
 from router.engine.outbox import Turn
 from router.engine.traffic import Traffic

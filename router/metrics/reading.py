@@ -13,12 +13,12 @@ from typing import Any, Final
 
 import attrs
 
-from router.core.address import Address, Consumer
-from router.core.blocking import Survey
-from router.core.counters import Counters
-from router.core.holdings import holdings_of
-from router.core.network import through
-from router.core.watch import is_blocked as is_blocked_long
+from router.core.diagnosis.blocking import Survey
+from router.core.diagnosis.stuck_deliveries import is_blocked as is_blocked_long
+from router.core.model.address import Address, Consumer
+from router.core.model.counters import Counters
+from router.core.model.memory_by_kind import holdings_of
+from router.core.routers import router_traffic
 from router.engine.account import Ledger
 from router.engine.link import IncomingLink
 from router.engine.states import SessionState
@@ -55,7 +55,7 @@ class AddressReading:
 
     def add(self, address: Address) -> None:
         """Add the numbers of an address in use."""
-        through.add(self.counters, address)
+        router_traffic.add(self.counters, address)
         self.waiting += len(address.waiting)
         for consumer in address.consumers:
             # each has a queue of its own where each gets a copy
@@ -221,7 +221,7 @@ def read_in_steps(
             looks = 0
             survey = Survey(observed.forwarder)
     for count, address in enumerate(routed, 1):
-        through.add(other.counters, address)
+        router_traffic.add(other.counters, address)
         other.waiting += len(address.waiting)
         if count % ADDRESSES_AT_ONCE == 0:
             yield

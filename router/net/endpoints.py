@@ -18,13 +18,13 @@ from router.config.model import (
 )
 from router.config.redirects import RedirectSettings
 from router.config.urls import parse_url
-from router.core.auto_links import Plan
-from router.core.bindings import BindingRule, ExchangeRule
-from router.core.network.membership import INTER_ROUTER, ROLES, Membership
-from router.core.redirects import Redirects
-from router.core.route_outlets import Rule
-from router.core.rules import AddressRule
-from router.core.table import address_name
+from router.core.addresses.bindings import BindingRule, ExchangeRule
+from router.core.addresses.redirects import Redirects
+from router.core.addresses.rules import AddressRule
+from router.core.addresses.table import address_name
+from router.core.link_routes.route_outlets import Rule
+from router.core.links.auto_links import Plan
+from router.core.routers.membership import INTER_ROUTER, ROLES, Membership
 from router.engine.settings import ConnectionSettings
 
 PRODUCT = "trioute"

@@ -12,11 +12,11 @@ from typing import Any
 from router.amqp.constants import Condition
 from router.amqp.performatives import Error
 from router.amqp.redirects import REDIRECTS, read_redirect
-from router.core.auto_links import AutoLinkChanged
-from router.core.network.far_routes import RouteRefused, RoutesLeftOut, RoutesUnknown
-from router.core.network.membership import ROLES
+from router.core.link_routes.remote_link_routes import RouteRefused, RoutesLeftOut, RoutesUnknown
+from router.core.links.auto_links import AutoLinkChanged
+from router.core.model.own_links import OwnLink
 from router.core.network.proxy_links import UplinkChanged
-from router.core.own_links import OwnLink
+from router.core.routers.membership import ROLES
 from router.engine import events
 from router.engine.link import Link, OutgoingLink
 from router.engine.naming import link_address, link_identity

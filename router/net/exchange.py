@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 import structlog
 import trio
 
-from router.core.draining import finish
-from router.core.expiry import expire
-from router.core.forward import Forwarder
-from router.core.link_names import LinkNames
-from router.core.network.membership import Membership
-from router.core.overdrawn import Overdrawn
-from router.core.shedding import Shedding
-from router.core.split_table import ListedTable
-from router.core.stuck_receivers import StuckReceivers
-from router.core.table import AddressTable
-from router.core.watch import Watch
+from router.core.addresses.link_names import LinkNames
+from router.core.addresses.table import AddressTable
+from router.core.deliveries.draining import finish
+from router.core.deliveries.unsettled_limits import Overdrawn
+from router.core.diagnosis.stuck_deliveries import Watch
+from router.core.diagnosis.stuck_receivers import StuckReceivers
+from router.core.forwarding.expiry import expire
+from router.core.forwarding.forward import Forwarder
+from router.core.forwarding.shedding import Shedding
+from router.core.model.split_table import ListedTable
+from router.core.routers.membership import Membership
 from router.engine.deferred import STEPS_A_ROUND
 from router.engine.outbox import Turn
 from router.engine.traffic import Traffic, traffic_of

@@ -15,7 +15,7 @@ from router.amqp.framing import encode_frame
 from router.config.mistakes import Finding, Path
 from router.config.model import Configuration
 from router.config.secret import SecretUnavailable
-from router.core.network.membership import FEATURES_SPOKEN, LARGEST_INSTANCE, Membership
+from router.core.routers.membership import FEATURES_SPOKEN, LARGEST_INSTANCE, Membership
 from router.engine.opening import LARGEST_NUMBER, MIN_MAX_FRAME_SIZE, own_open
 from router.engine.sasl import own_init
 from router.net.endpoints import connector_settings

@@ -10,7 +10,7 @@ from typing import Final
 
 import structlog
 
-from router.core.network.news import (
+from router.core.routers.news import (
     ConflictSeen,
     NeighbourCostChanged,
     NeighbourFound,

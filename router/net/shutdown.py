@@ -8,7 +8,7 @@ from itertools import repeat
 import trio
 
 from router.amqp.constants import Condition
-from router.core import parting
+from router.core.links import detach
 from router.engine import attaching
 from router.engine.deferred import THINGS_AT_ONCE
 from router.errors import AmqpError, Scope
@@ -55,7 +55,7 @@ def close_in_order(exchange: Exchange, pumps: Iterable[Pump], why: str) -> None:
 
 def _closing(exchange: Exchange, pumps: list[Pump], why: str) -> Iterator[None]:
     for pump in pumps:
-        for _ in parting.release_all(exchange.forwarder, pump.connection):
+        for _ in detach.release_all(exchange.forwarder, pump.connection):
             yield from repeat(None, LOOKS_A_LINK)
     # outcomes are sent before their links are detached
     exchange.finish_turn()

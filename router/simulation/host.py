@@ -16,8 +16,8 @@ from router.simulation.wires import End
 
 if TYPE_CHECKING:
     from router.control.control import Control
-    from router.core.forward import Forwarder
-    from router.core.network.reach import Reach
+    from router.core.forwarding.forward import Forwarder
+    from router.core.routers.routing_state import Reach
     from router.simulation.agenda import Agenda
 
 # For what leaves with the last turn of a router that stops in order.

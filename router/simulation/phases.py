@@ -9,7 +9,7 @@ from bisect import bisect_right
 import attrs
 
 from router.control.network.adjacency import Adjacency
-from router.core.network.reach import mobile_key
+from router.core.routers.routing_state import mobile_key
 from router.simulation.host import Host
 from router.simulation.ledger import Entry, Ledger
 from router.simulation.traffic import Flow, Listener, Sink

@@ -12,8 +12,8 @@ import structlog
 from router.config.endpoints import Role
 from router.config.model import Configuration, ConnectorSettings, ListenerSettings
 from router.config.router_settings import RouterSettings
-from router.core.address import MULTICAST
-from router.core.network.reach import mobile_key
+from router.core.model.address import MULTICAST
+from router.core.routers.routing_state import mobile_key
 from router.simulation.happenings import Chronicle
 from router.simulation.network import Network
 from router.simulation.phases import Account, Phase

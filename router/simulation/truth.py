@@ -10,7 +10,7 @@ import heapq
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from router.core.network.reach import Interest
+from router.core.routers.routing_state import Interest
 from router.simulation.host import Host
 from router.simulation.network import Network
 

@@ -6,8 +6,8 @@ import pytest
 
 from router.control.auto_links import FIRST_RETRY_S, RETRY_S
 from router.control.keeping import SPREAD, Status
-from router.core.auto_links import AutoLinkChanged
-from router.core.rules import Rules
+from router.core.addresses.rules import Rules
+from router.core.links.auto_links import AutoLinkChanged
 
 from support.containers import Container, ControlledRouter, plan
 

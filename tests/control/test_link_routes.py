@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from router.amqp.performatives import Attach, Begin, Close, Detach, End, Error
 from router.amqp.types import Symbol
 from router.control.control import Control
-from router.core.route_outlets import Rule, Way
+from router.core.link_routes.route_outlets import Rule, Way
 from router.engine.deferred import CHANGES_AT_ONCE
 
 from support.examples import examples

@@ -10,8 +10,8 @@ import pytest
 from router.amqp.constants import TerminusExpiryPolicy as Policy
 from router.amqp.encoded import EncodedMap, decoded
 from router.amqp.performatives import Accepted, Modified, Received, Released, Source, Target
-from router.core import resuming
-from router.core.resumption import COMPARED_AT_ONCE
+from router.core.links import resuming
+from router.core.links.resumption import COMPARED_AT_ONCE
 from router.engine.deferred import THINGS_AT_ONCE
 
 from support.audit import check_accounts

@@ -10,7 +10,7 @@ import pytest
 from router.amqp.framing import AMQP_HEADER, encode_frame
 from router.amqp.performatives import Attach, Begin, Close, Detach, End, Open, Source, Target
 from router.amqp.types import Symbol
-from router.core.table import address_name
+from router.core.addresses.table import address_name
 from router.engine.account import (
     CONNECTION_BYTES,
     KINDS,

@@ -70,7 +70,7 @@ from router.amqp.types import (
     ULong,
     UShort,
 )
-from router.core.holdings import held_in_all
+from router.core.model.memory_by_kind import held_in_all
 from router.engine.connection import Connection
 from router.engine.link import IncomingLink, Link, OutgoingLink
 from router.errors import AmqpError

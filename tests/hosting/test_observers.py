@@ -19,7 +19,7 @@ from router.client import (
     connect,
 )
 from router.config.model import AddressSettings, Configuration, ListenerSettings
-from router.core.network.news import NeighbourFound as Found, NeighbourLost as Lost, News
+from router.core.routers.news import NeighbourFound as Found, NeighbourLost as Lost, News
 from router.engine import events
 from router.hosting.observers import EventQueue, Observers
 from router.plugin_events import (

@@ -9,7 +9,7 @@ import trio
 from hosting.test_handle import running
 
 from router.client import Accepted, AmqpValue, Message, connect
-from router.core.sampling import COLUMNS
+from router.core.deliveries.sampling import COLUMNS
 from router.hosting.handle import MOST_SAMPLES
 
 

@@ -7,7 +7,7 @@ import trio
 from router.client import LinkLost, connect
 from router.config.model import Configuration, ListenerSettings
 from router.config.redirects import RedirectSettings
-from router.core.network import news
+from router.core.routers import news
 from router.hosting.observers import OF_OUTCOMES, EventQueue
 from router.hosting.translation import OF_CONNECTIONS, of_network
 from router.plugin_events import (

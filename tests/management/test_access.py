@@ -16,7 +16,7 @@ from router.amqp.types import Symbol
 from router.client import connect
 from router.config.model import Configuration, ListenerSettings
 from router.config.users import hash_password
-from router.core.passage import CONNECTION, RIGHTS
+from router.core.deliveries.router_annotations import CONNECTION, RIGHTS
 from router.engine.connection import Connection
 from router.engine.outbox import Turn
 from router.engine.settings import ConnectionSettings

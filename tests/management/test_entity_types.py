@@ -11,7 +11,7 @@ from router.config.link_routes import LinkRouteSettings
 from router.config.model import AddressSettings, Configuration, ConnectorSettings, ListenerSettings
 from router.config.plugins import PluginSettings
 from router.config.redirects import RedirectSettings
-from router.core.route_outlets import Rule
+from router.core.link_routes.route_outlets import Rule
 from router.management.entities.empty import EMPTY
 from router.management.entity_types import ENTITY_TYPES
 from router.management.schema import EntityType

@@ -22,8 +22,8 @@ from router.client import (
 from router.config.model import AddressSettings, Configuration, ListenerSettings
 from router.config.redirects import RedirectSettings
 from router.config.router_settings import RouterSettings
-from router.core.address import Address
-from router.core.blocking import MEANINGS, Reason
+from router.core.diagnosis.blocking import MEANINGS, Reason
+from router.core.model.address import Address
 from router.management.explain import MOST_LINKS
 
 from support.loopback import Peer, Running, dialled, running_node

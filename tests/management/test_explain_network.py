@@ -10,9 +10,9 @@ import pytest
 from router.amqp.performatives import Source
 from router.amqp.types import Symbol
 from router.config.model import Configuration, ListenerSettings
-from router.core.blocking import MEANINGS, Reason
-from router.core.network.unserved import GRACE_S
-from router.core.rules import AddressRule, Rules
+from router.core.addresses.rules import AddressRule, Rules
+from router.core.diagnosis.blocking import MEANINGS, Reason
+from router.core.network.idle_links import GRACE_S
 from router.management.explain import explain
 from router.management.requests import Request
 from router.management.views import RouterView

@@ -7,7 +7,7 @@ from typing import Any
 from router.config.link_routes import LinkRouteSettings
 from router.config.model import AddressSettings, Configuration, ListenerSettings
 from router.config.redirects import RedirectSettings
-from router.core.route_outlets import REST_S
+from router.core.link_routes.route_outlets import REST_S
 from router.engine.states import ConnectionState
 from router.management.explain import explain
 from router.management.explain_routed import explain_routed

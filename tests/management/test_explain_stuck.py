@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from router.core.rules import AddressRule
-from router.core.stuck_receivers import StuckReceivers
+from router.core.addresses.rules import AddressRule
+from router.core.diagnosis.stuck_receivers import StuckReceivers
 from router.management.explain_stuck import MOST_STUCK, SHORTEST_S, explain_stuck
 
 from support.in_memory import Router

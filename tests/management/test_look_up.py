@@ -12,8 +12,8 @@ from router.config.link_routes import LinkRouteSettings
 from router.config.model import AddressSettings, Configuration, ListenerSettings
 from router.config.redirects import RedirectSettings
 from router.config.validate import find_mistakes
-from router.core.address import CHANGERS, FALLBACK
-from router.core.network.reach import Interest
+from router.core.model.address import CHANGERS, FALLBACK
+from router.core.routers.routing_state import Interest
 from router.management.entities.address import ADDRESS
 from router.management.entities.configured import (
     CONFIGURED_ADDRESS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from proton import Message
 
-from router.core.address import BALANCED, FALLBACK, Address
+from router.core.model.address import BALANCED, FALLBACK, Address
 from router.management import views
 from router.management.views import address_key
 

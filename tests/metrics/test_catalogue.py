@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from router.core.counters import Counters
-from router.core.table import AddressTable
+from router.core.addresses.table import AddressTable
+from router.core.model.counters import Counters
 from router.metrics.catalogue import METRICS
 from router.metrics.metric import Metric, Sample, Spread
 from router.metrics.reading import Reading

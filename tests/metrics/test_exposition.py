@@ -8,7 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 
 from router.config.model import MetricsSettings
 from router.config.plugins import PluginSettings
-from router.core.table import AddressTable
+from router.core.addresses.table import AddressTable
 from router.hosting.host import HostedPlugin
 from router.metrics import reading
 from router.metrics.catalogue import METRICS, OF_THE_PROCESS

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given, strategies as st
 
-from router.core.table import AddressTable
+from router.core.addresses.table import AddressTable
 from router.metrics import reading
 from router.metrics.connection_labels import ConnectionLabels
 from router.metrics.labels import LONGEST_LABEL, OTHER, AddressLabels, label_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from router.core.route_outlets import Rule
+from router.core.link_routes.route_outlets import Rule
 from router.metrics.link_routes import LinkRouteReading, read_link_routes
 
 from support.in_memory import Router

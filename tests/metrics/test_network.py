@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from router.config.model import Configuration, ConnectorSettings, ListenerSettings
 from router.config.router_settings import RouterSettings
-from router.core.network.reach import Interest
+from router.core.routers.routing_state import Interest
 from router.metrics.network import NOTHING, NetworkReading, read_network
 from router.simulation.network import Network
 

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from router.amqp.framing import encode_frame
 from router.amqp.message import Header, Message, encode_message
 from router.amqp.performatives import Close, Disposition, Rejected, Released
-from router.core.table import AddressTable
+from router.core.addresses.table import AddressTable
 from router.engine.opening import LEAST_IDLE_MS
 from router.net import exchange
 from router.net.exchange import STUCK_S, TICK_S, Exchange, Hub

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from structlog.testing import capture_logs
 
-from router.core.network.news import (
+from router.core.routers.news import (
     ConflictSeen,
     NeighbourCostChanged,
     NeighbourFound,

@@ -10,7 +10,7 @@ from router.amqp.message import AmqpValue, Message
 from router.amqp.types import Symbol
 from router.client.connection import connect_over
 from router.config.model import Configuration
-from router.core.passage import CONNECTION
+from router.core.deliveries.router_annotations import CONNECTION
 from router.net.exchange import Exchange
 from router.net.listeners import run_guarded
 from router.net.own import own_connection

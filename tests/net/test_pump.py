@@ -31,7 +31,7 @@ from router.amqp.performatives import (
     Received,
     Transfer,
 )
-from router.core import linking
+from router.core.links import attach
 from router.engine import opening
 from router.engine.losing import AT_ONCE
 from router.net import exchange, pump
@@ -523,14 +523,14 @@ class Defect(Exception):
 async def test_a_defect_in_handling_ends_one_connection_and_is_logged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    plain = linking.attach_received
+    plain = attach.attach_received
 
     def defective(forwarder: Any, connection: Any, link: Any) -> None:
         if link.name == "sender-7":
             raise Defect("here")
         plain(forwarder, connection, link)
 
-    monkeypatch.setattr(linking, "attach_received", defective)
+    monkeypatch.setattr(attach, "attach_received", defective)
     with capture_logs() as logs:
         async with (
             running_node() as running,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from router.control.network.messages import GONE, Aged, LinkState, LinkStateUpdate, Withdrawal
-from router.core.network.reach import Interest
+from router.core.routers.routing_state import Interest
 
 from support.examples import examples
 from support.routing import Network, Wire, random_links

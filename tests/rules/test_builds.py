@@ -16,10 +16,10 @@ from support.trees import EXTENSION, write_tree
 TREE = {
     "router/__init__.py": "",
     "router/node.py": "",
-    "router/core/forward.py": "",
-    "router/core/forward.pxd": "",
-    "router/core/table.py": "",
-    "router/core/table.pxd": "",
+    "router/core/forwarding/forward.py": "",
+    "router/core/forwarding/forward.pxd": "",
+    "router/core/addresses/table.py": "",
+    "router/core/addresses/table.pxd": "",
 }
 
 
@@ -29,7 +29,9 @@ def tree(tmp_path: Path) -> Path:
     return write_tree(tmp_path / "tree", TREE) / "router"
 
 
-def install(tree: Path, *, compiled: tuple[str, ...] = ("core/forward", "core/table")) -> Path:
+def install(
+    tree: Path, *, compiled: tuple[str, ...] = ("core/forwarding/forward", "core/addresses/table")
+) -> Path:
     """Install the tree as the wheel does, with empty files for compiled modules."""
     installed = tree.parent.parent / "site-packages" / "router"
     shutil.copytree(tree, installed)
@@ -48,7 +50,9 @@ def test_the_tree_itself_is_taken_as_the_interpreted_build(tree: Path) -> None:
     assert builds.complaint(tree, tree, {builds.EXPECT: "interpreted"}) == ""
 
 
-@pytest.mark.parametrize("edited", ["core/forward.py", "core/forward.pxd", "node.py"])
+@pytest.mark.parametrize(
+    "edited", ["core/forwarding/forward.py", "core/forwarding/forward.pxd", "node.py"]
+)
 def test_an_edited_source_makes_the_build_stale(tree: Path, edited: str) -> None:
     installed = install(tree)
     (tree / edited).write_text("# edited since\n", encoding="utf-8")
@@ -80,11 +84,11 @@ def test_the_other_build_is_refused(tree: Path) -> None:
 
 
 def test_a_half_compiled_build_is_refused(tree: Path) -> None:
-    installed = install(tree, compiled=("core/table",))
+    installed = install(tree, compiled=("core/addresses/table",))
     assert "broken build" in builds.complaint(installed, tree, {})
 
 
 def test_compiled_modules_in_the_source_tree_are_refused(tree: Path) -> None:
-    for module in ("core/forward", "core/table"):
+    for module in ("core/forwarding/forward", "core/addresses/table"):
         (tree / (module + EXTENSION)).touch()
     assert "shadow it" in builds.complaint(tree, tree, {})

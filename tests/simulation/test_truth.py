@@ -6,7 +6,7 @@ import attrs
 
 from router.config.model import Configuration, ConnectorSettings
 from router.config.router_settings import RouterSettings
-from router.core.network.reach import Interest, Path
+from router.core.routers.routing_state import Interest, Path
 from router.simulation.host import Host
 from router.simulation.network import Network
 from router.simulation.truth import Truth

@@ -16,11 +16,11 @@ from typing import Any
 
 import attrs
 
-from router.core import redelivery
-from router.core.address import MULTICAST
-from router.core.deadlines import TICK_S
-from router.core.forward import Forwarder
-from router.core.table import AddressTable
+from router.core.addresses.table import AddressTable
+from router.core.deliveries import redelivery
+from router.core.forwarding.forward import Forwarder
+from router.core.model.address import MULTICAST
+from router.core.model.deadlines import TICK_S
 from router.engine import serial
 from router.engine.connection import Connection
 from router.engine.delivery import Delivery

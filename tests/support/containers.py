@@ -37,7 +37,7 @@ from router.config.auto_links import AutoLinkSettings
 from router.config.model import Configuration
 from router.control.auto_links import AutoLinks
 from router.control.control import Control
-from router.core.auto_links import Plan
+from router.core.links.auto_links import Plan
 from router.engine.connection import Connection
 from router.engine.states import SessionState
 from router.management.views import RouterView

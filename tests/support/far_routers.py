@@ -19,8 +19,8 @@ from typing import Any
 
 from router.control.network.graph import Graph
 from router.control.network.trees import Trees
-from router.core.network.membership import FEATURES, FEATURES_SPOKEN
-from router.core.network.reach import Path, Tree
+from router.core.routers.membership import FEATURES, FEATURES_SPOKEN
+from router.core.routers.routing_state import Path, Tree
 from router.engine.connection import Connection
 
 from support.in_memory import Router

@@ -34,14 +34,14 @@ from router.amqp.performatives import (
     Target,
     Transfer,
 )
-from router.core import draining
-from router.core.expiry import expire
-from router.core.forward import Forwarder
-from router.core.link_names import LinkNames
-from router.core.redirects import Redirects
-from router.core.rules import AddressRule
-from router.core.shedding import Shedding
-from router.core.table import AddressTable
+from router.core.addresses.link_names import LinkNames
+from router.core.addresses.redirects import Redirects
+from router.core.addresses.rules import AddressRule
+from router.core.addresses.table import AddressTable
+from router.core.deliveries import draining
+from router.core.forwarding.expiry import expire
+from router.core.forwarding.forward import Forwarder
+from router.core.forwarding.shedding import Shedding
 from router.engine import serial
 from router.engine.connection import Connection
 from router.engine.outbox import Turn

@@ -34,7 +34,7 @@ from router.amqp.performatives import (
 )
 from router.amqp.sections import Data
 from router.amqp.types import Described, ULong
-from router.core import verdicts
+from router.core.model import router_outcomes
 
 from support.audit import router_end, session_of
 from support.in_memory import Client, Received, ReceivingLink, Router, Sending, SendingLink
@@ -43,7 +43,7 @@ MARK = re.compile(rb"<[0-9]{6}>")
 GIVES_BACK = (Released, Modified)
 OUTCOMES = (Accepted, Rejected, Released, Modified)
 FAILED = Modified(delivery_failed=True)
-NO_TO = decode_composite(verdicts.NO_TO)[0]
+NO_TO = decode_composite(router_outcomes.NO_TO)[0]
 EXPIRED = "trioute:expired"
 # of time that is reckoned in floating point and told in whole milliseconds
 TOLERANCE_S = 0.002

@@ -22,8 +22,8 @@ from typing import Any
 from router.amqp.types import ULong
 from router.control.edge.edge import EdgeRouter, UplinkPlan
 from router.control.edge.edges import Edges
-from router.core.network.membership import FEATURES, FEATURES_SPOKEN, INSTANCE
-from router.core.network.reach import Path
+from router.core.routers.membership import FEATURES, FEATURES_SPOKEN, INSTANCE
+from router.core.routers.routing_state import Path
 from router.engine.connection import Connection
 from router.engine.states import ConnectionState
 from router.errors import AmqpError

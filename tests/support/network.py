@@ -14,7 +14,7 @@ import attrs
 
 from router.amqp.constants import TerminusExpiryPolicy
 from router.amqp.performatives import Received, Source, Target
-from router.core.resuming import ALL_OF_IT
+from router.core.links.resuming import ALL_OF_IT
 
 from support.audit import router_end
 from support.in_memory import Client, ReceivingLink, Router, SendingLink

@@ -24,7 +24,7 @@ from router.config.model import (
     ListenerSettings,
 )
 from router.config.router_settings import Distribution, RouterSettings
-from router.core.network.reach import EDGE, EDGE_AWAY, EDGE_RUN
+from router.core.routers.routing_state import EDGE, EDGE_AWAY, EDGE_RUN
 from router.engine.delivery import Delivery
 from router.engine.link import Link
 from router.simulation.agenda import Agenda

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from router.core.table import AddressTable
+from router.core.addresses.table import AddressTable
 from router.metrics.catalogue import METRICS
 from router.metrics.connection_labels import ConnectionLabels
 from router.metrics.labels import AddressLabels

@@ -14,8 +14,8 @@ from typing import Any
 import attrs
 
 from router.amqp.performatives import Attach, Begin, Detach, Disposition, End, Error, Flow, Transfer
-from router.core.link_routes import IN, OUT
-from router.core.route_outlets import Rule, Way
+from router.core.link_routes.link_routes import IN, OUT
+from router.core.link_routes.route_outlets import Rule, Way
 
 from support.mesh import MeshRouter
 from support.routed import Peer

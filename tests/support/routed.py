@@ -14,8 +14,8 @@ import attrs
 
 from router.amqp.framing import AMQP_HEADER
 from router.amqp.performatives import Attach, Begin, Detach, End, Flow, Open, Source, Target
-from router.core.link_routes import IN, OUT
-from router.core.route_outlets import Rule
+from router.core.link_routes.link_routes import IN, OUT
+from router.core.link_routes.route_outlets import Rule
 
 from support.in_memory import Router
 from support.mesh import Mesh, MeshRouter

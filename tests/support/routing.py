@@ -26,7 +26,7 @@ from router.control.network.changes import (
 from router.control.network.codec import CHUNK_BYTES, decode_control, encode_control
 from router.control.network.protocol import Protocol
 from router.control.network.timing import Timing
-from router.core.network.reach import Interest, Reach
+from router.core.routers.routing_state import Interest, Reach
 
 BALANCED = Interest(1)
 

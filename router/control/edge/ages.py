@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from router.core.split_table import SplitTable
+from router.core.model.split_table import SplitTable
 
 
 class _Node:

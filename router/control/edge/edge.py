@@ -23,7 +23,7 @@ from router.control.edge.messages import (
 from router.control.edge.proxies import Proxies
 from router.control.edge.routes import RoutesBeyond
 from router.control.edge.uplinks import Uplinks
-from router.core.address import MESH, Address
+from router.core.model.address import MESH, Address
 from router.core.network.proxy_links import UplinkChanged
 from router.engine.failures import NetworkCondition
 from router.errors import AmqpError

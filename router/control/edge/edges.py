@@ -30,11 +30,11 @@ from router.control.edge.messages import (
 )
 from router.control.edge.routes import RoutesOfEdges
 from router.control.edge.watching import AT_AN_EDGE, Watcher, Watching
-from router.core.address import BALANCED, CHANGERS, FIRST_EDGE, HERE, Address
-from router.core.network.membership import instance_of
-from router.core.network.names import edge_key_in, edge_run_key
+from router.core.model.address import BALANCED, CHANGERS, FIRST_EDGE, HERE, Address
 from router.core.network.proxy_links import Proxy
-from router.core.network.reach import EDGE, Interest
+from router.core.routers.membership import instance_of
+from router.core.routers.names import edge_key_in, edge_run_key
+from router.core.routers.routing_state import EDGE, Interest
 from router.engine.deferred import CHANGES_AT_ONCE, THINGS_A_STEP
 from router.engine.failures import NetworkCondition
 from router.errors import AmqpError

@@ -68,7 +68,7 @@ class Watch:
 class Place:
     """Whether somebody beyond the edge receives from an address, and how it is treated there.
 
-    `treatment` is one of `router.core.address.CLOSEST` and the like, or `UNSAID` where nobody has
+    `treatment` is one of `router.core.model.address.CLOSEST` and the like, or `UNSAID` where nobody has
     said anything of it.
     """
 

@@ -25,12 +25,12 @@ from router.control.edge.watching import (
     key_of_address,
     split_key,
 )
-from router.core.address import BALANCED, CLOSEST, FALLBACK, HERE, MESH, MULTICAST, Address
+from router.core.addresses.table import address_name
+from router.core.model.address import BALANCED, CLOSEST, FALLBACK, HERE, MESH, MULTICAST, Address
+from router.core.model.split_table import ListedTable
 from router.core.network.holding import Bounds, Holding, Use
 from router.core.network.proxy_links import Proxy
-from router.core.network.reach import mobile_key
-from router.core.split_table import ListedTable
-from router.core.table import address_name
+from router.core.routers.routing_state import mobile_key
 from router.engine.deferred import CHANGES_AT_ONCE, THINGS_A_STEP, emptied
 
 # How long what nobody sends to any more is watched, and can be sent up, for whoever comes back.

@@ -17,18 +17,18 @@ from typing import Any, Final
 from router.amqp.constants import Condition
 from router.control.edge.messages import Message, Routes, routes
 from router.control.edge.telling import Telling
-from router.core.link_routes import LinkRoutes, Route, is_topological
-from router.core.network.far_routes import (
+from router.core.addresses.table import address_name
+from router.core.link_routes.link_routes import LinkRoutes, Route, is_topological
+from router.core.link_routes.remote_link_routes import (
     RouteRefused,
     RoutesLeftOut,
     RoutesUnknown,
     key_of,
     parse_key,
 )
-from router.core.route_outlets import UplinkOutlet
-from router.core.split_table import ListedTable
-from router.core.table import address_name
-from router.core.token_tree import MAX_TOKENS
+from router.core.link_routes.route_outlets import UplinkOutlet
+from router.core.model.split_table import ListedTable
+from router.core.model.token_tree import MAX_TOKENS
 from router.engine import account
 from router.engine.deferred import emptied
 from router.errors import AmqpError

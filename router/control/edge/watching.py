@@ -14,17 +14,17 @@ from typing import Any, Final
 from router.amqp.constants import Condition
 from router.control.edge.messages import UNSAID, Message, Place, Watch, reached
 from router.control.edge.telling import KEYS_A_STEP
-from router.core import ties
-from router.core.address import CHANGERS, FALLBACK, LAST_PHASE, Address
-from router.core.network.names import key_of
-from router.core.network.reach import (
+from router.core.addresses import related
+from router.core.addresses.rules import TREATMENTS
+from router.core.model.address import CHANGERS, FALLBACK, LAST_PHASE, Address
+from router.core.routers.names import key_of
+from router.core.routers.routing_state import (
     CHANGERS_PHASE,
     EDGE,
     FALLBACK_PHASE,
     MOBILE,
     mobile_key,
 )
-from router.core.rules import TREATMENTS
 from router.engine.deferred import CHANGES_AT_ONCE, emptied
 from router.errors import AmqpError
 
@@ -248,7 +248,7 @@ class Watching:
         return is_reached, treatment
 
     def _is_received_here(self, address: Address, side: int) -> bool:
-        places = [address] if address.ties is None else ties.places(address)
+        places = [address] if address.ties is None else related.places(address)
         return any(consumer.side != side for place in places for consumer in place.consumers)
 
     def _is_there(self, name: str, side: int) -> bool:

@@ -34,17 +34,17 @@ from router.control.network.recurring import Recurring
 from router.control.network.seen import Seen
 from router.control.network.timing import Timing
 from router.control.network.unnoted import Unnoted
-from router.core.network import control_links
-from router.core.network.control_links import ControlLink
-from router.core.network.membership import EDGE, ROLES, Membership, Peer, agree
-from router.core.network.news import (
+from router.core.links import control_links
+from router.core.links.control_links import ControlLink
+from router.core.routers.membership import EDGE, ROLES, Membership, Peer, agree
+from router.core.routers.news import (
     ConflictSeen,
     NeighbourMeasured,
     News,
     TableChanged,
     TooMuchTold,
 )
-from router.core.network.reach import Interest
+from router.core.routers.routing_state import Interest
 from router.engine import opening
 from router.engine.events import ConnectionClosed, ConnectionOpened, OpenReceived
 from router.engine.failures import NetworkCondition

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 import attrs
 
 from router.control.network.messages import Message
-from router.core.network.reach import Interest, Path, Tree
+from router.core.routers.routing_state import Interest, Path, Tree
 
 
 @attrs.frozen

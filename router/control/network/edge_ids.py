@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from router.core.address import BALANCED
-from router.core.network.membership import Peer
-from router.core.network.names import edge_run_in, edge_run_key
-from router.core.network.reach import EDGE_AWAY, EDGE_RUN, Interest, Reach
+from router.core.model.address import BALANCED
+from router.core.routers.membership import Peer
+from router.core.routers.names import edge_run_in, edge_run_key
+from router.core.routers.routing_state import EDGE_AWAY, EDGE_RUN, Interest, Reach
 from router.engine.failures import NetworkCondition
 from router.errors import AmqpError
 

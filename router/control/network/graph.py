@@ -15,7 +15,7 @@ from typing import Final
 import attrs
 
 from router.control.network.steps import Steps, do_all
-from router.core.network.reach import Path
+from router.core.routers.routing_state import Path
 
 # So many routers are looked at before anybody else may have a turn.
 _AT_ONCE: Final = 64

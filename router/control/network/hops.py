@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from router.control.network.graph import Graph
-from router.core.network.reach import Path
+from router.core.routers.routing_state import Path
 
 # In larger networks it is not worked out: each hop looks at all routers.
 MOST_ROUTERS = 256

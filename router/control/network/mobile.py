@@ -28,7 +28,7 @@ from router.control.network.messages import (
 from router.control.network.states import MOST_ROUTERS
 from router.control.network.steps import Steps
 from router.control.network.tables import AT_ONCE, Assembly, Table, interest_of, terms_of
-from router.core.network.reach import Interest
+from router.core.routers.routing_state import Interest
 
 # How long to wait for what is probably on its way, and what is said to be older than this is not.
 _GRACE_S: Final = 0.2

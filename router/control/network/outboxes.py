@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from router.control.network.codec import encode_control
 from router.control.network.peerings import Peering
-from router.core.network import control_links
+from router.core.links import control_links
 
 MANY: Final = 8
 """With more messages than these waiting for a neighbour, they leave only in turns for such work."""

@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
 
-from router.core.network.news import (
+from router.core.routers.news import (
     NeighbourCostChanged,
     NeighbourFound,
     NeighbourLost,
     News,
     RoutersChanged,
 )
-from router.core.network.reach import Path
+from router.core.routers.routing_state import Path
 
 Neighbours = Mapping[str, tuple[int, int]]
 """The connection that carries to each neighbour: its number, and its cost."""

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol as Interface
 
 from router.control.network.messages import MobileUpdate
-from router.core.network.control_links import ControlLink
-from router.core.network.membership import EDGE, Peer
+from router.core.links.control_links import ControlLink
+from router.core.routers.membership import EDGE, Peer
 
 MOST_UPDATES: Final = 1024
 """So many changes of addresses wait for one neighbour, each of about 32 KiB at most."""

@@ -37,7 +37,7 @@ from router.control.network.saying import Saying
 from router.control.network.states import States
 from router.control.network.steps import Steps, do_all
 from router.control.network.timing import Timing
-from router.core.network.reach import Interest, Path
+from router.core.routers.routing_state import Interest, Path
 
 DUPLICATE: Final = "trioute:duplicate-id"
 DEFAULTS: Final = Limits()

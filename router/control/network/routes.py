@@ -14,7 +14,7 @@ from router.control.network.links import Links
 from router.control.network.states import States
 from router.control.network.steps import Steps, do_some
 from router.control.network.trees import Trees
-from router.core.network.reach import Path, Tree
+from router.core.routers.routing_state import Path, Tree
 
 # In networks of more routers than these, there is a pause between two computations, of so many
 # seconds for each router: some twenty times as long as a computation takes.

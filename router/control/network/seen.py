@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.core.network.news import ConflictSeen, NeighbourLost, News
+from router.core.routers.news import ConflictSeen, NeighbourLost, News
 
 
 class Seen:

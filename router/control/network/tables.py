@@ -20,8 +20,8 @@ from router.control.network.messages import (
     MobileUpdate,
 )
 from router.control.network.steps import Steps, do_all
-from router.core.network.reach import OF_EDGES, Interest
-from router.core.split_table import ListedTable
+from router.core.model.split_table import ListedTable
+from router.core.routers.routing_state import OF_EDGES, Interest
 from router.engine.account import text_bytes
 
 # How many keys the changes that are kept may name: this many, or this part of the whole table.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from hashlib import blake2b
 
 from router.control.network.graph import Graph, Ways
-from router.core.network.reach import Branch, Tree
+from router.core.routers.routing_state import Branch, Tree
 
 DIGEST_BYTES = 16
 

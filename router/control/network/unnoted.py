@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
 
-from router.core.network.reach import Interest, Reach
+from router.core.routers.routing_state import Interest, Reach
 
 # Routers take turns; each has so many keys noted at once, so that few do not wait for many.
 _AT_ONCE = 32

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from router.core.network import control_links, in_links, route_links
-from router.core.network.link_properties import DESTINATION, ORIGIN
+from router.core.links import control_links, route_links
+from router.core.network import in_links
+from router.core.routers.link_properties import DESTINATION, ORIGIN
 from router.engine import attaching
 from router.engine.link import Link
 from router.errors import AmqpError, Scope

@@ -13,11 +13,11 @@ from heapq import nsmallest
 from typing import Any, Final
 
 from router.amqp.performatives import Error
-from router.core import linking, parting
-from router.core.address import NO_TREE, Address, Consumer, Producer
-from router.core.network.link_properties import ORIGIN, RECEIVERS, TREE
+from router.core.links import attach, detach
+from router.core.model.address import NO_TREE, Address, Consumer, Producer
 from router.core.network.next_links import NextLink
-from router.core.network.reach import Branch, Tree
+from router.core.routers.link_properties import ORIGIN, RECEIVERS, TREE
+from router.core.routers.routing_state import Branch, Tree
 
 # So many of those who receive are named, so that an attach fits into a frame.
 MOST_NAMED: Final = 64
@@ -89,7 +89,7 @@ class BranchLink(NextLink):
         consumer.link.credit = 0
         self.consumer = place = Consumer(consumer.link, consumer.address)
         place.side, place.tree = consumer.side, consumer.tree
-        linking.join(forwarder, place)
+        attach.join(forwarder, place)
         self.keeper.is_broken(self)
 
     def leave(self, forwarder: Any) -> None:
@@ -130,13 +130,13 @@ class BranchLink(NextLink):
     def give_up(self, forwarder: Any) -> None:
         """Give up what waits for this link: nobody in its branch will get it."""
         if self.consumer is not None and self.consumer.waiting.count:
-            parting.give_up_waiting(forwarder, self.consumer)
+            detach.give_up_waiting(forwarder, self.consumer)
 
     def let_go(self, forwarder: Any) -> None:
         """Give up the place that was kept when the link was lost."""
         consumer, self.consumer = self.consumer, None
         if consumer is not None:
-            parting.take_out(forwarder, consumer)
+            detach.take_out(forwarder, consumer)
             forwarder.note_credit(self.spread.address, None)
 
 

@@ -19,9 +19,10 @@ from typing import Any
 
 import attrs
 
-from router.core import linking, parting, unsent
-from router.core.address import MESH, Address, Consumer
-from router.core.split_table import ListedTable
+from router.core.deliveries import unsent
+from router.core.links import attach, detach
+from router.core.model.address import MESH, Address, Consumer
+from router.core.model.split_table import ListedTable
 from router.engine.connection import Connection
 from router.engine.link import OutgoingLink
 from router.engine.session import Session
@@ -116,7 +117,7 @@ class Holding:
         if bounds is None:
             if hold is not None:
                 del self.holds[address]
-                parting.leave(self.forwarder, hold.consumer)
+                detach.leave(self.forwarder, hold.consumer)
             return
         if hold is None:
             link = OutgoingLink(self._session, "hold", 0)
@@ -125,7 +126,7 @@ class Holding:
             # farther away than anything else
             consumer.cost = 2**62
             hold = self.holds[address] = Hold(consumer, bounds)
-            linking.join(self.forwarder, consumer)
+            attach.join(self.forwarder, consumer)
         if (hold.bounds, hold.use) != (bounds, use):
             hold.bounds = bounds
             hold.use = use

@@ -11,13 +11,13 @@ from typing import Any
 from router.amqp.constants import Condition
 from router.amqp.performatives import Source
 from router.amqp.types import Symbol
-from router.core import linking
-from router.core.address import FALLBACK, HERE, LAST_PHASE, MESH, Address, Producer
+from router.core.addresses.related import is_exchange
+from router.core.addresses.table import address_name
+from router.core.links import attach
+from router.core.model.address import FALLBACK, HERE, LAST_PHASE, MESH, Address, Producer
 from router.core.network.lane_numbers import lane_in
-from router.core.network.link_properties import COST, DESTINATION, PHASE, SHOWS
 from router.core.network.transit import Transit, no_route
-from router.core.table import address_name
-from router.core.ties import is_exchange
+from router.core.routers.link_properties import COST, DESTINATION, PHASE, SHOWS
 from router.engine import attaching
 from router.engine.link import IncomingLink, Link
 from router.errors import AmqpError, Scope
@@ -57,7 +57,7 @@ def attach_received(forwarder: Any, link: Link) -> None:
         # what goes on from there is sent here
         link.side = HERE
     link.owner = producer
-    linking.hang(forwarder, producer)
+    attach.hang(forwarder, producer)
     if not is_here:
         transit: Transit = address.transit
         transit.add(producer, said, bool(properties.get(SHOWS)))

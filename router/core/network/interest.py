@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.core.address import MESH, MULTICAST, Address, Consumer
-from router.core.network.names import edge_key_in, key_of, router_in
-from router.core.network.reach import Interest
-from router.core.ties import is_exchange
+from router.core.addresses.related import is_exchange
+from router.core.model.address import MESH, MULTICAST, Address, Consumer
+from router.core.routers.names import edge_key_in, key_of, router_in
+from router.core.routers.routing_state import Interest
 
 
 class LocalInterest:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from router.amqp.performatives import Error
-from router.core import parting
-from router.core.address import Address, Consumer
+from router.core.links import detach
+from router.core.model.address import Address, Consumer
 from router.core.network.lane_numbers import Lane
 from router.core.network.next_links import NextLink
 
@@ -65,7 +65,7 @@ class LaneLink(NextLink):
         if self.is_leaving or self.consumer is None:
             return
         self.is_leaving = True
-        parting.take_leave(self.network.forwarder, self.consumer)
+        detach.take_leave(self.network.forwarder, self.consumer)
         if not self.end_if_quiet():
             self.network.outward.leaving[self] = None
 

@@ -15,9 +15,9 @@ import attrs
 
 from router.amqp.constants import Condition, ReceiverSettleMode
 from router.amqp.types import Symbol, UByte, UInt
-from router.core.address import ORDINARY_PRIORITY, PRIORITIES, SECOND_LANES, STRIPES
-from router.core.network.link_properties import LANE, PRIORITY
-from router.core.network.membership import FEATURES, LANES
+from router.core.model.address import ORDINARY_PRIORITY, PRIORITIES, SECOND_LANES, STRIPES
+from router.core.routers.link_properties import LANE, PRIORITY
+from router.core.routers.membership import FEATURES, LANES
 from router.errors import AmqpError, Scope
 
 # Higher numbers are refused; others may use more of them than this router does.

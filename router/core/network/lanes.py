@@ -19,7 +19,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
-from router.core.address import EVERY_LANE, Address, Consumer
+from router.core.model.address import EVERY_LANE, Address, Consumer
 from router.core.network.lane_links import LaneBase, LaneLink
 from router.core.network.lane_numbers import lane_numbered, lane_of
 from router.core.network.uplink_lanes import UplinkBase, may_have_lanes

@@ -15,15 +15,15 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any, Final
 
-from router.core.address import LAST_PHASE, MULTICAST, OWN_TREE, Address, Producer
+from router.core.addresses.related import is_exchange
+from router.core.model.address import LAST_PHASE, MULTICAST, OWN_TREE, Address, Producer
 from router.core.network.asked_links import AskedLinks
 from router.core.network.branch_links import BranchLink, Spread, receiving
 from router.core.network.broken_branches import BrokenBranches, first
-from router.core.network.names import address_in, key_of
 from router.core.network.passing_trees import PassingTrees
-from router.core.network.reach import Branch, Tree
 from router.core.network.tree_links import Asked, hang, receive
-from router.core.ties import is_exchange
+from router.core.routers.names import address_in, key_of
+from router.core.routers.routing_state import Branch, Tree
 from router.engine import attaching
 from router.engine.deferred import THINGS_A_STEP
 from router.errors import AmqpError, Scope

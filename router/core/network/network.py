@@ -12,8 +12,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from router.core import node_names, redelivery, ties
-from router.core.address import (
+from router.core.addresses import management_access, node_names, related
+from router.core.addresses.next_hops import NextHops
+from router.core.addresses.table import address_name
+from router.core.deliveries import redelivery
+from router.core.model.address import (
     BALANCED,
     CLOSEST,
     FALLBACK,
@@ -24,12 +27,16 @@ from router.core.address import (
     Consumer,
     Producer,
 )
-from router.core.network import attaching as attaches, rights, through
-from router.core.network.farther import Farther
+from router.core.network import attaching as attaches
+from router.core.network.farther_receivers import Farther
+from router.core.network.idle_links import Unserved
 from router.core.network.interest import LocalInterest
 from router.core.network.lane_numbers import Lane
 from router.core.network.multicast import Multicast
-from router.core.network.names import (
+from router.core.network.outward import Outward
+from router.core.network.transit import Transit
+from router.core.routers import router_traffic
+from router.core.routers.names import (
     address_in,
     edge_key_in,
     is_management_elsewhere,
@@ -37,12 +44,7 @@ from router.core.network.names import (
     key_of,
     router_in,
 )
-from router.core.network.next_hops import NextHops
-from router.core.network.outward import Outward
-from router.core.network.reach import FALLBACK_PHASE, MOBILE, Reach
-from router.core.network.transit import Transit
-from router.core.network.unserved import Unserved
-from router.core.table import address_name
+from router.core.routers.routing_state import FALLBACK_PHASE, MOBILE, Reach
 from router.engine.deferred import THINGS_A_STEP
 
 # So many addresses are looked at in a turn, or fewer: a link that is attached for one counts as so
@@ -73,7 +75,7 @@ class Network:
         self.treat: Callable[[Address], None] = lambda _: None
         # links by which other routers send here for nobody, or for nowhere
         self.unserved = Unserved(forwarder.turn)
-        self.passed = through.Passed(self.reach.wanted)
+        self.passed = router_traffic.Passed(self.reach.wanted)
         # how many links of other routers there are to addresses here
         self._from_mesh: dict[Address, int] = {}
         # ways by which nothing more comes, where something waits to go on
@@ -317,7 +319,7 @@ class Network:
         if address.ties is None:
             # there may be very many links of other routers
             return len(address.producers) > self._from_mesh.get(address, 0)
-        return ties.has_senders(address)
+        return related.has_senders(address)
 
     def opens_way(self, address: Address, side: int) -> bool:
         """Whether what comes from a side for an address that nobody receives from here can go
@@ -347,7 +349,7 @@ class Network:
         is_member = self.is_on or self.edges is not None
         if not is_member or self.forwarder.table.is_own_node(name):
             return phase
-        return rights.phase_of(link, name, self.reach.me, phase)
+        return management_access.phase_of(link, name, self.reach.me, phase)
 
     def check_receiver(self, connection: Any, name: str) -> None:
         """Raise `AmqpError` if a peer may not receive from a name, by what the name says."""
@@ -407,7 +409,7 @@ class Network:
         key = way.destination, key_of(address), way.lane
         if table.transit.get(key) is address:
             del table.transit[key]
-            through.add(table.retired, address)
+            router_traffic.add(table.retired, address)
             self.passed.over(address)
             # how long it took what left it in this turn is known at the turn's end
             address.heir = table.retired

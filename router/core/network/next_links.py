@@ -10,11 +10,11 @@ from typing import Any
 
 from router.amqp.constants import ReceiverSettleMode
 from router.amqp.performatives import Attach, Source, Target
-from router.core import linking
-from router.core.address import CHANGERS, MESH, Address, Consumer
-from router.core.network import rights
-from router.core.network.link_properties import PHASE, SHOWS
-from router.core.own_links import OwnLink
+from router.core.addresses import management_access
+from router.core.links import attach
+from router.core.model.address import CHANGERS, MESH, Address, Consumer
+from router.core.model.own_links import OwnLink
+from router.core.routers.link_properties import PHASE, SHOWS
 from router.engine import attaching
 
 
@@ -32,7 +32,7 @@ class NextLink(OwnLink):
         mode: ReceiverSettleMode = ReceiverSettleMode.FIRST,
     ) -> None:
         if address.phase == CHANGERS:
-            properties.update(rights.told(address.phase))
+            properties.update(management_access.told(address.phase))
         elif address.phase:
             properties[PHASE] = address.phase
         if shows:
@@ -68,7 +68,7 @@ class NextLink(OwnLink):
         consumer.shows_passage = self.shows
         self.place(consumer)
         self.consumer = link.owner = consumer
-        linking.join(self.network.forwarder, consumer)
+        attach.join(self.network.forwarder, consumer)
 
     def place(self, consumer: Consumer) -> None:
         """Say what is particular to this consumer, before it joins its address."""

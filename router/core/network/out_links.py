@@ -11,10 +11,10 @@ from typing import Any
 
 from router.amqp.performatives import Error
 from router.amqp.types import ULong
-from router.core.address import HERE, Address, Consumer
+from router.core.model.address import HERE, Address, Consumer
 from router.core.network.lane_links import LaneLink
 from router.core.network.lane_numbers import FIRST_LANE, Lane, knows_lanes
-from router.core.network.link_properties import COST, DESTINATION
+from router.core.routers.link_properties import COST, DESTINATION
 
 
 class OutLink(LaneLink):

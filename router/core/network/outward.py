@@ -16,16 +16,16 @@ from typing import Any
 import attrs
 
 from router.amqp.performatives import Error
-from router.core import ties
-from router.core.address import CLOSEST, FALLBACK, MESH, MULTICAST, Address
-from router.core.network.farther import MAX_ROUTERS
+from router.core.addresses import related
+from router.core.deliveries.sides import serves
+from router.core.model.address import CLOSEST, FALLBACK, MESH, MULTICAST, Address
+from router.core.network.farther_receivers import MAX_ROUTERS
 from router.core.network.lane_links import LaneLink
 from router.core.network.lane_numbers import FIRST_LANE
 from router.core.network.lanes import IDLE_S, Lanes
-from router.core.network.names import edge_key_in, key_of, router_in
 from router.core.network.out_links import OutLink
-from router.core.network.reach import NEAREST, Path
-from router.core.network.sides import serves
+from router.core.routers.names import edge_key_in, key_of, router_in
+from router.core.routers.routing_state import NEAREST, Path
 from router.engine.deferred import THINGS_A_STEP, drained, emptied
 from router.errors import AmqpError
 
@@ -99,7 +99,7 @@ class Outward:
     def aims(self, address: Address) -> Mapping[str, Aim]:
         """Where what is sent to an address here should go, other than here; the nearest first."""
         reach = self._network.reach
-        if address.treatment == MULTICAST or not reach.paths or ties.is_exchange(address):
+        if address.treatment == MULTICAST or not reach.paths or related.is_exchange(address):
             return {}
         router = router_in(address.name)
         if router is not None and router != reach.me:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from router.core.address import Address
+from router.core.model.address import Address
 from router.core.network.branch_links import Spread
 
 

@@ -15,8 +15,10 @@ import attrs
 from router.amqp.constants import Condition
 from router.amqp.performatives import Attach, Error, Source, Target
 from router.amqp.types import Symbol
-from router.core import linking, parting
-from router.core.address import (
+from router.core.addresses import management_access
+from router.core.addresses.phases import TAKES_WHAT_IS_LEFT, WAYPOINT
+from router.core.links import attach, detach
+from router.core.model.address import (
     CHANGERS,
     FALLBACK,
     NO_TREE,
@@ -25,9 +27,7 @@ from router.core.address import (
     Consumer,
     Producer,
 )
-from router.core.network import rights
-from router.core.own_links import OwnLink
-from router.core.phases import TAKES_WHAT_IS_LEFT, WAYPOINT
+from router.core.model.own_links import OwnLink
 from router.engine import attaching
 from router.errors import AmqpError, Scope
 
@@ -91,7 +91,7 @@ class ProxyLink(OwnLink):
                 source=Source(address=proxy.name, capabilities=there),
                 target=Target(address=proxy.name, capabilities=here),
                 initial_delivery_count=None if proxy.receives else 0,
-                properties=rights.told(proxy.phase) or None,
+                properties=management_access.told(proxy.phase) or None,
             )
         )
         self.proxy = proxy
@@ -119,7 +119,7 @@ class ProxyLink(OwnLink):
         consumer.cost = self.cost
         consumer.shows_passage = connection.settings.shows_annotations
         link.owner = self.end = consumer
-        linking.join(forwarder, consumer)
+        attach.join(forwarder, consumer)
 
     def _enter(self, table: Any) -> Address:
         """The address here; raises `AmqpError` where it is unavailable."""
@@ -145,7 +145,7 @@ class ProxyLink(OwnLink):
             producer.side = link.side = self.side
             producer.tree = NO_TREE
             link.owner = self.end = producer
-            linking.hang(forwarder, producer)
+            attach.hang(forwarder, producer)
             forwarder.note_credit(address, producer)
         self.keeper.attached(self)
 
@@ -156,7 +156,7 @@ class ProxyLink(OwnLink):
     def quiesce(self, forwarder: Any) -> None:
         """Take nothing new any more; what is under way goes on, and is settled."""
         if self.end is not None:
-            parting.quiesce(forwarder, self.end)
+            detach.quiesce(forwarder, self.end)
 
 
 def _capabilities(proxy: Proxy, is_waypoint: bool) -> tuple[Symbol, ...]:

@@ -11,12 +11,12 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from typing import Any
 
-from router.core import credit, unsent
-from router.core.address import BALANCED, Address, Producer
+from router.core.deliveries import credit, unsent
+from router.core.model.address import BALANCED, Address, Producer
 from router.core.network.lane_numbers import Lane
 from router.core.network.out_links import OutLink
 from router.core.network.outward import Aim
-from router.core.network.reach import Path
+from router.core.routers.routing_state import Path
 from router.engine.deferred import CHANGES_AT_ONCE
 from router.errors import AmqpError, Scope
 

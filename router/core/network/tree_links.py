@@ -11,14 +11,14 @@ import attrs
 
 from router.amqp.constants import Condition
 from router.amqp.performatives import Source
-from router.core import linking
-from router.core.address import HERE, LAST_PHASE, MESH, MULTICAST, Address, Producer
+from router.core.addresses.related import is_exchange
+from router.core.addresses.table import address_name
+from router.core.links import attach
+from router.core.model.address import HERE, LAST_PHASE, MESH, MULTICAST, Address, Producer
+from router.core.model.waiting import WaitingQueue
 from router.core.network.branch_links import NO_MULTICAST
-from router.core.network.link_properties import ORIGIN, PHASE, RECEIVERS, TREE
-from router.core.network.names import key_at
-from router.core.table import address_name
-from router.core.ties import is_exchange
-from router.core.waiting import WaitingQueue
+from router.core.routers.link_properties import ORIGIN, PHASE, RECEIVERS, TREE
+from router.core.routers.names import key_at
 from router.engine import attaching
 from router.engine.link import IncomingLink
 from router.errors import AmqpError, Scope
@@ -124,7 +124,7 @@ def hang(forwarder: Any, asked: Asked, address: Address, number: int) -> Produce
     link.side = HERE if is_exchange(address) else MESH
     producer.tree = number
     link.owner = producer
-    linking.hang(forwarder, producer)
+    attach.hang(forwarder, producer)
     return producer
 
 

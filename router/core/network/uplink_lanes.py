@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.core.address import MULTICAST, Address, Consumer
+from router.core.model.address import MULTICAST, Address, Consumer
 from router.core.network.lane_links import LaneLink
 from router.core.network.lane_numbers import Lane, knows_lanes
 

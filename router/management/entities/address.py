@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
-from router.core.network import through
+from router.core.routers import router_traffic
 from router.management.entities.attributes import constant, identified, integers
 from router.management.schema import OPERATIONAL, Attribute, EntityType
 
@@ -39,12 +39,12 @@ ADDRESS: Final = EntityType(
                 (
                     "deliveriesIngress",
                     "Came in for it from clients and containers.",
-                    lambda a: through.entered(a.counted),
+                    lambda a: router_traffic.entered(a.counted),
                 ),
                 (
                     "deliveriesEgress",
                     "Went out from it to clients and containers.",
-                    lambda a: through.left(a.counted),
+                    lambda a: router_traffic.left(a.counted),
                 ),
                 (
                     "deliveriesTransit",

@@ -9,7 +9,7 @@ import attrs
 
 from router.control.auto_links import AutoLinks, Line
 from router.control.keeping import Status
-from router.core.auto_links import Plan, phase_of
+from router.core.links.auto_links import Plan, phase_of
 from router.engine.naming import link_identity
 from router.management.schema import Attribute, Live, settings_of
 from router.management.views import RouterView

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
-from router.core import holdings
+from router.core.model import memory_by_kind
 from router.engine import account
 from router.management.entities.attributes import constant, identified, integers
 from router.management.schema import OPERATIONAL, Attribute, EntityType
@@ -22,15 +22,15 @@ _KEPT: Final = (
     ("Suspended", account.SUSPENDED, "sources and targets that it has left without a link"),
     ("Routes", account.ROUTES, "what it has told of other routers and their addresses"),
     ("Traces", account.TRACES, "lines of traces that it has asked for and not taken yet"),
-    ("Messages", holdings.MESSAGES, "messages that it has sent and that wait"),
-    ("Deliveries", holdings.DELIVERIES, "deliveries that it has sent and that are unsettled"),
-    ("Input", holdings.INPUT, "a frame that has not come whole"),
-    ("Output", holdings.OUTPUT, "the buffer of what it has not read yet"),
+    ("Messages", memory_by_kind.MESSAGES, "messages that it has sent and that wait"),
+    ("Deliveries", memory_by_kind.DELIVERIES, "deliveries that it has sent and that are unsettled"),
+    ("Input", memory_by_kind.INPUT, "a frame that has not come whole"),
+    ("Output", memory_by_kind.OUTPUT, "the buffer of what it has not read yet"),
 )
 
 
 def _kept(kind: str, view: Any) -> int:
-    return holdings.holdings_of(view.connection)[kind]
+    return memory_by_kind.holdings_of(view.connection)[kind]
 
 
 CONNECTION: Final = EntityType(
@@ -100,7 +100,7 @@ CONNECTION: Final = EntityType(
                 (
                     "memoryHeld",
                     "Octets that its peer makes the router keep, all together.",
-                    lambda c: sum(holdings.holdings_of(c.connection).values()),
+                    lambda c: sum(memory_by_kind.holdings_of(c.connection).values()),
                 ),
             )
         ),

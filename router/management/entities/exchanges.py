@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from router.config.exchanges import BindingSettings, ExchangeSettings
-from router.core.bindings import Exchange
+from router.core.addresses.bindings import Exchange
 from router.management.entities.attributes import integers
 from router.management.schema import Live, told_live
 from router.management.views import RouterView

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
-from router.core.counters import Counters
-from router.core.network.names import address_in
-from router.core.network.reach import MOBILE, Interest
-from router.core.rules import TREATMENT_NAMES
+from router.core.addresses.rules import TREATMENT_NAMES
+from router.core.model.counters import Counters
+from router.core.routers.names import address_in
+from router.core.routers.routing_state import MOBILE, Interest
 from router.management.views import RouterView
 
 

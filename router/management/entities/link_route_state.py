@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import attrs
 
-from router.core.route_outlets import Way
+from router.core.link_routes.route_outlets import Way
 from router.management.schema import Attribute, Live
 
 

@@ -8,10 +8,10 @@ from typing import Any, Final
 import attrs
 
 from router.config.link_routes import LinkRouteSettings
-from router.core.counters import Counters
-from router.core.link_routes import Route
-from router.core.network.far_routes import key_of
-from router.core.route_outlets import UplinkOutlet, Way
+from router.core.link_routes.link_routes import Route
+from router.core.link_routes.remote_link_routes import key_of
+from router.core.link_routes.route_outlets import UplinkOutlet, Way
+from router.core.model.counters import Counters
 from router.management.entities.attributes import identified
 from router.management.entities.link_route_state import LINK_ROUTE_STATE, LinkRouteState
 from router.management.schema import CONFIGURATION, OPERATIONAL, Attribute, EntityType, Given, Live

@@ -10,7 +10,7 @@ import attrs
 
 from router.control.network import views
 from router.control.network.adjacency import Adjacency
-from router.core.network.reach import Reach
+from router.core.routers.routing_state import Reach
 from router.management.entities.attributes import identified
 from router.management.schema import OPERATIONAL, Attribute, EntityType
 from router.management.views import RouterView

@@ -10,7 +10,7 @@ from typing import Any, Final
 import attrs
 
 from router import __version__
-from router.core.network import through
+from router.core.routers import router_traffic
 from router.engine.account import SUSPENDED
 from router.management.entities.attributes import constant, identified, integers
 from router.management.entities.node import other_nodes
@@ -241,12 +241,12 @@ ROUTER: Final = EntityType(
                 (
                     "deliveriesIngress",
                     "Deliveries that came in from clients and containers.",
-                    lambda r: through.entered(r.totals.counters),
+                    lambda r: router_traffic.entered(r.totals.counters),
                 ),
                 (
                     "deliveriesEgress",
                     "Deliveries that went out to clients and containers.",
-                    lambda r: through.left(r.totals.counters),
+                    lambda r: router_traffic.left(r.totals.counters),
                 ),
                 (
                     "deliveriesTransit",

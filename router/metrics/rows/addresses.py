@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from router.core.network import through
+from router.core.routers import router_traffic
 from router.metrics.metric import Metric, Sample
 from router.metrics.reading import AddressReading, Reading
 from router.metrics.rows.deliveries import outcomes_of
@@ -36,14 +36,14 @@ ADDRESSES: Final = (
         "counter",
         "Deliveries that came in for an address from clients and containers.",
         ("address",),
-        by_address(lambda a: through.entered(a.counters)),
+        by_address(lambda a: router_traffic.entered(a.counters)),
     ),
     Metric(
         "trioute_address_deliveries_egress_total",
         "counter",
         "Deliveries of an address that went out to clients and containers.",
         ("address",),
-        by_address(lambda a: through.left(a.counters)),
+        by_address(lambda a: router_traffic.left(a.counters)),
     ),
     Metric(
         "trioute_address_deliveries_transit_total",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from router.core.blocking import MEANINGS
+from router.core.diagnosis.blocking import MEANINGS
 from router.engine.failures import FAILURES
 from router.metrics.metric import Metric, Sample, one
 from router.metrics.observed import Connecting

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from router.core.counters import Counters
-from router.core.network import through
+from router.core.model.counters import Counters
+from router.core.routers import router_traffic
 from router.metrics.metric import Metric, Sample, one
 
 OUTCOMES: Final = (
@@ -40,7 +40,7 @@ DELIVERIES: Final = (
         "counter",
         "Deliveries that came in from clients and containers.",
         (),
-        one(lambda r: through.entered(r.counters)),
+        one(lambda r: router_traffic.entered(r.counters)),
     ),
     Metric(
         "trioute_deliveries_egress_total",
@@ -48,7 +48,7 @@ DELIVERIES: Final = (
         "Deliveries that went out to clients and containers; a multicast goes out once to each "
         "receiver.",
         (),
-        one(lambda r: through.left(r.counters)),
+        one(lambda r: router_traffic.left(r.counters)),
     ),
     Metric(
         "trioute_deliveries_transit_total",

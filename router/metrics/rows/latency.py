@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from router.core.counters import Counters
-from router.core.histogram import BOUNDS_S, Histogram
+from router.core.model.counters import Counters
+from router.core.model.histogram import BOUNDS_S, Histogram
 from router.metrics.metric import Metric, Sample, Spread, one
 from router.metrics.reading import Reading
 

@@ -40,9 +40,9 @@ from router.control.edge.messages import (
     watches,
 )
 from router.control.edge.routes import FEATURE, MOST_TOLD
-from router.core.network.membership import INSTANCE
-from router.core.network.reach import Path
-from router.core.route_outlets import UplinkOutlet
+from router.core.link_routes.route_outlets import UplinkOutlet
+from router.core.routers.membership import INSTANCE
+from router.core.routers.routing_state import Path
 
 FEATURES: Final = frozenset((FEATURE,))
 MOST_CHANNELS: Final = 65_535

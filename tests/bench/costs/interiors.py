@@ -40,12 +40,12 @@ from router.amqp.types import UInt
 from router.config.exchanges import BindingSettings, ExchangeSettings
 from router.config.model import AddressSettings, Configuration
 from router.config.router_settings import RouterSettings
-from router.core.address import BALANCED, CLOSEST
-from router.core.network.farther import PATIENCE_S
-from router.core.network.link_properties import COST, DESTINATION
+from router.core.model.address import BALANCED, CLOSEST
+from router.core.network.farther_receivers import PATIENCE_S
+from router.core.network.idle_links import GRACE_S
 from router.core.network.out_links import OutLink
-from router.core.network.reach import Interest, Path
-from router.core.network.unserved import GRACE_S
+from router.core.routers.link_properties import COST, DESTINATION
+from router.core.routers.routing_state import Interest, Path
 
 ME: Final = "me"
 NEIGHBOUR: Final = "b"

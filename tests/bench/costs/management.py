@@ -19,7 +19,7 @@ from router.config.link_routes import LinkRouteSettings
 from router.config.model import AddressSettings, Configuration
 from router.config.reload import Applied
 from router.config.saved import Base
-from router.core.network.reach import Interest
+from router.core.routers.routing_state import Interest
 from router.management.agent import encode_answer
 from router.management.operations import answer
 from router.management.requests import BAD_REQUEST, Request

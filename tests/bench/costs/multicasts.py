@@ -27,9 +27,9 @@ from router.amqp.framing import encode_frame
 from router.amqp.performatives import Attach, Source, Target
 from router.amqp.types import ULong
 from router.config.router_settings import RouterSettings
-from router.core.address import MULTICAST
-from router.core.network.link_properties import COST, DESTINATION, ORIGIN, RECEIVERS, TREE
-from router.core.network.reach import Branch, Interest, Path, Tree
+from router.core.model.address import MULTICAST
+from router.core.routers.link_properties import COST, DESTINATION, ORIGIN, RECEIVERS, TREE
+from router.core.routers.routing_state import Branch, Interest, Path, Tree
 
 # Which is less than a router has channels for, one for each link that it attaches itself.
 MOST_LINKS: Final = 16_000

@@ -21,7 +21,7 @@ from router.control.network.adjacency import Adjacency
 from router.control.network.codec import encode_control
 from router.control.network.links import portions
 from router.control.network.messages import Aged, LinkState, LinkStateUpdate
-from router.core.network.reach import Interest
+from router.core.routers.routing_state import Interest
 from router.simulation.host import Host
 from router.simulation.network import Network
 

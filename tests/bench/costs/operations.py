@@ -51,7 +51,7 @@ from router.config.model import AddressSettings, Configuration
 from router.config.redirects import RedirectSettings
 from router.config.reload import find_differences
 from router.config.revisions import share
-from router.core.rules import AddressRule
+from router.core.addresses.rules import AddressRule
 from router.hosting.host import PluginHost
 from router.logs.journal import Journal
 from router.management.operations import _NODE_ANSWERS

@@ -21,7 +21,7 @@ from bench.costs.world import (
 from router.amqp.framing import encode_frame
 from router.amqp.performatives import Detach, Flow
 from router.config.model import MetricsSettings
-from router.core.address import FIRST_EDGE, Address, Producer
+from router.core.model.address import FIRST_EDGE, Address, Producer
 from router.metrics.exposition import Exposition
 from router.metrics.reading import read_in_steps
 from router.net.shutdown import close_in_order

@@ -19,7 +19,7 @@ from router.amqp.framing import encode_frame
 from router.amqp.message import AmqpValue, Message, Properties, encode_message
 from router.amqp.performatives import Flow
 from router.config.model import AddressSettings, Configuration
-from router.core.shedding import set_limit
+from router.core.forwarding.shedding import set_limit
 
 # The part of what waits that is still allowed in the end: 1 / n.
 PART_LEFT: Final = 10

@@ -18,7 +18,7 @@ from bench.costs.world import (
 from router.amqp.message import AmqpValue, Header, Message, Properties, encode_message
 from router.amqp.types import Symbol
 from router.config.model import AddressSettings, Configuration
-from router.core.address import FALLBACK, FIRST_EDGE
+from router.core.model.address import FALLBACK, FIRST_EDGE
 
 # How often time is let pass until something may expire, and for how long each time, in seconds.
 LOOKS: Final = 100

@@ -12,7 +12,7 @@ from router.client.receiver import Received
 from router.config.model import AddressSettings
 from router.control.edge.messages import Place, Reached
 from router.control.keeping import Status
-from router.core.address import CLOSEST, MULTICAST
+from router.core.model.address import CLOSEST, MULTICAST
 from router.core.network.proxy_links import Proxy
 from router.simulation.links import ReceiverPlan
 

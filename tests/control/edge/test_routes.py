@@ -17,11 +17,11 @@ from router.control.edge.routes import (
     RoutesOfEdges,
     ToldRoutes,
 )
-from router.core.link_routes import IN
-from router.core.network.far_routes import RouteRefused, RoutesLeftOut, RoutesUnknown
-from router.core.network.membership import FEATURES_SPOKEN
-from router.core.network.reach import IN_PREFIX, Interest
-from router.core.route_outlets import Rule
+from router.core.link_routes.link_routes import IN
+from router.core.link_routes.remote_link_routes import RouteRefused, RoutesLeftOut, RoutesUnknown
+from router.core.link_routes.route_outlets import Rule
+from router.core.routers.membership import FEATURES_SPOKEN
+from router.core.routers.routing_state import IN_PREFIX, Interest
 from router.errors import AmqpError
 
 from support.edges import World, one_interior

@@ -7,8 +7,8 @@ import pytest
 from router.control.edge import watching
 from router.control.edge.messages import UNSAID, Message, Place, Reached, Watch, watches
 from router.control.edge.watching import Watcher, Watching, key_of_address, split_key
-from router.core.address import BALANCED, CLOSEST, FALLBACK, FIRST_EDGE, MULTICAST, Address
-from router.core.network.reach import Interest, Path
+from router.core.model.address import BALANCED, CLOSEST, FALLBACK, FIRST_EDGE, MULTICAST, Address
+from router.core.routers.routing_state import Interest, Path
 from router.errors import AmqpError
 
 from support.in_memory import Router

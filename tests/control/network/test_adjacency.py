@@ -11,9 +11,9 @@ import pytest
 from router.config.model import Configuration, ConnectorSettings, ListenerSettings
 from router.config.router_settings import RouterSettings
 from router.control.network.adjacency import MOST_AT_ONCE, Adjacency
-from router.core.network.control_links import MOST_WITH_EDGE
-from router.core.network.news import ConflictSeen, NeighbourFound, NeighbourLost, News
-from router.core.network.reach import Interest, Path
+from router.core.links.control_links import MOST_WITH_EDGE
+from router.core.routers.news import ConflictSeen, NeighbourFound, NeighbourLost, News
+from router.core.routers.routing_state import Interest, Path
 from router.engine.connection import Connection
 from router.errors import AmqpError
 from router.simulation.host import Host

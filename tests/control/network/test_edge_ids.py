@@ -9,12 +9,12 @@ import attrs
 import pytest
 
 from router.control.network.edge_ids import AWAY_S
-from router.core.address import BALANCED
-from router.core.network.membership import CHANCE_BITS
-from router.core.network.names import edge_run_in, edge_run_key
-from router.core.network.news import ConflictSeen
+from router.core.model.address import BALANCED
 from router.core.network.proxy_links import UplinkChanged
-from router.core.network.reach import Interest
+from router.core.routers.membership import CHANCE_BITS
+from router.core.routers.names import edge_run_in, edge_run_key
+from router.core.routers.news import ConflictSeen
+from router.core.routers.routing_state import Interest
 from router.engine.events import ConnectionClosed
 from router.simulation.host import Host
 

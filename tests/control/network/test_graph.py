@@ -7,7 +7,7 @@ import random
 from hypothesis import given, settings, strategies as st
 
 from router.control.network.graph import Graph
-from router.core.network.reach import Path
+from router.core.routers.routing_state import Path
 
 from support.routing import cheapest, random_links
 

@@ -21,7 +21,7 @@ from router.control.network.messages import (
 from router.control.network.protocol import Protocol
 from router.control.network.tables import KEY_OCTETS
 from router.control.network.timing import Timing
-from router.core.network.reach import Interest
+from router.core.routers.routing_state import Interest
 from router.engine.account import text_bytes
 
 from support.routing import Network

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from router.control.network.path_news import PathNews
-from router.core.network.news import (
+from router.core.routers.news import (
     NeighbourCostChanged,
     NeighbourFound,
     NeighbourLost,
     RoutersChanged,
 )
-from router.core.network.reach import Path
+from router.core.routers.routing_state import Path
 
 
 def test_what_comes_changes_and_goes_is_told_once() -> None:

@@ -11,7 +11,7 @@ from router.control.network import peerings
 from router.control.network.messages import Hello, MobileUpdate
 from router.control.network.peerings import Peering
 from router.control.network.protocol import Protocol
-from router.core.network.reach import Interest
+from router.core.routers.routing_state import Interest
 
 from support.routing import Network
 

@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from router.control.network.changes import LinkFailed
-from router.core.network.reach import Interest, Path
+from router.core.routers.routing_state import Interest, Path
 
 from support.routing import Network
 

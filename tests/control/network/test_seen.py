@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from router.control.network.seen import Seen
-from router.core.network.news import ConflictSeen, NeighbourFound, NeighbourLost
+from router.core.routers.news import ConflictSeen, NeighbourFound, NeighbourLost
 from router.engine.outbox import Turn
 
 

@@ -10,7 +10,7 @@ from router.control.network.digests import table_digest
 from router.control.network.messages import GONE, MobileTable, MobileUpdate
 from router.control.network.steps import do_all
 from router.control.network.tables import Assembly, Table, chunks, interest_of, terms_of
-from router.core.network.reach import Interest
+from router.core.routers.routing_state import Interest
 
 from support.traced import traced_bytes
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from router.control.network.graph import Graph
 from router.control.network.trees import Trees
-from router.core.network.reach import Tree
+from router.core.routers.routing_state import Tree
 
 from support.routing import random_links
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, strategies as st
 
 from router.control.network.unnoted import Unnoted
-from router.core.network.reach import Interest, Reach
+from router.core.routers.routing_state import Interest, Reach
 
 TERMS = st.sampled_from([None, Interest(0), Interest(1)])
 CHANGES = st.lists(st.tuples(st.integers(0, 8), TERMS), max_size=6)

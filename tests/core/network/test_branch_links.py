@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from router.amqp.performatives import Attach, Modified
-from router.core.address import MESH, NO_TREE, OWN_TREE
+from router.core.addresses.rules import AddressRule
+from router.core.model.address import MESH, NO_TREE, OWN_TREE
 from router.core.network.branch_links import MOST_NAMED, BranchLink, receiving
-from router.core.rules import AddressRule
 
 from support.far_routers import Mesh
 from support.waypoints import message, texts

@@ -9,8 +9,8 @@ import pytest
 
 from router.amqp.performatives import Coordinator, Detach, Error, Source, Transfer
 from router.amqp.types import Symbol, UInt
-from router.core.blocking import MEANINGS, Reason, Survey
-from router.core.route_outlets import REST_S
+from router.core.diagnosis.blocking import MEANINGS, Reason, Survey
+from router.core.link_routes.route_outlets import REST_S
 from router.management.entities.link_routes import LinkRouteAddress
 from router.management.explain_routed import explain_routed
 

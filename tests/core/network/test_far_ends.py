@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.core.blocking import MEANINGS, Reason, Survey
+from router.core.diagnosis.blocking import MEANINGS, Reason, Survey
 from router.core.network.far_ends import FarEnd, far_end_of
 
 from support.far_routers import Mesh

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from router.amqp.performatives import Accepted, Released
-from router.core.bindings import BindingRule, ExchangeRule
-from router.core.rules import AddressRule
+from router.core.addresses.bindings import BindingRule, ExchangeRule
+from router.core.addresses.rules import AddressRule
 
 from support.far_routers import Mesh
 from support.waypoints import message, texts

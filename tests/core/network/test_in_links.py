@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from router.amqp.performatives import Released
-from router.core.address import MESH
+from router.core.model.address import MESH
 
 from support.far_routers import Mesh
 

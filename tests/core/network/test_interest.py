@@ -6,9 +6,9 @@ from typing import Any
 
 from router.amqp.performatives import Source, Target
 from router.amqp.types import Symbol
-from router.core.address import BALANCED, CLOSEST, MULTICAST
-from router.core.network.reach import Interest
-from router.core.node_names import mark_of
+from router.core.addresses.node_names import mark_of
+from router.core.model.address import BALANCED, CLOSEST, MULTICAST
+from router.core.routers.routing_state import Interest
 
 from support.far_routers import Mesh
 from support.in_memory import Router

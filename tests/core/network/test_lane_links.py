@@ -6,7 +6,7 @@ from router.amqp.constants import ReceiverSettleMode
 from router.amqp.types import UByte, UInt
 from router.core.network.lane_links import LaneLink
 from router.core.network.lane_numbers import lane_numbered, lane_of
-from router.core.network.link_properties import LANE, PRIORITY
+from router.core.routers.link_properties import LANE, PRIORITY
 
 from support.far_routers import Mesh
 from support.waypoints import message

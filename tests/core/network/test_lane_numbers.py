@@ -10,7 +10,7 @@ import pytest
 
 from router.amqp.constants import ReceiverSettleMode
 from router.amqp.types import UByte, UInt
-from router.core import address
+from router.core.model import address
 from router.core.network.lane_numbers import (
     FIRST_LANE,
     HIGHEST_LANE,
@@ -19,7 +19,7 @@ from router.core.network.lane_numbers import (
     lane_numbered,
     lane_of,
 )
-from router.core.network.link_properties import LANE, PRIORITY
+from router.core.routers.link_properties import LANE, PRIORITY
 from router.errors import AmqpError, Scope
 
 SECOND = ReceiverSettleMode.SECOND
@@ -43,7 +43,7 @@ def test_each_priority_and_stripe_has_a_lane_of_its_own_and_most_messages_have_0
 
 def test_who_chooses_has_the_same_numbers() -> None:
     # compiled, these are no attributes
-    told = (ROUTER / "core/spreading.py").read_text(encoding="utf-8").splitlines()
+    told = (ROUTER / "core/forwarding/distribution.py").read_text(encoding="utf-8").splitlines()
     assert f"LEVELS = {address.PRIORITIES}" in told
     assert f"ORDINARY = {address.ORDINARY_PRIORITY}" in told
     assert f"STRIPES = {address.STRIPES}" in told

@@ -15,8 +15,8 @@ from router.amqp.types import ULong
 from router.core.network import in_links
 from router.core.network.lane_numbers import FIRST_LANE, Lane, lane_of, priority_of
 from router.core.network.lanes import IDLE_S
-from router.core.network.link_properties import LANE
 from router.core.network.out_links import OutLink
+from router.core.routers.link_properties import LANE
 from router.errors import AmqpError, Scope
 
 from support.far_routers import Mesh

@@ -9,8 +9,8 @@ import pytest
 
 from router.amqp.message import Header
 from router.amqp.performatives import Accepted, Modified, Rejected, Released
-from router.core.address import MULTICAST
-from router.core.rules import AddressRule, Rules
+from router.core.addresses.rules import AddressRule, Rules
+from router.core.model.address import MULTICAST
 
 from support.far_routers import Mesh
 from support.in_memory import ReceivingLink

@@ -10,7 +10,7 @@ import attrs
 from hypothesis import given, strategies as st
 
 from router.amqp.performatives import Accepted, Modified
-from router.core.rules import AddressRule
+from router.core.addresses.rules import AddressRule
 
 from support.examples import examples
 from support.far_routers import Mesh

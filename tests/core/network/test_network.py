@@ -8,9 +8,9 @@ import pytest
 
 from router.amqp.message import decode_message
 from router.amqp.performatives import Accepted, Rejected
-from router.core.address import BALANCED, ROUTED, UNAVAILABLE
+from router.core.model.address import BALANCED, ROUTED, UNAVAILABLE
 from router.core.network.network import MOST_AT_ONCE, ROUTERS_AT_ONCE
-from router.core.network.reach import Interest, Path, Place, mobile_key
+from router.core.routers.routing_state import Interest, Path, Place, mobile_key
 
 from support.far_routers import Mesh
 from support.in_memory import Router

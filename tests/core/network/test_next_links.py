@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from router.amqp.types import Symbol
-from router.core.address import BALANCED, MESH, Address
-from router.core.network.link_properties import PHASE, SHOWS
+from router.core.model.address import BALANCED, MESH, Address
 from router.core.network.next_links import NextLink
+from router.core.routers.link_properties import PHASE, SHOWS
 
 from support.far_routers import Mesh
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from router.amqp.types import ULong
-from router.core.network.link_properties import COST, DESTINATION, PHASE
 from router.core.network.out_links import OutLink
+from router.core.routers.link_properties import COST, DESTINATION, PHASE
 
 from support.far_routers import Mesh
 from support.waypoints import message

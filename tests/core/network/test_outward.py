@@ -9,14 +9,14 @@ import pytest
 from router.amqp.constants import Condition
 from router.amqp.performatives import Source, Target
 from router.amqp.types import Symbol
-from router.core.address import BALANCED
+from router.core.addresses.rules import AddressRule, Rules
+from router.core.model.address import BALANCED
+from router.core.network.idle_links import GRACE_S
 from router.core.network.lanes import IDLE_S
 from router.core.network.network import MOST_AT_ONCE, WORK_OF_LINK
 from router.core.network.out_links import OutLink
 from router.core.network.outward import MAX_DESTINATIONS, RETRY_S
-from router.core.network.reach import Interest
-from router.core.network.unserved import GRACE_S
-from router.core.rules import AddressRule, Rules
+from router.core.routers.routing_state import Interest
 from router.engine.deferred import THINGS_A_STEP
 
 from support.far_routers import Mesh

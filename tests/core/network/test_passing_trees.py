@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from router.core.address import MULTICAST, Address
+from router.core.model.address import MULTICAST, Address
 from router.core.network.branch_links import Spread
 from router.core.network.passing_trees import PassingTrees
-from router.core.network.reach import Tree
+from router.core.routers.routing_state import Tree
 
 
 def made(address: Address, root: str, number: int) -> Spread:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from router.core.address import FALLBACK, MESH
+from router.core.model.address import FALLBACK, MESH
 from router.core.network.proxy_links import Proxy, ProxyLink
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from hypothesis import example, given, strategies as st
 
 from router.amqp.performatives import Accepted, Modified, Rejected, Released
-from router.core.network.through import entered, left
+from router.core.routers.router_traffic import entered, left
 
 from support.far_routers import Mesh
 from support.in_memory import ReceivingLink, Sending, SendingLink

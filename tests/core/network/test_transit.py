@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from router.amqp.performatives import Accepted, Modified, Released
-from router.core import unsent
-from router.core.address import Producer
-from router.core.network.link_properties import COST, DESTINATION
-from router.core.network.reach import Interest, Path
+from router.core.deliveries import unsent
+from router.core.model.address import Producer
 from router.core.network.transit import Transit
+from router.core.routers.link_properties import COST, DESTINATION
+from router.core.routers.routing_state import Interest, Path
 from router.engine.deferred import CHANGES_AT_ONCE
 
 from support.far_routers import Mesh

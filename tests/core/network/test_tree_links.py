@@ -9,13 +9,13 @@ import pytest
 
 from router.amqp.constants import Condition
 from router.amqp.performatives import Source, Target
+from router.core.addresses.rules import AddressRule, Rules
 from router.core.network.branch_links import NO_MULTICAST
-from router.core.network.link_properties import ORIGIN, RECEIVERS, TREE
 from router.core.network.multicast import Multicast
 from router.core.network.network import MOST_AT_ONCE
-from router.core.network.reach import Branch, Interest, Path, Tree
 from router.core.network.tree_links import PATIENCE_S, Asked
-from router.core.rules import AddressRule, Rules
+from router.core.routers.link_properties import ORIGIN, RECEIVERS, TREE
+from router.core.routers.routing_state import Branch, Interest, Path, Tree
 
 from support.far_routers import Mesh
 from support.in_memory import Client, Router, SendingLink

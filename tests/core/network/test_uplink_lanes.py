@@ -11,11 +11,11 @@ import pytest
 from router.amqp.constants import ReceiverSettleMode
 from router.amqp.message import Header
 from router.amqp.performatives import Accepted
+from router.core.addresses.rules import AddressRule
+from router.core.forwarding.rule_updates import Treating
 from router.core.network.lane_numbers import lane_of, priority_of
 from router.core.network.lanes import IDLE_S
 from router.core.network.uplink_lanes import UplinkLane
-from router.core.rules import AddressRule
-from router.core.treating import Treating
 
 from support.in_memory import ReceivingLink, SendingLink
 from support.mesh import Mesh

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from router.config.auto_links import AutoLinkSettings
-from router.core.rules import AddressRule, Rules
+from router.core.addresses.rules import AddressRule, Rules
 from router.engine.naming import link_identity
 from router.management.entities.auto_link_state import AUTO_LINK_STATE
 from router.management.entities.configured import CONFIGURED_AUTO_LINK, configured_auto_links

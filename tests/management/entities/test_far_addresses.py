@@ -6,8 +6,8 @@ from typing import Any
 
 from router.config.model import Configuration
 from router.config.router_settings import RouterSettings
-from router.core.address import BALANCED, CLOSEST, ROUTED
-from router.core.network.reach import Interest
+from router.core.model.address import BALANCED, CLOSEST, ROUTED
+from router.core.routers.routing_state import Interest
 from router.management.entities.address import ADDRESS
 from router.management.entities.router import ROUTER
 from router.management.entity_types import ENTITY_TYPES

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from router.amqp.performatives import Attach, Target
-from router.core.route_outlets import Rule
+from router.core.link_routes.route_outlets import Rule
 from router.engine.link import IncomingLink
 from router.management.entities.link_route_state import LINK_ROUTE_STATE, LinkRouteState
 from router.management.schema import Live

@@ -6,8 +6,8 @@ import pytest
 
 from router.config.link_routes import LinkRouteSettings
 from router.config.model import Configuration, ListenerSettings
-from router.core.link_routes import IN, LinkRoutes, Route
-from router.core.route_outlets import Rule
+from router.core.link_routes.link_routes import IN, LinkRoutes, Route
+from router.core.link_routes.route_outlets import Rule
 from router.management.entities.address import ADDRESS
 from router.management.entities.configured import CONFIGURED_LINK_ROUTE
 from router.management.entities.link_routes import LINK_ROUTE, LinkRouteAddress

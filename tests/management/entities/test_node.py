@@ -8,7 +8,7 @@ import pytest
 
 from router.config.model import Configuration, ConnectorSettings, ListenerSettings
 from router.config.router_settings import RouterSettings
-from router.core.network.reach import Interest
+from router.core.routers.routing_state import Interest
 from router.management.entities.node import NODE, nodes, other_nodes
 from router.management.entities.router import ROUTER
 from router.management.operations import _NODE_ANSWERS

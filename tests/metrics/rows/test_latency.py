@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from router.core.histogram import BOUNDS_S, Histogram
+from router.core.model.histogram import BOUNDS_S, Histogram
 from router.metrics.metric import Spread
 from router.metrics.rows.latency import COARSE_S, coarse, spread
 

@@ -1,0 +1,192 @@
+"""Bindings of exchanges, and the addresses that they lead to.
+
+An exchange may have very many bindings. One is added or removed in place, at no cost for the
+others; a search that is under way may find it or not.
+(docs/decisions/0102-one-change-beside-very-many.md)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
+
+import attrs
+
+from router.core.addresses.topics import AMQP, TopicTree
+from router.core.model.address import Address
+from router.core.model.split_table import ListedTable
+from router.engine.deferred import emptied
+
+
+class BindingRule(NamedTuple):
+    """Configuration of a binding; without a `key` it matches every message."""
+
+    name: str
+    exchange: str
+    key: str | None
+    next_hop: str
+    phase: int = 0
+
+
+class ExchangeRule(NamedTuple):
+    """Configuration of an exchange. `method` is one of those of `topics`."""
+
+    name: str
+    address: str
+    phase: int = 0
+    alternate: str | None = None
+    alternate_phase: int = 0
+    method: str = AMQP
+
+
+class Binding:
+    """Binding, with the number of deliveries that it has matched."""
+
+    def __init__(self, rule: BindingRule) -> None:
+        self.rule = rule
+        self.matched = 0
+        self.hop: Address | None = None
+
+
+class Bound:
+    """Bindings of an exchange; the addresses that they lead to are entered before it is used."""
+
+    def __init__(
+        self, rule: ExchangeRule, bindings: Iterable[Binding], like: Bound | None = None
+    ) -> None:
+        self.rule = rule
+        self.address: Address | None = None
+        self.alternate: Address | None = None
+        # the addresses that messages may go to, and how many ways lead to each
+        self.hops: ListedTable[Address, int] = ListedTable()
+        # the address that is entered for each binding
+        self.entered: ListedTable[Binding, Address] = ListedTable()
+        self.by_name: ListedTable[str, Binding] = ListedTable()
+        # those without a key
+        self.everything: ListedTable[Binding, None] = ListedTable()
+        self.tree: TopicTree[Binding] = TopicTree(rule.method)
+        if like is not None:
+            # it has the very same bindings, and those that come to it later
+            self.by_name, self.everything, self.tree = like.by_name, like.everything, like.tree
+        for each in bindings:
+            self.add(each)
+
+    @property
+    def bindings(self) -> Collection[Binding]:
+        """Return the bindings."""
+        return self.by_name.values()
+
+    def add(self, binding: Binding) -> None:
+        """Add a binding.
+
+        It may replace one of the same name, which has to be hidden from searches before.
+        """
+        self.by_name[binding.rule.name] = binding
+        if binding.rule.key is None:
+            self.everything[binding] = None
+        else:
+            self.tree.add(binding.rule.key, binding)
+
+    def hide(self, binding: Binding) -> None:
+        """Remove a binding from searches, so that no message finds it any more."""
+        if binding.rule.key is None:
+            self.everything.pop(binding, None)
+        else:
+            self.tree.remove(binding.rule.key, binding)
+
+    def matching(self, subject: str) -> Iterator[Binding | None]:
+        """Yield the bindings that match a subject, and None for each search step without one.
+
+        An empty subject is the same as none.
+        """
+        # there may be others by the time that the last of them is looked at
+        yield from list(self.everything)
+        yield from self.tree.search(subject)
+
+    def pieces(self) -> Iterator[object]:
+        """Yield while taking the bindings apart, piece by piece (`router.engine.deferred`)."""
+        yield from self.tree.pieces()
+        yield from emptied(self.by_name)
+        yield from emptied(self.everything)
+
+
+class Exchange:
+    """Exchange, with counts of the deliveries that it received.
+
+    Each was forwarded, or dropped for want of a receiver, which its sender is told. Those that
+    went to the alternate address also count as `diverted`.
+    """
+
+    def __init__(self, rule: ExchangeRule) -> None:
+        self.bound = Bound(rule, [])
+        self.received = 0
+        self.forwarded = 0
+        self.dropped = 0
+        self.diverted = 0
+
+    @property
+    def bindings(self) -> Collection[Binding]:
+        """Return the bindings of the exchange."""
+        return self.bound.bindings
+
+    @property
+    def address(self) -> Address | None:
+        """Return the address of the exchange; None where it is unavailable."""
+        return self.bound.address
+
+    @property
+    def hops(self) -> Iterable[Address]:
+        """Return the addresses that messages may go to, each once."""
+        return self.bound.hops
+
+
+@attrs.frozen(eq=False)
+class Change:
+    """New set of exchanges, with the bindings of those that change."""
+
+    by_name: ListedTable[str, Exchange]
+    bounds: ListedTable[str, Bound]
+    changed: list[tuple[Exchange, Bound]]
+
+
+# What is to be in the place of what: None where there was none, or is to be none.
+ExchangeEdit = tuple[ExchangeRule | None, ExchangeRule | None]
+BindingEdit = tuple[Binding | None, Binding | None]
+
+
+@attrs.frozen(eq=False)
+class FewChanges:
+    """Changes of a few exchanges and bindings, beside others that stay as they are.
+
+    `changed` are the exchanges that are new or have another rule, with all of their bindings.
+    `edits` are bindings of other exchanges.
+    """
+
+    removed: list[str]
+    changed: list[tuple[Exchange, Bound]]
+    edits: list[BindingEdit]
+
+
+def enter_edit(
+    anew: dict[str, dict[str, Binding]],
+    was: Binding | None,
+    becomes: Binding | None,
+    edits: list[BindingEdit],
+) -> None:
+    """Replace one binding by another in exchanges that are rebuilt (`anew`).
+
+    What belongs to other exchanges is appended to `edits`.
+    """
+    if was is not None and was.rule.exchange in anew:
+        its = anew[was.rule.exchange]
+        if becomes is None or (becomes.rule.exchange, becomes.rule.name) != (
+            was.rule.exchange,
+            was.rule.name,
+        ):
+            its.pop(was.rule.name, None)
+        was = None
+    if becomes is not None and becomes.rule.exchange in anew:
+        anew[becomes.rule.exchange][becomes.rule.name] = becomes
+        becomes = None
+    if was is not None or becomes is not None:
+        edits.append((was, becomes))

@@ -1,0 +1,401 @@
+"""Exchanges: route messages sent to their addresses by the messages' subjects.
+
+Each binding of an exchange has a key and a next hop. A message goes once to each next hop of the
+bindings whose key matches its subject, and to the receivers of the exchange's own address. If none
+of these has a receiver, it goes to the alternate address. An exchange has no queue and settles
+nothing: the sender's credit and outcome come from the receivers. A next hop may be an exchange
+again, and none is asked twice for a message. (docs/decisions/0054-exchanges.md)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+from router.amqp.peek import find_subject
+from router.amqp.reading import TransferFrame
+from router.core.addresses.bindings import (
+    Binding,
+    BindingRule,
+    Bound,
+    Change,
+    Exchange,
+    ExchangeEdit,
+    ExchangeRule,
+    FewChanges,
+    enter_edit,
+)
+from router.core.addresses.related import forget, is_received_from, served_by, ties_of
+from router.core.addresses.table import AddressTable
+from router.core.model.address import Address
+from router.core.model.split_table import ListedTable
+from router.engine.deferred import drained, emptied
+
+
+class Exchanges:
+    """Exchanges of a router.
+
+    A new configuration is applied in steps, so that very many bindings hold nobody up. `prepare`
+    may run in a thread, beside the present exchanges. `enter` enters the addresses, which has no
+    effect on messages. `take_up` has messages follow the new bindings.
+    """
+
+    def __init__(self, table: AddressTable, forwarder: Any) -> None:
+        self._table = table
+        self._forwarder = forwarder
+        self.by_name: ListedTable[str, Exchange] = ListedTable()
+        # how each is to be; of very many some may not be yet
+        self._bounds: ListedTable[str, Bound] = ListedTable()
+        # what is entered meanwhile to take the place of some of these
+        self._resolving: dict[str, Bound] = {}
+
+    def configure(self, exchanges: Iterable[ExchangeRule], bindings: Iterable[BindingRule]) -> None:
+        """Replace all exchanges and bindings; those that stay keep their counts.
+
+        Messages that are under way keep their destinations.
+        """
+        change = self.prepare(exchanges, bindings)
+        for _ in self.enter(change):
+            pass
+        self.take_up(change)
+
+    def prepare(self, exchanges: Iterable[ExchangeRule], bindings: Iterable[BindingRule]) -> Change:
+        """Return the change that leads to just these exchanges, without applying it."""
+        known = {each.rule: each for old in self._bounds.values() for each in old.bindings}
+        bound: dict[str, list[Binding]] = {}
+        for rule in bindings:
+            bound.setdefault(rule.exchange, []).append(known.get(rule) or Binding(rule))
+        change = Change(ListedTable(), ListedTable(), [])
+        for each in exchanges:
+            name, its = each.name, bound.get(each.name, [])
+            before = self._bounds.get(name)
+            exchange = change.by_name[name] = self.by_name.get(name) or Exchange(each)
+            if before is not None and before.rule == each and _has_just(before, its):
+                change.bounds[name] = before
+            else:
+                change.bounds[name] = Bound(each, its)
+                change.changed.append((exchange, change.bounds[name]))
+        for name, exchange in self.by_name.items():
+            if name not in change.by_name:
+                change.changed.append((exchange, Bound(self._bounds[name].rule, [])))
+        return change
+
+    def prepare_few(
+        self,
+        exchanges: Iterable[ExchangeEdit],
+        bindings: Iterable[tuple[BindingRule | None, BindingRule | None]],
+    ) -> FewChanges:
+        """Return a change of these exchanges and bindings; all others stay, at no cost.
+
+        If the rule of an exchange itself changes, all of its bindings are entered anew.
+        """
+        anew: dict[str, dict[str, Binding]] = {}
+        change = FewChanges([], [], [])
+        exchanges = list(exchanges)
+        for old, new in exchanges:
+            if old is not None:
+                before = self._bounds[old.name].by_name
+                anew[old.name] = {} if new is None else dict(before)
+                if new is None:
+                    change.removed.append(old.name)
+            elif new is not None:
+                anew[new.name] = {}
+        for gone, come in bindings:
+            was = None if gone is None else self._bounds[gone.exchange].by_name[gone.name]
+            becomes = None if come is None else Binding(come)
+            enter_edit(anew, was, becomes, change.edits)
+        for _, new in exchanges:
+            if new is not None:
+                exchange = self.by_name.get(new.name) or Exchange(new)
+                change.changed.append((exchange, Bound(new, anew[new.name].values())))
+        return change
+
+    def enter(self, change: Change | FewChanges) -> Iterator[None]:
+        """Enter the addresses that a change needs, step by step."""
+        for _, bound in change.changed:
+            yield
+            if isinstance(change, FewChanges) or change.bounds.get(bound.rule.name) is bound:
+                yield from self._enter(bound)
+
+    def take_up(self, change: Change | FewChanges) -> None:
+        """Apply a change whose addresses are entered; call this within a turn.
+
+        Each exchange changes as a whole; if very many change, the last of them do in later turns.
+        """
+        if isinstance(change, FewChanges):
+            self._take_up_few(change)
+            return
+        before, self.by_name = self.by_name, change.by_name
+        outdated, self._bounds = self._bounds, change.bounds
+        deferred = self._forwarder.turn.deferred
+        deferred.work_off(self._taken_up(change.changed))
+        deferred.forget(chain(emptied(before), emptied(outdated)))
+
+    def _taken_up(self, changed: list[tuple[Exchange, Bound]]) -> Iterator[object]:
+        left: list[tuple[Bound, Bound | None]] = []
+        for exchange, bound in drained(changed):
+            left.append(self._become(exchange, bound))
+            yield None
+        for before, by in drained(left):
+            yield None
+            yield from self._released(before, by)
+            # what is resolved has the very same bindings
+            if by is None or by.by_name is not before.by_name:
+                yield from before.pieces()
+
+    def _take_up_few(self, change: FewChanges) -> None:
+        for exchange, bound in change.changed:
+            self.by_name[bound.rule.name] = exchange
+            self._bounds[bound.rule.name] = bound
+        for name in change.removed:
+            before = self._bounds.pop(name)
+            change.changed.append((self.by_name.pop(name), Bound(before.rule, ())))
+        self._forwarder.turn.deferred.work_off(self._taken_up(change.changed))
+        bounds: dict[Bound, None] = {}
+        for was, becomes in change.edits:
+            bounds.update(dict.fromkeys(self._edit(was, becomes)))
+        for bound in bounds:
+            self._note(bound.address)
+
+    def _edit(self, was: Binding | None, becomes: Binding | None) -> list[Bound]:
+        """Replace a binding, add or remove one, and enter its next hop.
+
+        Return the sets of bindings that have it or had it.
+        """
+        old = [] if was is None else self._having(was)
+        new = [] if becomes is None else self._having(becomes)
+        if was is not None:
+            bindings = old[0]
+            bindings.hide(was)
+            if becomes is None or new != old or becomes.rule.name != was.rule.name:
+                del bindings.by_name[was.rule.name]
+        if becomes is not None:
+            new[0].add(becomes)
+        for bound in new:
+            if becomes is not None and bound.address is not None:
+                self._enter_hop(bound, becomes)
+        for bound in old:
+            if was is not None:
+                self._leave_hop(bound, was)
+        return [*old, *new]
+
+    def _having(self, binding: Binding) -> list[Bound]:
+        """Return the `Bound`s of an exchange: the wanted one, and one being resolved."""
+        name = binding.rule.exchange
+        bound, resolved = self._bounds[name], self._resolving.get(name)
+        is_same = resolved is not None and resolved.by_name is bound.by_name
+        return [bound] if resolved is None or not is_same else [bound, resolved]
+
+    def give_up(self, change: Change | FewChanges) -> None:
+        """Leave the addresses that a change has entered, if it is not taken up after all."""
+        self._forwarder.turn.deferred.work_off(
+            piece
+            for _, bound in drained(change.changed)
+            for piece in chain(self._released(bound, None), bound.pieces())
+        )
+
+    def resolve(self) -> None:
+        """Look up all addresses again, after the rules that decide on them have changed."""
+        if self.by_name:
+            self._forwarder.turn.deferred.work_off(self._resolved())
+
+    def _resolved(self) -> Iterator[object]:
+        for name, before in list(self._bounds.items()):
+            for other in self._would_differ(before):
+                yield None
+                if other:
+                    bound = self._resolving[name] = Bound(before.rule, (), before)
+                    yield from self._enter(bound)
+                    if self._resolving.get(name) is bound:
+                        del self._resolving[name]
+                    if self._bounds.get(name) is before:
+                        self._bounds[name] = bound
+                        self._become(self.by_name[name], bound)
+                        yield from self._released(before, bound)
+                    else:
+                        yield from self._released(bound, None)
+                    break
+
+    def _would_differ(self, bound: Bound) -> Iterator[bool]:
+        """Yield for each of the addresses whether it would differ if it were entered now."""
+        rule = bound.rule
+        yield self._table.enter(rule.address, rule.phase) is not bound.address
+        if bound.address is None:
+            return
+        # there may be others by the time that the last of them is looked at
+        for each in list(bound.bindings):
+            hop = bound.entered.get(each)
+            yield self._table.enter(each.rule.next_hop, each.rule.phase) is not hop
+        if rule.alternate is not None:
+            hop = self._table.enter(rule.alternate, rule.alternate_phase)
+            yield hop is not bound.alternate
+
+    def _enter(self, bound: Bound) -> Iterator[None]:
+        rule = bound.rule
+        bound.address = self._table.enter(rule.address, rule.phase)
+        if bound.address is None:
+            # what it would lead to is for nobody
+            yield
+            return
+        # it is there from now on, as if it led to itself
+        ties_of(bound.address).fed_by[bound] = bound.address
+        yield
+        for binding in list(bound.bindings):
+            self._enter_hop(bound, binding)
+            yield
+        if rule.alternate is not None:
+            bound.alternate = self._hop(bound, rule.alternate, rule.alternate_phase)
+
+    def _enter_hop(self, bound: Bound, binding: Binding) -> None:
+        """Enter a binding's next hop, unless that is done or the binding has gone."""
+        rule = binding.rule
+        if binding in bound.entered or bound.by_name.get(rule.name) is not binding:
+            return
+        binding.hop = self._hop(bound, rule.next_hop, rule.phase)
+        if binding.hop is not None and bound.address is not None:
+            bound.entered[binding] = binding.hop
+
+    def _leave_hop(self, bound: Bound, binding: Binding) -> None:
+        """Leave a binding's next hop, unless another binding of its exchange leads there."""
+        hop = bound.entered.pop(binding, None)
+        if hop is None:
+            return
+        bound.hops[hop] -= 1
+        if not bound.hops[hop]:
+            del bound.hops[hop]
+            self._let_go(bound, hop)
+            self._note(hop)
+            self._table.leave(hop)
+
+    def _hop(self, bound: Bound, text: str, phase: int) -> Address | None:
+        hop, address = self._table.enter(text, phase), bound.address
+        if hop is not None and address is not None:
+            bound.hops[hop] = bound.hops.get(hop, 0) + 1
+            ties_of(hop).fed_by[bound] = address
+        return hop
+
+    def _let_go(self, bound: Bound, hop: Address) -> None:
+        if hop.ties is not None:
+            hop.ties.fed_by.pop(bound, None)
+            forget(hop)
+
+    def _become(self, exchange: Exchange, bound: Bound) -> tuple[Bound, Bound | None]:
+        """Switch an exchange to these bindings, unless they are outdated.
+
+        Return the bindings to release, and those of the same exchange that replace them.
+        """
+        name = bound.rule.name
+        current = self._bounds.get(name)
+        if current is not bound and self.by_name.get(name) is exchange:
+            # it is to be something else again by now
+            return bound, current
+        before, exchange.bound = exchange.bound, bound
+        old, new = before.address, bound.address
+        if old is not None and old is not new and ties_of(old).exchange is exchange:
+            ties_of(old).exchange = None
+        if new is not None:
+            ties_of(new).exchange = exchange
+            if new not in bound.hops:
+                del ties_of(new).fed_by[bound]
+        self._note(new)
+        return before, bound
+
+    def _released(self, bound: Bound, by: Bound | None) -> Iterator[object]:
+        """Release step by step what was entered for bindings; `by` is their replacement."""
+        address, hops = bound.address, list(bound.hops)
+        if address is not None and address not in bound.hops:
+            hops.append(address)
+        is_same = by is not None and by.address is address
+        for hop in hops:
+            self._let_go(bound, hop)
+            if by is None or not is_same or hop not in by.hops:
+                self._note(hop)
+            self._table.leave(hop)
+            yield None
+        yield from emptied(bound.hops)
+        yield from emptied(bound.entered)
+
+    def _note(self, address: Address | None) -> None:
+        """Have credit and the network look again at an address whose exchange has changed."""
+        self._forwarder.note_credit(address, None)
+        if address is not None:
+            self._forwarder.network.address_changed(address)
+
+
+def _has_just(bound: Bound, bindings: list[Binding]) -> bool:
+    """Return whether these are the bindings of an exchange, in any order."""
+    by_name = bound.by_name
+    return len(by_name) == len(bindings) and all(
+        by_name.get(each.rule.name) is each for each in bindings
+    )
+
+
+def lead(address: Address, frame: TransferFrame) -> Iterator[Address | None]:
+    """Yield the addresses with receivers that an exchange sends a message to.
+
+    Also yield None for each step of the search that finds none. A message whose first frame ends
+    before its subject counts as having none.
+    """
+    subject = find_subject(frame.octets, frame.payload_at, frame.end) or ""
+    return _lead(address, subject, set(), {address})
+
+
+def _lead(
+    address: Address, subject: str, known: set[Address], seen: set[Address]
+) -> Generator[Address | None, None, bool]:
+    """Yield the places that a message goes to and that are not `known`.
+
+    Return whether there are any, known or not.
+    """
+    exchange: Exchange = ties_of(address).exchange
+    exchange.received += 1
+    bound = exchange.bound
+    is_taken = is_received_from(address)
+    if is_taken and address not in known:
+        known.add(address)
+        yield address
+    hops: set[Address] = set()
+    for binding in bound.matching(subject):
+        hop = None
+        if binding is not None:
+            binding.matched += 1
+            hop = binding.hop
+        if hop is None or hop in hops:
+            yield None
+        else:
+            hops.add(hop)
+            is_taken |= yield from _goes_to(hop, subject, known, seen)
+    alternate = bound.alternate
+    if not is_taken and alternate is not None:
+        is_taken = yield from _goes_to(alternate, subject, known, seen)
+        exchange.diverted += is_taken
+    if is_taken:
+        exchange.forwarded += 1
+    else:
+        exchange.dropped += 1
+    return is_taken
+
+
+def _goes_to(
+    hop: Address, subject: str, known: set[Address], seen: set[Address]
+) -> Generator[Address | None, None, bool]:
+    if hop.ties is not None and hop.ties.exchange is not None:
+        if hop in seen:
+            yield None
+            return False
+        seen.add(hop)
+        is_taken = yield from _lead(hop, subject, known, seen)
+        return is_taken
+    place = served_by(hop)
+    if not is_received_from(place):
+        yield None
+        return False
+    if place is not hop:
+        hop.counters.redirected += 1
+    if place in known:
+        yield None
+    else:
+        known.add(place)
+        yield place
+    return True

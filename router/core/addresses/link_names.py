@@ -1,0 +1,149 @@
+"""Names of attached links, and who may take a name over (section 2.6.1).
+
+A link is identified by the containers at its ends, its name and its direction, wherever it is
+attached. The router is one container, so the key is the peer's container-id, the name and the
+direction. Half attached, refused and ending links are not here: a link is entered once it is
+attached, and leaves at the moment it is lost. An empty container-id identifies nobody, so links of
+such peers are never entered (docs/decisions/0027-link-stealing.md).
+
+Links that are forwarded to containers here are also known by the names that the containers see,
+whichever router of the network their clients have attached them at (docs/decisions/0064).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import attrs
+
+from router.core.addresses.route_peers import Origin
+from router.core.model.split_table import SplitTable
+from router.engine.link import Link, OutgoingLink
+
+# Who may steal a link: another connection of the same user, of any, of none (the new attach is
+# refused). With OFF names are not looked at, and links of one name stand side by side.
+SAME_USER = "same-user"
+ANY = "any"
+NEVER = "never"
+OFF = "off"
+
+ANONYMOUS = "anonymous"
+
+
+@attrs.frozen
+class Holding:
+    """Identity of a link as the container that it is forwarded to sees it, and its origin.
+
+    Two with equal names are the same link to a container.
+    """
+
+    container_id: str
+    name: str
+    we_send: bool
+    origin: Origin = attrs.field(eq=False)
+
+
+class LinkNames:
+    """Attached links of all peers, by name; `stealing` says who may take one over."""
+
+    def __init__(self, stealing: str = SAME_USER) -> None:
+        self.stealing = stealing
+        self._links: SplitTable[tuple[str, str, bool], Link] = SplitTable()
+        self._forwarded: SplitTable[Holding, Link] = SplitTable()
+        # links that were stolen, and attaches that were refused because they would have
+        self.stolen = 0
+        self.refused = 0
+
+    def __len__(self) -> int:
+        return len(self._links)
+
+    def set_stealing(self, stealing: str, attached: Iterable[Link]) -> None:
+        """Set who may take a name over; `attached` are all attached links.
+
+        If names were not tracked until now, two links may have one: the last of them counts.
+        """
+        was_off = self.stealing == OFF
+        self.stealing = stealing
+        if stealing == OFF:
+            self._links.clear()
+        elif was_off:
+            for link in attached:
+                self.enter(link)
+
+    def holder(self, link: Link) -> Link | None:
+        """Return the link that is attached under the name of `link`: this one or another."""
+        return self._links.get(key_of(link))
+
+    def may_steal(self, link: Link, holder: Link) -> bool:
+        """Return whether the peer of `link` may take over from `holder`."""
+        if self.stealing == SAME_USER:
+            return user_of(link.session.connection) == user_of(holder.session.connection)
+        return self.stealing == ANY
+
+    def may_resume(self, link: Link, suspended: Link) -> bool:
+        """Return whether the peer of `link` may resume a link that is suspended."""
+        if self.stealing == ANY:
+            return True
+        return user_of(link.session.connection) == user_of(suspended.session.connection)
+
+    def knows(self, link: Link) -> bool:
+        """Return whether the link is identified by its name."""
+        return self.stealing != OFF and bool(key_of(link)[0])
+
+    def enter(self, link: Link) -> None:
+        """Enter `link` as the one of its name."""
+        if self.knows(link):
+            self._links[key_of(link)] = link
+
+    def leave(self, link: Link) -> None:
+        """Remove `link`, which is lost, unless its name belongs to another by now."""
+        key = key_of(link)
+        if self._links.get(key) is link:
+            self._links.pop(key)
+
+    # Links that are forwarded to containers here.
+
+    @property
+    def forwarded_count(self) -> int:
+        """Return how many links are forwarded to containers here."""
+        return len(self._forwarded)
+
+    def forwarded(self, holding: Holding) -> Link | None:
+        """Return the link that containers know by this name."""
+        return None if self.stealing == OFF else self._forwarded.get(holding)
+
+    def may_take(self, origin: Origin, holder: Origin) -> bool:
+        """Return whether one client may take over from another, wherever they are."""
+        if self.stealing == SAME_USER:
+            return origin.user == holder.user and (
+                origin.user is not None or origin.key == holder.key
+            )
+        return self.stealing == ANY
+
+    def enter_forwarded(self, holding: Holding, link: Link) -> None:
+        """Enter `link` as the one that containers know by this name."""
+        if holding.container_id:
+            self._forwarded[holding] = link
+
+    def leave_forwarded(self, holding: Holding | None, link: Link) -> None:
+        """Remove a forwarded link, unless its name belongs to another by now."""
+        if holding is not None and self._forwarded.get(holding) is link:
+            self._forwarded.pop(holding)
+
+
+def key_of(link: Link) -> tuple[str, str, bool]:
+    """Return the key of a link: its peer's container-id, its name, and whether the router sends."""
+    container = link.session.connection.remote_open.container_id
+    return container, link.name, isinstance(link, OutgoingLink)
+
+
+def user_of(connection: Any) -> tuple[bool, str]:
+    """Return the identity of a peer: whether it is a connector's, and its name or user.
+
+    All peers without a user name are one user. A connector's peer, which the configuration names,
+    is never the same user as a peer that comes in.
+    """
+    return connection.is_client, connection.name if connection.is_client else (
+        connection.user or ANONYMOUS
+    )

@@ -1,0 +1,67 @@
+"""Restrict who may receive from dynamic nodes, by marks in their names.
+
+Names of dynamic nodes are on the wire, in logs and in views, so being hard to guess does not
+protect them. Each name contains a mark of the peer that it was made for, which any router of the
+network can compare with a peer that wants to receive. A receiver's node is for its container and
+user alone, and a sender's node for anybody of the same user (docs/decisions/0077). None of this
+runs once a message.
+"""
+
+from __future__ import annotations
+
+import re
+from hashlib import blake2b
+from typing import Any, Final
+
+from router.amqp.constants import Condition
+from router.core.addresses.link_names import user_of
+from router.errors import AmqpError, Scope
+
+# How the last part of a dynamic node's name begins; what follows is separated by dots.
+DYNAMIC: Final = "temp."
+_PLACED: Final = re.compile(r"_(topo/0|edge)/([^/]+)/(.+)", re.DOTALL)
+MARK_BYTES: Final = 8
+
+
+def mark_of(connection: Any, *, is_receiver: bool) -> str:
+    """Return the mark in the name of a node that is made for a link of this peer."""
+    is_dialled, user = user_of(connection)
+    whose = [f"{int(is_dialled)}{user}"]
+    if is_receiver:
+        whose.append(connection.remote_open.container_id)
+    digest = blake2b(digest_size=MARK_BYTES)
+    for each in whose:
+        octets = each.encode()
+        digest.update(len(octets).to_bytes(4, "big") + octets)
+    return digest.hexdigest()
+
+
+def check_receiver(connection: Any, name: str, me: str, *, is_member: bool, is_edge: bool) -> None:
+    """Raise `AmqpError` if a peer may not receive from a name.
+
+    `me` is this router's id, `is_member` says whether it is in a network, `is_edge` whether as an
+    edge.
+    """
+    found = _PLACED.fullmatch(name)
+    if found is None:
+        return
+    area, router, rest = found.groups()
+    is_here = router == me and (area == "edge") == is_edge
+    if rest.startswith(DYNAMIC):
+        if not _is_marked(connection, rest):
+            raise _refused(f"the dynamic node {name} was made for another peer to receive from")
+    elif is_here or not is_member:
+        return
+    if is_member and not is_here and (area == "edge" or not rest.startswith(DYNAMIC)):
+        kind = "edge router" if area == "edge" else "router"
+        raise _refused(f"{name} is at the {kind} {router}, and is received from there alone")
+
+
+def _is_marked(connection: Any, rest: str) -> bool:
+    """Return whether the name of a node has the mark of this peer."""
+    parts = rest.split(".")
+    return any(mark_of(connection, is_receiver=each) in parts for each in (True, False))
+
+
+def _refused(reason: str) -> AmqpError:
+    return AmqpError(Condition.NOT_ALLOWED, reason, Scope.LINK)

@@ -1,0 +1,180 @@
+"""Dynamic nodes: addresses made for one link, and their lifetimes (sections 3.5.9 to 3.5.13).
+
+A node is a queue, or a topic if that is asked for, as JMS does for its temporary topics: then each
+receiver gets a copy. A node never goes before the link that it was made for. It is deleted with
+that link, unless it was asked to stay as long as there are links to it, or messages at it. Links
+that still use it then are detached with an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import Any
+
+from router.amqp.constants import Condition
+from router.amqp.performatives import (
+    DeleteOnClose,
+    DeleteOnNoLinks,
+    DeleteOnNoLinksOrMessages,
+    DeleteOnNoMessages,
+)
+from router.amqp.types import Symbol
+from router.core.addresses import node_names
+from router.core.addresses.sources import COPY, MOVE
+from router.core.model.address import BALANCED, MULTICAST, Address, Consumer
+from router.engine import attaching
+from router.engine.account import NODE_BYTES, NODES
+from router.engine.link import Link, OutgoingLink
+from router.errors import AmqpError, Scope
+
+LIFETIME_POLICY = Symbol("lifetime-policy")
+DIST_MODES = Symbol("supported-dist-modes")
+# What a terminus calls a node each of whose receivers gets what is sent to it.
+TOPICS = (Symbol("topic"), Symbol("temporary-topic"))
+# A peer may leave thousands of nodes with a message each behind, and turns are many.
+MOST_LOOKED_AT = 16
+# Of the links of a node that is deleted, some are detached in the same turn: one counts as so many
+# of these looks.
+LOOKS_AT_ONCE = 1024
+LOOKS_A_DETACH = 8
+_LASTING = (DeleteOnNoLinks, DeleteOnNoMessages, DeleteOnNoLinksOrMessages)
+
+
+def make(forwarder: Any, link: Link, asked: Any) -> tuple[str, Address]:
+    """Make a node for `link`; return the text to answer with, and the address."""
+    connection = link.session.connection
+    mark = node_names.mark_of(connection, is_receiver=isinstance(link, OutgoingLink))
+    text: str
+    address: Address
+    text, address = forwarder.table.enter_dynamic(
+        mark,
+        connection.remote_open.container_id,
+        link.name,
+        treatment=MULTICAST if _is_topic(asked) else BALANCED,
+    )
+    address.creator = link
+    forwarder.node_accounts[address.key] = connection.account
+    connection.account.charge(NODES, NODE_BYTES)
+    policy = (asked.dynamic_node_properties or {}).get(LIFETIME_POLICY)
+    address.lifetime = policy if isinstance(policy, _LASTING) else DeleteOnClose()
+    return text, address
+
+
+def properties(asked: Any, address: Address | None) -> dict[Any, Any] | None:
+    """Return the node properties for the answer to a terminus; None if it asks for no node."""
+    if not asked.dynamic or address is None:
+        return None
+    modes = COPY if address.treatment == MULTICAST else MOVE
+    return {LIFETIME_POLICY: address.lifetime, DIST_MODES: modes}
+
+
+def granted(asked: Any, address: Address | None) -> tuple[Symbol, ...]:
+    """Return the capabilities that a node has of those that a terminus asks for."""
+    if not asked.dynamic or address is None or address.treatment != MULTICAST:
+        return ()
+    return tuple(Symbol(each) for each in asked.capabilities if each in TOPICS)
+
+
+def _is_topic(asked: Any) -> bool:
+    modes = (asked.dynamic_node_properties or {}).get(DIST_MODES)
+    is_copied = isinstance(modes, Symbol) and modes == COPY
+    return is_copied or any(each in TOPICS for each in asked.capabilities)
+
+
+def left(forwarder: Any, address: Address | None, link: Link | None) -> None:
+    """Remove an address if nobody uses it, after a link has left it.
+
+    `link` is that link if it is over, None if it is suspended. A dynamic node may be deleted.
+    """
+    if address is None:
+        return
+    if address.is_dynamic:
+        _node_left(forwarder, address, link)
+    forwarder.note_credit(address, None)
+    if address.ties is not None and address.ties.primary is not None:
+        forwarder.note_credit(address.ties.primary, None)
+    forwarder.table.leave(address)
+
+
+def _node_left(forwarder: Any, address: Address, link: Link | None) -> None:
+    if link is not None and address.creator is link:
+        address.creator = None
+    if address.creator is not None:
+        return
+    if _is_over(address):
+        _delete(forwarder, address)
+    elif isinstance(address.lifetime, DeleteOnNoMessages):
+        forwarder.dying_nodes.setdefault(address, None)
+
+
+def end_empty(forwarder: Any) -> None:
+    """Delete nodes that have lost their last message; called at the end of a turn.
+
+    A few are examined each time, one after the other; clocks make sure that turns keep coming.
+    """
+    dying = forwarder.dying_nodes
+    for address in list(islice(dying, MOST_LOOKED_AT)):
+        holder: Consumer | None = dying.pop(address)
+        if not address.is_dynamic:
+            continue
+        if holder is not None and holder.link.owner is holder and holder.link.unsettled:
+            # there is no need to look at all the others
+            dying[address] = holder
+        elif _is_over(address):
+            _delete(forwarder, address)
+            forwarder.table.leave(address)
+        else:
+            dying[address] = _holder(address)
+
+
+def _is_over(address: Address) -> bool:
+    """Return whether a node whose link is gone has to be deleted."""
+    if isinstance(address.lifetime, DeleteOnNoMessages):
+        return not _holds_messages(address)
+    if isinstance(address.lifetime, _LASTING):
+        # without links there is nobody whom messages could wait for
+        return not (address.producers or address.consumers or address.resuming)
+    return True
+
+
+def _holds_messages(address: Address) -> bool:
+    """Return whether a message waits at the node, or is unsettled at a receiver."""
+    return address.waiting.count > 0 or _holder(address) is not None
+
+
+def _holder(address: Address) -> Consumer | None:
+    """Return a receiver that has not settled a message of a node, if there is one."""
+    for consumer in chain(address.consumers, address.resuming):
+        if consumer.link.unsettled:
+            return consumer
+    return None
+
+
+def _delete(forwarder: Any, address: Address) -> None:
+    """Delete a node, detach its links, and tell the senders of unsettled messages.
+
+    If it has very many links, the last are detached in later turns.
+    """
+    account = forwarder.node_accounts.pop(address.key)
+    if account is not None:
+        account.release(NODES, NODE_BYTES)
+    address.is_dynamic = False
+    gone = AmqpError(
+        Condition.RESOURCE_DELETED, f"the dynamic node {address.name} is deleted", Scope.LINK
+    )
+    forwarder.turn.deferred.go_through(
+        _links(address), lambda link: attaching.detach(link, True, gone), at_once=LOOKS_AT_ONCE
+    )
+
+
+def _links(address: Address) -> Iterator[Link | None]:
+    """Yield a node's links, each followed by some None, as detaching takes longer than a look.
+
+    Receivers come first, so that senders learn their messages' outcomes while they have a link.
+    """
+    ends: list[Any] = [*address.consumers, *address.resuming, *address.producers]
+    for end in ends:
+        yield end.link
+        for _ in range(LOOKS_A_DETACH - 1):
+            yield None

@@ -1,0 +1,52 @@
+"""Phases of addresses: at which phase a link enters its address.
+
+Messages that pass through a waypoint, such as a broker's queue, are at one phase of their address
+before it and at the next one after it. Each phase has its own senders and receivers, so nothing
+that comes out of the queue goes back into it. A link to a configured waypoint enters at the
+configured phase. Any other peer may declare itself a waypoint by a capability of its terminus: the
+n-th waypoint of an address receives from phase n - 1 and sends into phase n. In the same way a
+receiver may offer to take what nobody else takes. (docs/decisions/0052-phases.md)
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from router.amqp.types import Symbol
+from router.core.addresses.table import AddressTable, address_name
+from router.core.model.address import LAST_PHASE
+
+WAYPOINT: Final = "qd.waypoint"
+TAKES_WHAT_IS_LEFT: Final = "qd.fallback"
+_ORDINALS: Final = {
+    WAYPOINT: 1,
+    **{f"{WAYPOINT}.{ordinal}": ordinal for ordinal in range(1, LAST_PHASE + 1)},
+}
+
+
+def ordinal_of(terminus: Any) -> int:
+    """Return the ordinal of the waypoint that a terminus declares itself; 0 if it is none."""
+    return next((_ORDINALS[each] for each in terminus.capabilities if each in _ORDINALS), 0)
+
+
+def is_fallback(terminus: Any) -> bool:
+    """Return whether a terminus declares that it takes what nobody else does."""
+    return TAKES_WHAT_IS_LEFT in terminus.capabilities
+
+
+def phase_of(table: AddressTable, terminus: Any, *, is_sender: bool) -> int:
+    """Return the phase at which a peer's terminus with an address enters."""
+    name = address_name(terminus.address)
+    ordinal = ordinal_of(terminus)
+    if ordinal and not table.is_here_alone(name):
+        return ordinal if is_sender else ordinal - 1
+    return table.phase_of(name, is_sender=is_sender)
+
+
+def granted(terminus: Any) -> tuple[Symbol, ...]:
+    """Return the capabilities for the router's answer: those of a terminus that it acts on."""
+    return tuple(
+        Symbol(each)
+        for each in terminus.capabilities
+        if each in _ORDINALS or each == TAKES_WHAT_IS_LEFT
+    )

@@ -1,0 +1,122 @@
+"""Redirects: refuse configured connections, links and messages, and say where to go instead.
+
+A connection is redirected by the hostname of its open, a link by its address, and a message of an
+anonymous sender by its `to` (sections 2.8.16 and 2.8.18). Of several redirects that match an
+address the most specific one applies, as with treatments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from router.amqp.composite import encode_composite
+from router.amqp.constants import Condition
+from router.amqp.performatives import Rejected
+from router.amqp.redirects import Redirect
+from router.core.model.patterns import PatternTree
+from router.engine.beginning import wire_error
+from router.engine.deferred import emptied
+from router.errors import AmqpError, Scope
+
+CONNECTION = "connection"
+LINK = "link"
+MESSAGE = "message"
+KINDS = (CONNECTION, LINK, MESSAGE)
+
+# Size of an error that fits into the smallest frame, with everything else that may be in it
+# (MIN-MAX-FRAME-SIZE, section 2.8.19).
+_FITTING_BYTES = 400
+
+
+class Redirects:
+    """Redirects of a router; `issued` counts by kind how often they applied, and only grows."""
+
+    def __init__(self) -> None:
+        self._of_hosts: dict[str, Redirect] = {}
+        self._of_senders: PatternTree[Redirect] = PatternTree()
+        self._of_receivers: PatternTree[Redirect] = PatternTree()
+        # whether any redirect is for addresses; without one, no message is checked
+        self.concern_addresses = False
+        self.issued = dict.fromkeys(KINDS, 0)
+
+    def add_host(self, hostname: str, redirect: Redirect) -> None:
+        """Redirect connections that are opened to this host; case is ignored."""
+        self._of_hosts[hostname.lower()] = redirect
+
+    def add_addresses(
+        self, is_prefix: bool, pattern: str, redirect: Redirect, *, senders: bool, receivers: bool
+    ) -> None:
+        """Redirect peers' senders, receivers or both, by the address they name."""
+        self.concern_addresses = True
+        concerned = ((senders, self._of_senders), (receivers, self._of_receivers))
+        for tree in [tree for is_concerned, tree in concerned if is_concerned]:
+            add = tree.add_prefix if is_prefix else tree.add
+            add(pattern, redirect)
+
+    def pieces(self) -> Iterator[object]:
+        """Yield the pieces of the redirects, taken apart (`router.engine.deferred`)."""
+        yield from emptied(self._of_hosts)
+        yield from self._of_senders.pieces()
+        yield from self._of_receivers.pieces()
+
+    def place_of_host(self, hostname: str | None) -> Redirect | None:
+        """Return the redirect of connections that are opened to this host, or None."""
+        return self._of_hosts.get((hostname or "").lower())
+
+    def place_of(self, name: str, *, is_sender: bool) -> Redirect | None:
+        """Return the redirect of peers' senders to this address, or receivers, or None."""
+        return (self._of_senders if is_sender else self._of_receivers).match(name)
+
+    def of_connection(self, hostname: str | None) -> AmqpError | None:
+        """Return the error to close a connection to this host with; None lets it be."""
+        redirect = self.place_of_host(hostname)
+        if redirect is None:
+            return None
+        self.issued[CONNECTION] += 1
+        return _error(Condition.CONNECTION_REDIRECT, Scope.CONNECTION, redirect, None)
+
+    def of_link(self, name: str, asked: str, *, is_sender: bool) -> AmqpError | None:
+        """Return the error to refuse a peer's sender or receiver with; None lets it be.
+
+        `name` is the address's name, `asked` the text that the peer wrote. The peer is sent to the
+        same address at the other place, unless the redirect has an address of its own.
+        """
+        redirect = self.place_of(name, is_sender=is_sender)
+        if redirect is None:
+            return None
+        self.issued[LINK] += 1
+        return _error(Condition.LINK_REDIRECT, Scope.LINK, redirect, asked)
+
+    def of_message(self, name: str, asked: str) -> bytes | None:
+        """Return the encoded outcome of an anonymous sender's message; None lets it be."""
+        redirect = self._of_senders.match(name)
+        if redirect is None:
+            return None
+        self.issued[MESSAGE] += 1
+        error = _error(Condition.LINK_REDIRECT, Scope.LINK, redirect, asked)
+        return encode_composite(Rejected(error=wire_error(error)))
+
+
+def _error(condition: str, scope: Scope, redirect: Redirect, asked: str | None) -> AmqpError:
+    """Return the error of a redirect, shortened if it does not fit into the smallest frame.
+
+    First the description is left out, then the address that the peer itself has named.
+    """
+    place = redirect if redirect.address else attrs.evolve(redirect, address=asked or None)
+    whole = AmqpError(condition, f"go to {place}", scope, place.info())
+    for error in (
+        whole,
+        AmqpError(condition, "", scope, place.info()),
+        AmqpError(condition, "", scope, redirect.info()),
+    ):
+        if _size(error) <= _FITTING_BYTES:
+            return error
+    return whole
+
+
+def _size(error: AmqpError) -> int:
+    wired = wire_error(error)
+    assert wired is not None
+    return len(encode_composite(wired))

@@ -1,0 +1,162 @@
+"""Ties between addresses: where messages go on to, and whose credit depends on it.
+
+If an address has a fallback, its messages go there while nobody else receives them
+(docs/decisions/0053-fallback.md). If it has an exchange, the subject says where they go
+(docs/decisions/0054-exchanges.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from router.core.model.address import MESH, MULTICAST, OWN_TREE, Address, Producer, Ties
+
+
+def ties_of(address: Address) -> Ties:
+    """Return the ties of an address, made if it has none."""
+    if address.ties is None:
+        address.ties = Ties()
+    return address.ties
+
+
+def tie(primary: Address, fallback: Address) -> None:
+    """Make one address the fallback of another."""
+    ties_of(primary).fallback = fallback
+    ties_of(fallback).primary = primary
+
+
+def untie(primary: Address, fallback: Address) -> None:
+    """Undo `tie`."""
+    ties_of(primary).fallback = None
+    ties_of(fallback).primary = None
+    forget(primary)
+    forget(fallback)
+
+
+def forget(address: Address) -> None:
+    """Remove the ties of an address if they are empty."""
+    if address.ties is not None and address.ties.is_none():
+        address.ties = None
+
+
+def is_exchange(address: Address) -> bool:
+    """Return whether an address has an exchange here, which routes by subject."""
+    return address.ties is not None and address.ties.exchange is not None
+
+
+def is_received_from(address: Address) -> bool:
+    """Return whether anybody receives what is sent here to an address."""
+    if not address.sided or address.treatment != MULTICAST:
+        return bool(address.consumers)
+    return any(each.side != MESH or each.tree == OWN_TREE for each in address.consumers)
+
+
+def has_senders(address: Address) -> bool:
+    """Return whether a sender here may send messages to an address's receivers elsewhere.
+
+    What comes from another router does not count, unless an exchange sends it on from here.
+    """
+    if address.ties is None:
+        return any(producer.side != MESH for producer in address.producers)
+    fed = {id(each) for each in address.ties.fed_by.values()}
+    return any(
+        producer.side != MESH or id(source) in fed
+        for source in sources(address)
+        for producer in source.producers
+        if not (producer.is_fallback and _is_fallback_of(address, source))
+    )
+
+
+def served_by(address: Address) -> Address:
+    """Return the address whose receivers are served: this one, or its fallback if it has none."""
+    ties = address.ties
+    if ties is None or ties.fallback is None or address.consumers:
+        return address
+    return ties.fallback if ties.fallback.consumers else address
+
+
+def is_leaving(address: Address) -> bool:
+    """Return whether what waits at an address is being moved to its receivers (`fallbacks`)."""
+    if address.ties is None:
+        return False
+    primary = address.ties.primary or address
+    moving = None if primary.ties is None else primary.ties.moving
+    return moving is not None and moving.source is address
+
+
+def hops(address: Address) -> Iterator[Address]:
+    """Yield the addresses that messages to an address may go on to, in one step."""
+    ties = address.ties
+    if ties is not None:
+        if ties.fallback is not None:
+            yield ties.fallback
+        if ties.exchange is not None:
+            yield from ties.exchange.hops
+
+
+def places(address: Address) -> list[Address]:
+    """Return the addresses whose receivers get messages to this one, or some of them."""
+    return [place for place in each_place(address) if place is not None]
+
+
+def each_place(address: Address) -> Iterator[Address | None]:
+    """Yield what `places` returns, and None for each address looked at that adds nothing."""
+    found: set[Address] = set()
+    seen: set[Address] = set()
+    pending = [iter([address])]
+    while pending:
+        each = next(pending[-1], None)
+        if each is None:
+            pending.pop()
+            continue
+        if each in seen:
+            yield None
+            continue
+        seen.add(each)
+        place = served_by(each)
+        if is_received_from(place) and place not in found:
+            found.add(place)
+            yield place
+        else:
+            yield None
+        if each.ties is not None and each.ties.exchange is not None:
+            # a snapshot, as they may change before the last of them is looked at
+            pending.append(iter(list(each.ties.exchange.hops)))
+
+
+def sources(address: Address) -> list[Address]:
+    """Return the addresses whose senders' messages may come to the receivers of this one."""
+    found = {id(address): address}
+    pending = [address]
+    while pending:
+        ties = pending.pop().ties
+        if ties is None:
+            continue
+        feeding = list(ties.fed_by.values())
+        if ties.primary is not None and not ties.primary.consumers:
+            feeding.append(ties.primary)
+        for each in feeding:
+            if id(each) not in found:
+                found[id(each)] = each
+                pending.append(each)
+    return list(found.values())
+
+
+def producers(place: Address) -> list[Producer]:
+    """Return the producers whose messages may come to the receivers of an address."""
+    return [
+        producer
+        for source in sources(place)
+        for producer in source.producers
+        # what came from a fallback does not go back to it
+        if not (producer.is_fallback and _is_fallback_of(place, source))
+    ]
+
+
+def _is_fallback_of(place: Address, address: Address) -> bool:
+    return address.ties is not None and address.ties.fallback is place
+
+
+def held(place: Address) -> int:
+    """Return the credit of these producers."""
+    return sum(producer.link.credit for producer in producers(place))

@@ -1,0 +1,133 @@
+"""Address rules of a router: what is configured for the names that a pattern or prefix matches.
+
+Of several rules that match a name, the most specific one applies. If few rules change, they are
+changed in place, at no cost for the others. If many do, new `Rules` are built in a thread and
+replace the old ones between two turns (docs/decisions/0038-changes-under-traffic.md).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from router.core.model.address import BALANCED, CLOSEST, MULTICAST, UNAVAILABLE
+from router.core.model.patterns import PatternTree, pattern_of
+from router.core.model.split_table import ListedTable
+from router.engine.deferred import emptied
+
+TREATMENTS: Final = {
+    "closest": CLOSEST,
+    "balanced": BALANCED,
+    "multicast": MULTICAST,
+    "unavailable": UNAVAILABLE,
+}
+TREATMENT_NAMES: Final = {number: name for name, number in TREATMENTS.items()}
+
+# If more rules than these change, all of them are built anew, without finding out which names they
+# match.
+MANY_RULES: Final = 100
+
+
+class AddressRule(NamedTuple):
+    """Address rule: what is configured for the names that a pattern or prefix matches.
+
+    `treatment` is one of `TREATMENTS`. `redelivers`: whether a message that one receiver releases
+    or modifies is offered to another. `dead_letter`: the address for expired messages.
+    `ingress_phase` and `egress_phase`: the phases that senders and receivers attach at. `fallback`:
+    whether messages without a receiver go to a fallback destination. `hold`: how long an edge holds
+    messages without an uplink (seconds), and how many messages and octets. `priority`: that of all
+    messages, or -1. `drop_after_s`: seconds until a stuck receiver is dropped, or 0.
+    """
+
+    is_prefix: bool
+    pattern: str
+    treatment: str
+    redelivers: bool = True
+    dead_letter: str | None = None
+    ingress_phase: int = 0
+    egress_phase: int = 0
+    fallback: bool = False
+    hold: tuple[float, int, int] | None = None
+    priority: int = -1
+    drop_after_s: float = 0.0
+
+
+def whole_pattern(rule: AddressRule) -> str:
+    """Return a rule's pattern, or the pattern that matches the same names as its prefix."""
+    return pattern_of(rule.pattern) if rule.is_prefix else rule.pattern
+
+
+def _same(rule: AddressRule) -> str:
+    """Return a key that is equal for rules that match the same names."""
+    return whole_pattern(rule).strip("/.").replace(".", "/")
+
+
+class Rules:
+    """Rules of a router, and the treatment of names that no rule matches."""
+
+    def __init__(self, rules: Iterable[AddressRule], default_treatment: str) -> None:
+        self.default = TREATMENTS[default_treatment]
+        self._by_pattern: ListedTable[str, AddressRule] = ListedTable()
+        self._tree: PatternTree[AddressRule] = PatternTree()
+        # how many rules name each address for dead letters; None counts those without one
+        self._dead_letters: Counter[str | None] = Counter()
+        # whether any rule names one
+        self.has_dead_letters = False
+        # how many rules have another ingress phase than 0
+        self.ingress_phased = 0
+        self.change((), rules, default_treatment)
+
+    def __iter__(self) -> Iterator[AddressRule]:
+        return iter(self._by_pattern.values())
+
+    def match(self, name: str) -> AddressRule | None:
+        """Return the most specific rule that matches a name, or None."""
+        return self._tree.match(name)
+
+    def is_dead_letter(self, name: str) -> bool:
+        """Return whether expired messages go to this address."""
+        return name in self._dead_letters
+
+    def change(
+        self,
+        removed: Iterable[AddressRule],
+        added: Iterable[AddressRule],
+        default_treatment: str,
+    ) -> None:
+        """Remove some rules, add others and set the default treatment.
+
+        Takes time for these rules only; the rules that stay cost nothing.
+        """
+        for rule in removed:
+            same = _same(rule)
+            if self._by_pattern.get(same) == rule:
+                del self._by_pattern[same]
+                self._tree.remove(whole_pattern(rule))
+                self._count(rule, -1)
+        for rule in added:
+            same = _same(rule)
+            if same in self._by_pattern:
+                # of several rules that match the same names, the last one counts
+                self._count(self._by_pattern[same], -1)
+            self._by_pattern[same] = rule
+            self._tree.add(whole_pattern(rule), rule)
+            self._count(rule, 1)
+        self.has_dead_letters = len(self._dead_letters) > (None in self._dead_letters)
+        self.default = TREATMENTS[default_treatment]
+
+    def _count(self, rule: AddressRule, by: int) -> None:
+        """Count a rule that was added (1) or removed (-1).
+
+        So what is asked for each message is known without a search.
+        """
+        self._dead_letters[rule.dead_letter] += by
+        if not self._dead_letters[rule.dead_letter]:
+            del self._dead_letters[rule.dead_letter]
+        self.ingress_phased += by * (rule.ingress_phase != 0)
+
+    def pieces(self) -> Iterator[object]:
+        """Take the rules apart, piece by piece, when they are no longer used."""
+        yield from emptied(self._by_pattern)
+        yield from emptied(self._dead_letters)
+        yield from self._tree.pieces()

@@ -1,0 +1,394 @@
+"""Address table: the addresses in use, and how each name is treated.
+
+An address exists while a link is attached to it or a delivery waits at it; its counts are kept when
+it goes. Addresses come as clients write them: `amqp://host:port/orders`, `/orders` and `orders/`
+all mean `orders`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+from router.amqp.redirects import Redirect
+from router.core.addresses.redirects import Redirects
+from router.core.addresses.related import tie, untie
+from router.core.addresses.rules import TREATMENTS, AddressRule, Rules
+from router.core.model.address import (
+    BALANCED,
+    CLOSEST,
+    FALLBACK,
+    PHASES,
+    UNAVAILABLE,
+    Address,
+    key_of,
+)
+from router.core.model.counters import Counters
+from router.core.routers import router_traffic
+from router.errors import AmqpError
+
+# Characters that are replaced where a client's name is part of a dynamic node's name.
+_NO_WORD = re.compile(r"[^A-Za-z0-9_-]+")
+MAX_WORD = 32
+# Most addresses in one table; the next ones go into another. A table that grows is copied at once,
+# and each name looked at, which takes some 40 ms for 90,000 where memory is slow
+# (docs/decisions/0038-changes-under-traffic.md).
+MOST_IN_A_TABLE = 20_000
+_AUTHORITY = re.compile(r"^amqps?:(//[^/]*)?/?", re.IGNORECASE)
+
+
+def address_name(text: str) -> str:
+    """Return the name that an address text means, without scheme, authority, outer separators."""
+    return _AUTHORITY.sub("", text).lstrip("/").rstrip("/.")
+
+
+def path_of(text: str) -> str:
+    """Return an address text without its scheme and authority, which are this router's."""
+    return _AUTHORITY.sub("", text)
+
+
+def _word(name: str) -> str:
+    """Return a name as part of another: without separators of parts, and not too long."""
+    return _NO_WORD.sub("-", name)[:MAX_WORD]
+
+
+class AddressTable:
+    """Addresses of a router.
+
+    The `rules` say how names are treated; `new_name` makes hard-to-guess names for dynamic nodes,
+    which end with its argument; `redirects` are for addresses, or hosts, that are elsewhere. Rules
+    and redirects may be replaced as a whole.
+    """
+
+    def __init__(
+        self,
+        rules: Iterable[AddressRule],
+        default_treatment: str,
+        new_name: Callable[[str], str],
+        redirects: Redirects | None = None,
+    ) -> None:
+        self.redirects = Redirects() if redirects is None else redirects
+        # by key, which `key_of` makes of name and phase
+        self._in_use: dict[str, Address] = {}
+        # if there are very many, tables of those entered before
+        self._full: list[dict[str, Address]] = []
+        # keys in use that have become unavailable to new links
+        self._closed: set[str] = set()
+        self.rules = Rules(rules, default_treatment)
+        # how many auto-links each name has
+        self._claims: Counter[str] = Counter()
+        # names of nodes that are the router's own, each with the main name of its node
+        self._own_nodes: dict[str, str] = {}
+        self._new_name = new_name
+        # counts of addresses that are no longer in use; those whose keys are in `kept` have their
+        # own
+        self.retired = Counters()
+        self.kept: dict[str, Counters] = {}
+        # addresses where the ends of routed links meet, one for each link
+        self.routed: dict[Address, None] = {}
+        # the ways through this router to others, by destination, key and lane; not found by name
+        self.transit: dict[tuple[str, str, Any], Address] = {}
+        # returns the treatment of a name that no rule matches, if it is known elsewhere
+        self.hint: Callable[[str], int | None] = lambda _: None
+        # stands for addresses that nobody uses; it never has a consumer
+        self.nowhere = Address("", BALANCED)
+
+    def treatment_wanted(self, address: Address) -> int:
+        """Return how an address in use would be treated if it were made now.
+
+        New links to one that would be unavailable are refused from now on.
+        """
+        treatment = address.treatment if address.is_dynamic else self.treatment(address.name)
+        if treatment == UNAVAILABLE:
+            self._closed.add(address.key)
+            return treatment
+        self._closed.discard(address.key)
+        return BALANCED if address.phase == FALLBACK else treatment
+
+    def addresses(self) -> Iterator[Address]:
+        """Return an iterator over the addresses in use now."""
+        return iter(list(chain.from_iterable(table.values() for table in self._tables())))
+
+    def __len__(self) -> int:
+        return sum(map(len, self._tables()))
+
+    def _tables(self) -> list[dict[str, Address]]:
+        return [*self._full, self._in_use]
+
+    def _used(self, key: str) -> Address | None:
+        """Return the address in use with this key, or None."""
+        address = self._in_use.get(key)
+        if address is None:
+            for table in self._full:
+                address = table.get(key)
+                if address is not None:
+                    break
+        return address
+
+    def _use(self, address: Address) -> None:
+        """Add an address whose key is not in use."""
+        if len(self._in_use) >= MOST_IN_A_TABLE:
+            self._full.append(self._in_use)
+            self._in_use = {}
+            self._merge()
+        self._in_use[address.key] = address
+
+    def _merge(self) -> None:
+        """Merge two tables that fit into one, so that there are never many."""
+        for at, table in enumerate(self._full[:-1]):
+            following = self._full[at + 1]
+            if len(table) + len(following) <= MOST_IN_A_TABLE:
+                table.update(following)
+                del self._full[at + 1]
+                return
+
+    def _use_no_more(self, key: str) -> None:
+        if self._in_use.pop(key, None) is None:
+            for table in self._full:
+                if table.pop(key, None) is not None:
+                    break
+            self._full = [table for table in self._full if table]
+
+    def treatment(self, name: str) -> int:
+        """Return how a name is treated, by the most specific rule."""
+        return self._treatment(name, self.rules.match(name))
+
+    def rule_of(self, name: str) -> AddressRule | None:
+        """Return the most specific rule that matches a name, or None."""
+        return self.rules.match(name)
+
+    def place_of(self, name: str, *, is_sender: bool) -> Redirect | None:
+        """Return the redirect of links to this name, or None, without counting it as issued."""
+        if not self.redirects.concern_addresses or self.is_here_alone(name):
+            return None
+        return self.redirects.place_of(name, is_sender=is_sender)
+
+    def _treatment(self, name: str, rule: AddressRule | None) -> int:
+        if name in self._own_nodes and (rule is None or address_name(rule.pattern) != name):
+            # a pattern that happens to match does not apply to the router's own nodes
+            return CLOSEST
+        if rule is None:
+            # Names such as $management and $cbs belong to services; if they were routed to any
+            # receiver that attaches there, a client would receive its own requests.
+            hint = UNAVAILABLE if name.startswith("$") else self.hint(name)
+            treatment = self.rules.default if hint is None else hint
+        else:
+            treatment = TREATMENTS[rule.treatment]
+        return BALANCED if treatment == UNAVAILABLE and self._claims[name] else treatment
+
+    def claim(self, claims: Counter[str]) -> Counter[str]:
+        """Set how many auto-links each name has, now or soon; return the former numbers.
+
+        Addresses with these names are available, whatever the rules say. `claims_changed` has to be
+        called for each name that was not claimed before, or is not any more.
+        """
+        before, self._claims = self._claims, claims
+        return before
+
+    def claims_changed(self, name: str) -> None:
+        """Update whether new links may use a name whose number of auto-links has changed."""
+        for phase in PHASES:
+            address = self._used(key_of(name, phase))
+            if address is not None:
+                self.treatment_wanted(address)
+
+    def add_own_node(self, name: str, *others: str) -> None:
+        """Add a node of the router's own; `others` are other names of it.
+
+        It can be used unless a rule for this very name says otherwise; `linking` decides who may
+        receive from it.
+        """
+        for each in (name, *others):
+            self._own_nodes[each] = name
+
+    def is_own_node(self, text: str) -> bool:
+        """Return whether this address text means a node that is the router's own."""
+        return address_name(text) in self._own_nodes
+
+    def dead_letter_of(self, name: str) -> str | None:
+        """Return the name of the address for messages that expire at this one, or None.
+
+        A dead-letter address has none of its own: a message is moved once.
+        """
+        if not self.rules.has_dead_letters or self.rules.is_dead_letter(name):
+            return None
+        rule = self.rules.match(name)
+        return None if rule is None else rule.dead_letter
+
+    def redirect_link(self, text: str, *, is_sender: bool) -> AmqpError | None:
+        """Return the error for a link to an address that is elsewhere, or None."""
+        name = address_name(text)
+        if not self.redirects.concern_addresses or self.is_here_alone(name):
+            return None
+        return self.redirects.of_link(name, path_of(text), is_sender=is_sender)
+
+    def redirect_message(self, text: str) -> bytes | None:
+        """Return the outcome of a message to an address that is elsewhere, or None."""
+        if not self.redirects.concern_addresses:
+            return None
+        name = address_name(text)
+        return None if self.is_here_alone(name) else self.redirects.of_message(name, path_of(text))
+
+    def is_here_alone(self, name: str) -> bool:
+        """Return whether a name is that of a node which is only here.
+
+        That is a node of the router's own or a dynamic one: it has no waypoints or redirects.
+        """
+        if name in self._own_nodes:
+            return True
+        address = self._used(name)
+        return address is not None and address.is_dynamic
+
+    def phase_of(self, name: str, *, is_sender: bool) -> int:
+        """Return the phase at which senders to this name enter, or receivers from it."""
+        rule = self.rules.match(name)
+        if rule is None or self.is_here_alone(name):
+            return 0
+        return rule.ingress_phase if is_sender else rule.egress_phase
+
+    def enter(self, text: str, phase: int = 0, *, is_fallback: bool = False) -> Address | None:
+        """Return the address for a link that attaches; None if the treatment is `unavailable`.
+
+        `phase` is the one configured for the link, or what `phase_of` returns; a link that receives
+        what nobody else does enters as a fallback, at no phase.
+        """
+        name = address_name(text)
+        key = key_of(name, FALLBACK if is_fallback else phase)
+        address = self._used(key)
+        if address is None and key in self._own_nodes:
+            name = key = self._own_nodes[key]
+            address = self._used(key)
+        if address is None:
+            rule = self.rules.match(name)
+            treatment = self._treatment(name, rule)
+            if treatment == UNAVAILABLE:
+                return None
+            address = self._make(name, FALLBACK if is_fallback else phase, treatment, rule)
+            self.pair(address)
+        return None if self._closed and key in self._closed else address
+
+    def _make(self, name: str, phase: int, treatment: int, rule: AddressRule | None) -> Address:
+        address = Address(
+            name,
+            BALANCED if phase == FALLBACK else treatment,
+            redelivers=rule is None or rule.redelivers,
+            phase=phase,
+        )
+        if rule is not None:
+            address.priority = rule.priority
+            address.drop_after_s = rule.drop_after_s
+        self._use(address)
+        return address
+
+    def pair(self, address: Address) -> None:
+        """Tie an address in use to its fallback, or untie it, as its rule says by now.
+
+        The same is done for an address that is a fallback. An address is in use as long as it has a
+        fallback, so that messages find their way to it.
+        """
+        name = address.name
+        fallback = self._used(key_of(name, FALLBACK))
+        if fallback is None:
+            return
+        rule = self.rules.match(name)
+        primary = self._used(name)
+        if rule is not None and rule.fallback and not self.is_here_alone(name):
+            if primary is None:
+                primary = self._make(name, 0, self._treatment(name, rule), rule)
+            tie(primary, fallback)
+        elif primary is not None and primary.ties is not None:
+            untie(primary, fallback)
+            self.leave(primary)
+
+    def enter_dynamic(self, *words: str, treatment: int = BALANCED) -> tuple[str, Address]:
+        """Return the text to tell the peer, and a new address for one link.
+
+        Its name ends with as much of each word as fits: these say whom it is made for.
+        """
+        text = self._new_name(".".join(_word(name) for name in words))
+        name = address_name(text)
+        address = Address(name, treatment)
+        address.is_dynamic = True
+        self._use(address)
+        return text, address
+
+    def find(self, text: str, phase: int = 0) -> Address | None:
+        """Return the address for a single message; `nowhere` if the address is not in use.
+
+        A message that has been at a waypoint goes on at its `phase`; one of phase 0 enters. Returns
+        None if the address is unavailable.
+        """
+        key = name = address_name(text)
+        if phase or self.rules.ingress_phased:
+            key = key_of(name, phase or self.phase_of(name, is_sender=True))
+        address = self._in_use.get(key)
+        if address is None and self._full:
+            address = self._used(key)
+        if address is not None:
+            return None if self._closed and key in self._closed else address
+        if self._own_nodes.get(name, name) != name:
+            return self.find(self._own_nodes[name])
+        return None if self.treatment(name) == UNAVAILABLE else self.nowhere
+
+    def in_use(self, name: str, phase: int = 0) -> Address | None:
+        """Return the address of this name and phase, or None if it is not in use."""
+        return self._used(key_of(name, phase))
+
+    def is_in_use(self, address: Address) -> bool:
+        """Return whether this very address is in use, and not one that has replaced it."""
+        return self._used(address.key) is address
+
+    def own_name(self, name: str) -> str:
+        """Return the main name of a node of the router's own; any other name unchanged."""
+        return self._own_nodes.get(name, name)
+
+    def leave(self, address: Address) -> None:
+        """Remove an address if nothing uses it any more."""
+        if address.producers or address.consumers or address.resuming:
+            return
+        if address.waiting or address.creator:
+            return
+        ties = address.ties
+        if ties is not None:
+            if ties.is_needed():
+                return
+            if ties.primary is not None:
+                primary = ties.primary
+                untie(primary, address)
+                self.leave(primary)
+        if self.is_in_use(address):
+            self._use_no_more(address.key)
+            self._closed.discard(address.key)
+            heir = self.kept.get(address.key, self.retired)
+            heir.add(address.counters)
+            # the times of what left it in this turn are counted at the turn's end
+            address.heir = heir
+
+    def enter_routed(self, address: Address) -> None:
+        """Add the address of a routed link, for its counts; it cannot be looked up."""
+        self.routed[address] = None
+
+    def leave_routed(self, address: Address) -> None:
+        """Remove the address of a routed link that is over, and keep its counts."""
+        if address in self.routed:
+            del self.routed[address]
+            router_traffic.add(self.retired, address)
+            address.heir = self.retired
+
+    def all_addresses(self) -> list[Address]:
+        """Return every address in use, and the ways through to other routers."""
+        return [*self.addresses(), *self.transit.values()]
+
+    def total(self) -> Counters:
+        """Return what the router has counted so far, over all addresses."""
+        total = Counters()
+        total.add(self.retired)
+        total.add(self.nowhere.counters)
+        for counters in self.kept.values():
+            total.add(counters)
+        for address in (*self.all_addresses(), *self.routed):
+            router_traffic.add(total, address)
+        return total

@@ -1,0 +1,67 @@
+cimport cython
+from router.core.model.address cimport Address, Consumer, Producer
+from router.core.deliveries.credit cimport Spread, has_too_much_unsettled, offer, replenish_spread, stop, take_back, taken_by
+from router.engine.link cimport IncomingLink
+from router.engine.session cimport Session
+
+cdef int CLOSEST
+cdef int MULTICAST
+cdef int HERE
+cdef Py_ssize_t AT_ONCE
+cdef Py_ssize_t A_STEP
+
+@cython.final
+cdef class Backing:
+    cdef public long long total
+    cdef public dict by_side
+    cdef public long long nearest
+    @cython.locals(consumers=list, consumer=Consumer, at=Py_ssize_t, credit=cython.longlong)
+    cpdef int add(self, Address address, int without, Py_ssize_t start, Py_ssize_t end) except -1
+    cpdef bint serves(self, int side) except -1
+    @cython.locals(own=cython.longlong)
+    cpdef Py_ssize_t room(self, int side) except? -1
+
+@cython.final
+cdef class Group:
+    cdef public int side
+    cdef public bint is_served
+    cdef public bint has_credit
+    cdef public long long room
+    cdef public long long count
+    cdef public long long granted
+
+@cython.final
+cdef class Shares:
+    cdef public Address address
+    cdef public Backing nearest
+    cdef public Backing farther
+    cdef public dict groups
+    cdef public dict by_side
+    cdef public long long granted
+    cdef public long long left
+    cdef public dict held_up
+
+    @cython.locals(address=Address, producers=list, producer=Producer, at=Py_ssize_t, link=IncomingLink, side=cython.int, group=Group, backing=Backing, waiting=dict)
+    cpdef int add_holdings(self, Py_ssize_t start, Py_ssize_t end) except -1
+    @cython.locals(address=Address, total=cython.longlong)
+    cpdef int divide(self) except -1
+    @cython.locals(producers=list, producer=Producer, at=Py_ssize_t, link=IncomingLink, group=Group, share=cython.longlong, room_left=cython.longlong, given=cython.longlong, session=Session)
+    cpdef int offer(self, Py_ssize_t start, Py_ssize_t end) except -1
+
+@cython.locals(found=Backing)
+cpdef Backing backing_at(Address address, int without)
+
+@cython.locals(found=Backing)
+cpdef long long room(Address address, int side) except? -1
+
+cpdef void finish(object forwarder, Address address) except *
+
+@cython.locals(count=Py_ssize_t, shares=Shares)
+cpdef void replenish_across(Address address) except *
+
+@cython.locals(group=Group, share=cython.longlong)
+cpdef dict share_out(list groups, long long total, long long count)
+
+cpdef long long _room_each(Group group) except? -1
+
+cdef int _take_back(Producer producer) except -1

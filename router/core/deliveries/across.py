@@ -1,0 +1,314 @@
+"""Share credit where an address has senders or receivers on several sides of a network.
+
+Each sender is backed by the receivers that may get its messages (`sides`). All senders together
+hold no more credit than all receivers back, plus one message ahead each, as `credit` has it for one
+side. Two sides of senders have a common receiver unless these two are all there is, so it is enough
+that neither one side nor all sides hold too much. Nothing here runs for addresses that are not
+sided. It looks at each sender and receiver, however many sides there are: of very many at a few at
+a time, in later turns (`Sharing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from router.core.deliveries.credit import (
+    Spread,
+    has_too_much_unsettled,
+    offer,
+    replenish_spread,
+    stop,
+    take_back,
+    taken_by,
+)
+from router.core.model.address import Address, Producer
+
+CLOSEST = 0
+MULTICAST = 2
+HERE = 0
+# Up to so many links of an address are looked at in one turn; of more of them so many in each step.
+AT_ONCE = 2048
+A_STEP = 128
+
+
+class Backing:
+    """Number of deliveries that receivers can take: those at the same distance, or all.
+
+    `by_side` splits it by the sides that they are on.
+    """
+
+    def __init__(self) -> None:
+        self.total = 0
+        self.by_side: dict[int, int] = {}
+        # with closest, how far away these are; -1 as long as there is nobody
+        self.nearest = -1
+
+    def add(self, address: Address, without: int, start: int, end: int) -> None:
+        """Add the consumers from `start` to `end`, except those on the side `without`.
+
+        Consumers that are HERE are never left out.
+        """
+        consumers = address.consumers
+        for at in range(start, end):
+            consumer = consumers[at]
+            if consumer.side == without != HERE:
+                continue
+            if address.treatment == CLOSEST:
+                if self.nearest < 0 or consumer.cost < self.nearest:
+                    self.nearest = consumer.cost
+                    self.total = 0
+                    self.by_side = {}
+                elif consumer.cost > self.nearest:
+                    continue
+            credit = taken_by(consumer)
+            self.total += credit
+            self.by_side[consumer.side] = self.by_side.get(consumer.side, 0) + credit
+
+    def serves(self, side: int) -> bool:
+        """Return whether any of these receivers may get what comes from a side."""
+        count = len(self.by_side)
+        return count > 1 or (count == 1 and (side == HERE or side not in self.by_side))
+
+    def room(self, side: int) -> int:
+        """Return how many more deliveries from a side these receivers can take."""
+        if side == HERE:
+            return self.total
+        own: int = self.by_side.get(side, 0)
+        return self.total - own
+
+
+def backing_at(address: Address, without: int) -> Backing:
+    """Return what the receivers of an address can take, except those on the side `without`.
+
+    With closest only the nearest of them count.
+    """
+    found = Backing()
+    found.add(address, without, 0, len(address.consumers))
+    return found
+
+
+def room(address: Address, side: int) -> int:
+    """Return how many more deliveries from a side the receivers of an address can take."""
+    found = backing_at(address, side)
+    return found.total - address.waiting.by_side().get(side, 0)
+
+
+def finish(forwarder: Any, address: Address) -> None:
+    """Serve a sided address and share its credit, at the end of a turn.
+
+    If it has more than AT_ONCE links, later turns do that (`Sharing`).
+    """
+    if len(address.consumers) + len(address.producers) > AT_ONCE:
+        if isinstance(address.sharing, Sharing):
+            address.sharing.is_again_due = True
+        else:
+            address.sharing = Sharing(forwarder, address)
+            forwarder.turn.deferred.add(address.sharing)
+        return
+    if address.treatment == MULTICAST:
+        replenish_spread(address)
+        return
+    if address.waiting.count:
+        # others may have been nearer until now
+        for consumer in list(address.consumers):
+            forwarder.serve(consumer)
+    farther = forwarder.network.farther
+    if farther:
+        farther.offer(address)
+    replenish_across(address)
+
+
+def replenish_across(address: Address) -> None:
+    """Share what the receivers can take among the senders of an address."""
+    count = len(address.producers)
+    if count == 0:
+        return
+    shares = Shares(address)
+    shares.nearest.add(address, HERE, 0, len(address.consumers))
+    shares.add_holdings(0, count)
+    shares.divide()
+    shares.offer(0, count)
+
+
+class Shares:
+    """Credit that the senders of an address are to hold, computed link by link."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self.nearest = Backing()
+        self.farther = self.nearest
+        self.groups: dict[int, Group] = {}
+        self.by_side: dict[int, int] = {}
+        self.granted = 0
+        self.left = 0
+        # what waits may wait for one lane while others have credit
+        self.held_up: dict[Any, int] | None = None
+
+    def add_holdings(self, start: int, end: int) -> None:
+        """Add the credit that some senders hold; all receivers have to be added before."""
+        address = self.address
+        producers = address.producers
+        waiting = address.waiting.by_side()
+        for at in range(start, end):
+            producer = producers[at]
+            link = producer.link
+            side = producer.side
+            self.granted += link.credit
+            group = self.groups.get(side)
+            if group is None:
+                backing = self.nearest
+                if not backing.serves(side):
+                    # with closest, it is the next ones for whom the nearest are on its own side
+                    backing = self.farther = backing_at(address, side)
+                group = self.groups[side] = Group(side, backing, waiting.get(side, 0))
+            group.count += 1
+            group.granted += link.credit
+
+    def divide(self) -> None:
+        """Compute how much credit a sender of each side may hold."""
+        address = self.address
+        total = self.nearest.total - address.waiting.count
+        if self.farther is not self.nearest:
+            total += self.farther.total
+        self.left = total - self.granted
+        self.by_side = share_out(list(self.groups.values()), total, len(address.producers))
+        if address.lanes > 1 and address.waiting.count:
+            self.held_up = address.waiting.senders()
+
+    def offer(self, start: int, end: int) -> None:
+        """Give credit to some senders, or take it back."""
+        producers = self.address.producers
+        for at in range(start, end):
+            producer = producers[at]
+            group = self.groups.get(producer.side)
+            if group is None:
+                # the first of its side, which has come meanwhile
+                continue
+            if not group.is_served:
+                _take_back(producer)
+                continue
+            share: int = self.by_side[producer.side]
+            room_left = min(self.left, group.room - group.granted)
+            given = offer(producer, share, group.room, room_left)
+            if self.held_up is not None and given == 0 and group.has_credit:
+                link = producer.link
+                if (
+                    link.credit == 0
+                    and link not in self.held_up
+                    and not has_too_much_unsettled(link)
+                ):
+                    # one message ahead, which may be more urgent than all that waits
+                    session = link.session
+                    session.grant(link, 1, False)
+                    given = 1
+            group.granted += given
+            self.left -= given
+
+
+class Sharing:
+    """Task of `Deferred` that does the work of `finish` for very many links (`credit.Sharing`)."""
+
+    def __init__(self, forwarder: Any, address: Address) -> None:
+        self.is_again_due = False
+        self._forwarder = forwarder
+        self._address = address
+        self._steps = self._shared()
+
+    def step(self) -> bool:
+        """Look at the next few links; return whether any are left."""
+        address = self._address
+        is_ours = address.sided and address.ties is None
+        if is_ours and next(self._steps, self) is not self:
+            return True
+        if is_ours and self.is_again_due:
+            self.is_again_due = False
+            self._steps = self._shared()
+            return True
+        if address.sharing is self:
+            address.sharing = None
+        if not is_ours:
+            # its credit is shared in another way by now
+            self._forwarder.note_credit(address, None)
+        return False
+
+    def _shared(self) -> Iterator[None]:
+        """Serve the address and share its credit; yield after every few links.
+
+        Links may come and go meanwhile, and then the address is due again.
+        """
+        forwarder, address = self._forwarder, self._address
+        consumers, producers = address.consumers, address.producers
+        if address.treatment == MULTICAST:
+            spread = Spread(address)
+            yield from _in_steps(spread.add_receivers, consumers)
+            yield from _in_steps(spread.add_holdings, producers)
+            yield from _in_steps(spread.offer, producers)
+            return
+        if address.waiting.count:
+            # others may have been nearer until now
+            for at in range(0, len(consumers), A_STEP):
+                for consumer in consumers[at : at + A_STEP]:
+                    forwarder.serve(consumer)
+                yield
+        farther = forwarder.network.farther
+        if farther:
+            farther.offer(address)
+        if not producers:
+            return
+        shares = Shares(address)
+        yield from _in_steps(partial(shares.nearest.add, address, HERE), consumers)
+        yield from _in_steps(shares.add_holdings, producers)
+        shares.divide()
+        yield from _in_steps(shares.offer, producers)
+
+
+def _in_steps(look: Callable[[int, int], object], links: list[Any]) -> Iterator[None]:
+    """Look at a few links at a time; links may come and go meanwhile."""
+    at = 0
+    while at < len(links):
+        end = min(at + A_STEP, len(links))
+        look(at, end)
+        at = end
+        yield
+
+
+class Group:
+    """Senders of one side: their number, the credit they hold, and the room for their messages."""
+
+    def __init__(self, side: int, backing: Backing, waiting: int) -> None:
+        self.side = side
+        self.is_served = backing.serves(side)
+        self.room = backing.room(side) - waiting
+        self.has_credit = self.room + waiting > 0
+        self.count = 0
+        self.granted = 0
+
+
+def share_out(groups: list[Group], total: int, count: int) -> dict[int, int]:
+    """Return how much credit a sender of each side may hold.
+
+    A side with little room leaves the rest to the others.
+    """
+    shares = {}
+    groups.sort(key=_room_each)
+    for group in groups:
+        share = max(1, min(group.room // group.count, total // max(1, count)))
+        shares[group.side] = share
+        total -= share * group.count
+        count -= group.count
+    return shares
+
+
+def _room_each(group: Group) -> int:
+    return group.room // group.count
+
+
+def _take_back(producer: Producer) -> None:
+    if producer.side != HERE:
+        # a router has nothing of its own to send first, as a client may have that is drained
+        producer.low_mark = -1
+        stop(producer.link)
+    else:
+        take_back(producer)

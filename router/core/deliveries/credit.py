@@ -1,0 +1,390 @@
+"""Grant credit to senders: never more than the credit of receivers backs (section 2.6.7).
+
+At the end of a turn each address whose state has changed is examined once. The credit of its
+receivers, less what already waits and what its senders hold, is shared among the senders. A sender
+without any gets one credit even then, so that idle senders that hold credit cannot starve it. That
+one message ahead for each sender is what may wait in the router.
+
+The links of an address that has very many are examined a few at a time, in later turns (`Sharing`,
+docs/decisions/0093-credit-of-many-links.md).
+"""
+
+from __future__ import annotations
+
+from router.core.model.address import Address, Consumer, Producer
+from router.engine import serial
+from router.engine.held_up import hold_up
+from router.engine.link import IncomingLink
+
+MULTICAST = 2
+ROUTED = 4
+HERE = 0
+MESH = 1
+OWN_TREE = 0
+# A sender whose deliveries are not settled gets no further credit beyond this many of them.
+UNSETTLED_LIMIT = 65536
+# How much may come from another router at a time that nobody receives here any more.
+FOR_NOBODY = 16
+# Up to so many links of an address are looked at in one turn; of more of them
+# so many in each step.
+AT_ONCE = 2048
+A_STEP = 128
+# What the steps of a `Sharing` look at: receivers, what senders hold, what they are to be given.
+RECEIVERS = 0
+HOLDINGS = 1
+OFFERS = 2
+
+
+def backing(address: Address) -> int:
+    """Return how many more deliveries the receivers of an address can take.
+
+    That is the sum where each delivery goes to one receiver. For multicast, where each gets a
+    copy, the slowest receiver decides.
+    """
+    total = 0
+    slowest = -1
+    for consumer in address.consumers:
+        credit = taken_by(consumer)
+        total += credit
+        if address.sided and consumer.side == MESH and consumer.tree != OWN_TREE:
+            # what is sent from elsewhere, if this is a multicast
+            continue
+        left = max(0, credit - consumer.waiting.count)
+        if slowest < 0 or left < slowest:
+            slowest = left
+    if address.treatment == MULTICAST:
+        return max(0, slowest)
+    return total - address.waiting.count
+
+
+def taken_by(consumer: Consumer) -> int:
+    """Return how many deliveries a receiver can take, including those that wait for it."""
+    link = consumer.link
+    session = link.session
+    credit = link.credit
+    if session.outbox.congested and credit > 1:
+        # One message ahead: it may be another link that fills the socket all the time. When there
+        # is room its address is looked at again.
+        credit = 1
+        hold_up(session, link)
+    return credit
+
+
+def has_too_much_unsettled(link: IncomingLink) -> bool:
+    """Return whether a sender gets no credit because of its unsettled deliveries."""
+    return link.unsettled >= UNSETTLED_LIMIT
+
+
+def replenish(address: Address) -> None:
+    """Share the receivers' credit among an address's senders, now or in later turns."""
+    count = len(address.producers)
+    if count == 0:
+        return
+    if count + len(address.consumers) <= AT_ONCE or address.sided:
+        replenish_at_once(address)
+    elif address.sharing is not None:
+        address.sharing.is_again_due = True
+    else:
+        address.sharing = Sharing(address)
+        address.producers[0].link.session.outbox.turn.deferred.add(address.sharing)
+
+
+def replenish_at_once(address: Address) -> None:
+    """Share the receivers' credit among an address's senders, in this turn."""
+    producers = address.producers
+    count = len(producers)
+    if count == 0:
+        return
+    if address.treatment == ROUTED:
+        pass_on(address)
+        return
+    if address.sided and address.treatment == MULTICAST:
+        replenish_spread(address)
+        return
+    room = backing(address)
+    if not address.consumers:
+        for producer in producers:
+            take_back(producer)
+        return
+    granted = 0
+    for producer in producers:
+        granted += producer.link.credit
+    share = max(1, room // count)
+    for producer in producers:
+        granted += offer(producer, share, room, room - granted)
+
+
+class Sharing:
+    """Task of `Deferred` that does the work of `replenish_at_once` for very many links.
+
+    The receivers' credit, less what the senders hold, does not change when a message is sent, so
+    the steps may be in several turns. If a link comes or goes meanwhile, the address is examined
+    once more (`is_again_due`).
+    """
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self.is_again_due = False
+        self.phase = RECEIVERS
+        self.at = 0
+        self.total = 0
+        self.slowest = -1
+        self.granted = 0
+        self.room = 0
+        self.share = 0
+
+    def step(self) -> bool:
+        """Examine the next few links; return whether any are left."""
+        address = self.address
+        if address.sided or address.ties is not None:
+            # its credit is shared in another way by now, and has been since it was noted
+            if address.sharing is self:
+                address.sharing = None
+            return False
+        if self.phase == RECEIVERS:
+            self._add_receivers()
+        elif self.phase == HOLDINGS:
+            self._add_holdings()
+        elif self._offer():
+            if not self.is_again_due:
+                address.sharing = None
+                return False
+            self.is_again_due = False
+            self.phase = RECEIVERS
+            self.at = 0
+            self.total = self.granted = 0
+            self.slowest = -1
+        return True
+
+    def _add_receivers(self) -> None:
+        address = self.address
+        consumers = address.consumers
+        end = min(self.at + A_STEP, len(consumers))
+        for at in range(self.at, end):
+            consumer = consumers[at]
+            credit = taken_by(consumer)
+            self.total += credit
+            left = max(0, credit - consumer.waiting.count)
+            if self.slowest < 0 or left < self.slowest:
+                self.slowest = left
+        self.at = end
+        if end == len(consumers):
+            self.at = 0
+            # without receivers everything is taken back, whoever holds it
+            self.phase = HOLDINGS if consumers else OFFERS
+
+    def _add_holdings(self) -> None:
+        address = self.address
+        producers = address.producers
+        end = min(self.at + A_STEP, len(producers))
+        for at in range(self.at, end):
+            producer = producers[at]
+            self.granted += producer.link.credit
+        self.at = end
+        if end == len(producers):
+            self.at = 0
+            self.phase = OFFERS
+            self.room = self.total - address.waiting.count
+            if address.treatment == MULTICAST:
+                self.room = max(0, self.slowest)
+            self.share = max(1, self.room // max(1, end))
+
+    def _offer(self) -> bool:
+        address = self.address
+        producers = address.producers
+        is_served = len(address.consumers) > 0
+        end = min(self.at + A_STEP, len(producers))
+        for at in range(self.at, end):
+            producer = producers[at]
+            if is_served:
+                left = self.room - self.granted
+                self.granted += offer(producer, self.share, self.room, left)
+            else:
+                take_back(producer)
+        self.at = end
+        return end == len(producers)
+
+
+def replenish_spread(address: Address) -> None:
+    """Share the receivers' credit of a multicast among senders of several sides."""
+    count = len(address.producers)
+    if count == 0:
+        return
+    spread = Spread(address)
+    spread.add_receivers(0, len(address.consumers))
+    spread.add_holdings(0, count)
+    spread.offer(0, count)
+
+
+class Spread:
+    """Credit that the senders of a multicast with several sides are to hold.
+
+    Messages of one router's senders follow a tree of their own, and its links affect nobody else's
+    credit. Receivers here or at an edge take messages of all trees.
+    """
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self.slowest = -1
+        # the edge that all are at who are not routers, or `HERE`
+        self.only_side = -1
+        self.granted = 0
+        # by tree: what its slowest link can take, what its senders hold, and how many they are
+        self.trees: dict[int, int] = {}
+        self.held: dict[int, int] = {}
+        self.counts: dict[int, int] = {}
+
+    def add_receivers(self, start: int, end: int) -> None:
+        """Add the credit of some receivers."""
+        consumers = self.address.consumers
+        trees = self.trees
+        for at in range(start, end):
+            consumer = consumers[at]
+            left = max(0, taken_by(consumer) - consumer.waiting.count)
+            if consumer.side == MESH:
+                if consumer.tree >= 0:
+                    trees[consumer.tree] = min(left, trees.get(consumer.tree, left))
+                continue
+            if self.only_side != consumer.side:
+                self.only_side = consumer.side if self.only_side < 0 else HERE
+            if self.slowest < 0 or left < self.slowest:
+                self.slowest = left
+
+    def add_holdings(self, start: int, end: int) -> None:
+        """Add the credit that some senders hold."""
+        producers = self.address.producers
+        for at in range(start, end):
+            producer = producers[at]
+            tree, credit = producer.tree, producer.link.credit
+            self.granted += credit
+            self.held[tree] = self.held.get(tree, 0) + credit
+            self.counts[tree] = self.counts.get(tree, 0) + 1
+
+    def offer(self, start: int, end: int) -> None:
+        """Grant some senders their share, or take their credit back."""
+        producers = self.address.producers
+        for at in range(start, end):
+            producer = producers[at]
+            tree = producer.tree
+            # none is the same as one who takes everything
+            room = self.slowest
+            share = left = UNSETTLED_LIMIT
+            if self.only_side != HERE and producer.side == self.only_side:
+                room = -1
+            if room >= 0:
+                share = room // len(producers)
+                left = room - self.granted
+            if tree in self.trees:
+                beyond = self.trees[tree]
+                share = min(share, beyond // max(1, self.counts.get(tree, 1)))
+                left = min(left, beyond - self.held.get(tree, 0))
+                room = beyond if room < 0 else min(room, beyond)
+            if room < 0 and tree > OWN_TREE:
+                # its router knows of somebody who is gone by now: what it sends is released
+                room = left = share = FOR_NOBODY
+            if room < 0:
+                if producer.side == HERE:
+                    take_back(producer)
+                else:
+                    producer.low_mark = -1
+                    stop(producer.link)
+                continue
+            given = offer(producer, max(1, share), room, left)
+            self.granted += given
+            self.held[tree] = self.held.get(tree, 0) + given
+
+
+def offer(producer: Producer, share: int, room: int, left: int) -> int:
+    """Grant a sender credit up to its share of the receivers' room; return how much.
+
+    `left` is the room for which no sender holds credit yet. If there is none left, a sender
+    without credit is granted one message ahead.
+    """
+    link = producer.link
+    held = link.credit
+    target = min(share, producer.capacity, UNSETTLED_LIMIT - link.unsettled)
+    producer.low_mark = target // 2
+    if room <= 0:
+        return 0
+    give = 0
+    if held * 2 <= target and held < target:
+        give = min(target - held, left)
+        if give <= 0:
+            give = 1 if held == 0 else 0
+    if give > 0 or link.drain:
+        # what it was asked to give back it may keep: there is a receiver again
+        session = link.session
+        session.grant(link, held + give, False)
+    return give
+
+
+def take_back(producer: Producer) -> None:
+    """Ask a sender to give its credit back, as there is no receiver (drain, section 2.6.7).
+
+    A broker is only told to stop: if it drained, it would first send what it has, to nobody.
+    """
+    link = producer.link
+    producer.low_mark = -1
+    session = link.session
+    if session.owner is not None:
+        stop(link)
+    elif link.credit and not link.drain:
+        session.grant(link, link.credit, True)
+
+
+def stop(link: IncomingLink) -> None:
+    """Set a sender's credit to 0; what it sends before it learns of that is still accepted."""
+    if link.credit:
+        # what was taken back before may be under way as well, but is no more than this allowed
+        link.overdraft = max(link.overdraft, link.credit)
+        session = link.session
+        session.grant(link, 0, False)
+
+
+def replenish_anonymous(producer: Producer) -> None:
+    """Grant credit to an anonymous sender, limited by its deliveries that wait."""
+    link = producer.link
+    if not link.is_attached():
+        return
+    target = min(producer.capacity - producer.waiting, UNSETTLED_LIMIT - link.unsettled)
+    producer.low_mark = producer.capacity // 2
+    if link.credit * 2 <= target and link.credit < target:
+        session = link.session
+        session.grant(link, target, False)
+
+
+def pass_on(address: Address) -> None:
+    """Copy credit and drain between the ends of a routed link, one for one (section 2.6.7).
+
+    Deliveries that came and have not gone on yet have used their credit already. If the receiver
+    took credit back, what was sent before the sender learned of it still comes.
+    """
+    if not address.consumers:
+        return
+    producer = address.producers[0]
+    consumer = address.consumers[0]
+    incoming = producer.link
+    outgoing = consumer.link
+    ahead = serial.ahead(outgoing.delivery_count, incoming.delivery_count)
+    is_told = True
+    if ahead and address.waiting.count == 0:
+        # a drain is over: the sender has used up its credit
+        outgoing.delivery_count = incoming.delivery_count
+        outgoing.credit -= min(ahead, outgoing.credit)
+        ahead = 0
+        session = outgoing.session
+        session.note_link(outgoing)
+    elif outgoing.told_more is not None:
+        session = outgoing.session
+        session.note_link(outgoing)
+    else:
+        is_told = False
+    if is_told and outgoing.credit == 0:
+        outgoing.drain_due = False
+    credit = max(0, outgoing.credit - ahead)
+    held = incoming.credit
+    if credit < held:
+        incoming.overdraft += held - credit
+    if credit != held or incoming.drain != outgoing.drain or incoming.told_more is not None:
+        session = incoming.session
+        session.grant(incoming, credit, outgoing.drain)

@@ -1,0 +1,70 @@
+"""Move messages whose ttl ended while they waited to their address's dead-letter address.
+
+There they wait as any others do, without a ttl, and the outcome comes from the receiver that they
+get there. A message is moved once: no dead-letter address has one of its own. Where nobody
+receives dead letters, the sender is told the same as without such an address.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.amqp.constants import Descriptor
+from router.core.addresses import related
+from router.core.deliveries import max_message_size
+from router.core.model import router_outcomes
+from router.core.model.address import Address, Consumer
+
+REJECTED = int(Descriptor.REJECTED)
+
+
+def give_up(forwarder: Any, delivery: Any) -> None:
+    """Move an expired message to the dead-letter address, or reject it."""
+    forwarder.note_credit(delivery.address, None)
+    forwarder.outcomes.expired(delivery)
+    if take(forwarder, delivery):
+        return
+    forwarder.count_out(delivery)
+    forwarder.backlog.drop(delivery)
+    delivery.discarded = True
+    forwarder.settle(delivery, REJECTED, router_outcomes.EXPIRED)
+
+
+def take(forwarder: Any, delivery: Any) -> bool:
+    """Move an expired delivery that is in no queue any more; return False if it cannot be moved."""
+    table = forwarder.table
+    name = table.dead_letter_of(delivery.address.name)
+    if name is None:
+        return False
+    address = table.in_use(name, table.phase_of(name, is_sender=True))
+    address = None if address is None else related.served_by(address)
+    if address is None or max_message_size.is_too_large(address, delivery):
+        return False
+    least_busy = max_message_size.least_busy(address, delivery)
+    if least_busy is None:
+        # who receives there is where it came from
+        return False
+    forwarder.backlog.forget_ttl(delivery)
+    delivery.address = address
+    address.counters.ingress += 1
+    address.counters.bytes_in += delivery.held_bytes
+    if delivery.settled:
+        address.counters.presettled += 1
+    forwarder.note_credit(address, None)
+    # to one receiver, also where each would get a copy of what is sent there
+    _take_in(forwarder, address, delivery, least_busy)
+    return True
+
+
+def _take_in(forwarder: Any, address: Address, delivery: Any, least_busy: Consumer) -> None:
+    """Queue a delivery for a consumer that can take it now, else for the least busy one."""
+    if address.sided:
+        delivery.lane = 0
+        consumer = forwarder.choose_across(address, delivery.size, delivery.incoming.side, 0)
+    else:
+        consumer = forwarder.choose(address, delivery.size)
+    if consumer is None:
+        least_busy.waiting.append(delivery)
+    else:
+        consumer.waiting.append(delivery)
+        forwarder.serve(consumer)

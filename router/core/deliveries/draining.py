@@ -1,0 +1,98 @@
+"""Drains: give a draining receiver what there is, including what its senders still have.
+
+Section 2.6.7 has the sender of a drained link send what is available, then use up the credit. A
+router has nothing available of its own: senders hold credit only where receivers do (`credit`), so
+nothing waits for a receiver that had none. A receiver that only ever drains, in order to poll,
+would never get a message if only waiting messages counted. So if a drain allows senders to send
+more than before, they are given a moment to do so. If it does not, they had their time, and the
+drain ends at once (docs/decisions/0031).
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+from router.core.addresses import related
+from router.core.deliveries import across, related_credit
+from router.core.deliveries.credit import replenish_at_once
+from router.core.model.address import Consumer, Producer
+
+# How long senders have: most networks' way there and back, and then some. Clocks are looked at as
+# often, so it may be twice as long.
+PATIENCE_S = 0.25
+# So many drains are ended at a time.
+MOST_FINISHED = 1000
+# So many links are looked at in the time of a frame that comes once a message.
+LINKS_A_FRAME = 4
+# Of an address with more links than these it takes several turns to find out what its senders may
+# send (`credit`).
+MOST_ASKED = 2048
+
+
+def answer(forwarder: Any, consumer: Consumer) -> None:
+    """Use up the credit of a draining receiver for which nothing waits, now or in a moment."""
+    if consumer.link.is_routed:
+        # that is its sender's to say
+        forwarder.note_credit(consumer.address, None)
+        return
+    now = forwarder.turn.now
+    ends_at = forwarder.drains.get(consumer)
+    if forwarder.spreads.is_at(consumer.address):
+        # a copy may be under way to it
+        forwarder.drains[consumer] = now + PATIENCE_S
+    elif ends_at is None and _ask(forwarder, consumer):
+        forwarder.drains[consumer] = now + PATIENCE_S
+    elif ends_at is None or ends_at <= now:
+        forwarder.drains.pop(consumer, None)
+        link = consumer.link
+        link.session.use_up_credit(link)
+
+
+def finish(forwarder: Any) -> None:
+    """End the drains whose senders had their moment; called now and then while there are any.
+
+    If there are very many, the next ones end with the next call.
+    """
+    now = forwarder.turn.now
+    drains = forwarder.drains
+    for consumer, ends_at in list(islice(drains.items(), MOST_FINISHED)):
+        if ends_at > now:
+            continue
+        if _is_draining(consumer):
+            # where a message is under way, its end is the drain's
+            forwarder.serve(consumer)
+        if drains.pop(consumer, None) is not None and _is_draining(consumer):
+            # behind the others, so that each of very many is looked at some time
+            drains[consumer] = ends_at
+
+
+def _is_draining(consumer: Consumer) -> bool:
+    link = consumer.link
+    return link.owner is consumer and link.drain and link.credit > 0
+
+
+def _ask(forwarder: Any, consumer: Consumer) -> bool:
+    """Grant senders the credit that the drain makes room for; return whether any may send more."""
+    address = consumer.address
+    if address.ties is None and len(address.producers) + len(address.consumers) > MOST_ASKED:
+        # they have a moment in any case
+        forwarder.note_credit(address, None)
+        return len(address.producers) > 0
+    senders = related.producers(address)
+    # a peer may drain with each of its flows
+    links = len(senders) + len(address.consumers)
+    consumer.link.session.connection.count_work(links // LINKS_A_FRAME)
+    before = _held(senders)
+    if address.ties is None and address.sided == 0:
+        replenish_at_once(address)
+    elif address.ties is None:
+        across.replenish_across(address)
+    else:
+        # of very many places it is not known yet
+        return related_credit.replenish(forwarder, [address]) or _held(senders) > before
+    return _held(senders) > before
+
+
+def _held(senders: list[Producer]) -> int:
+    return sum(producer.link.credit for producer in senders)

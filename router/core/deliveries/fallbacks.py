@@ -1,0 +1,118 @@
+"""Fallbacks: move waiting messages to an address's fallback, and back.
+
+When the last receiver of an address leaves, what waits goes to its fallback. What still waits
+there when the address has a receiver again comes back, in its order. Messages that were sent stay
+where they are. If very many wait, the last move in later turns; until then new ones wait behind
+them. None of this runs once a message.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from router.amqp.reading import TransferFrame
+from router.core.addresses import nodes
+from router.core.deliveries import max_message_size, unsent
+from router.core.model.address import FALLBACK, MULTICAST, Address, Consumer, Producer
+
+# So many messages go in the turn in which something happens, and in each step of later turns.
+MOVED_AT_ONCE: Final = 1024
+A_STEP: Final = 32
+
+
+def joined(forwarder: Any, consumer: Consumer) -> None:
+    """Bring waiting messages back from the fallback to an address's first consumer."""
+    address = consumer.address
+    fallback = None if address.ties is None else address.ties.fallback
+    if fallback is None or len(address.consumers) > 1 or address.treatment == MULTICAST:
+        return
+    _move(forwarder, address, fallback, address)
+
+
+def left(forwarder: Any, address: Address) -> None:
+    """Move what waits at an address that lost its last consumer to its fallback."""
+    fallback = None if address.ties is None else address.ties.fallback
+    if fallback is None or not fallback.consumers or address.treatment == MULTICAST:
+        return
+    _move(forwarder, address, address, fallback)
+
+
+def _move(forwarder: Any, primary: Address, source: Address, to: Address) -> None:
+    """Move waiting messages between two addresses, as far as receivers take them there."""
+    ties = primary.ties
+    assert ties is not None
+    if ties.moving is not None:
+        # it goes to the other side, or is for the rest of this
+        ties.moving.is_over = True
+    moving = ties.moving = Moving(forwarder, primary, source, to)
+    forwarder.turn.deferred.start(moving, MOVED_AT_ONCE // A_STEP, moving.put_off)
+
+
+class Moving:
+    """Task that moves waiting deliveries from the address `source` to another."""
+
+    def __init__(self, forwarder: Any, primary: Address, source: Address, to: Address) -> None:
+        self._forwarder = forwarder
+        self._primary = primary
+        self.source = source
+        self._to = to
+        # how much is still to be looked at: what is not taken there stays, behind the rest
+        self.left = source.waiting.count
+        self.is_over = False
+        self._is_later = False
+
+    def step(self) -> bool:
+        """Move a few messages; return whether there are others."""
+        if self.is_over:
+            return False
+        source, to, waiting = self.source, self._to, self.source.waiting
+        ties = self._primary.ties
+        # what is configured may be otherwise by now
+        are_tied = ties is not None and ties.fallback in (source, to)
+        count = 0
+        while self.left > 0 and waiting.count and to.consumers and are_tied:
+            if count == A_STEP:
+                return True
+            count += 1
+            self.left -= 1
+            delivery = waiting.popleft()
+            if _may_go(delivery, to):
+                delivery.address = to
+                self._forwarder.network.outward.lanes.enter(to, delivery)
+                to.waiting.append(delivery)
+                if source is self._primary:
+                    source.counters.redirected += 1
+            else:
+                waiting.append(delivery)
+        if ties is not None and ties.moving is self:
+            ties.moving = None
+        # given out at the end of the turn: the next to be lost may be the receivers there
+        self._forwarder.note_credit(to, None)
+        if not source.consumers:
+            unsent.give_up(self._forwarder, source, waiting, unsent.RELEASED)
+            if self._is_later:
+                # the address was kept in use by what waited
+                nodes.left(self._forwarder, source, None)
+        return False
+
+    def put_off(self) -> None:
+        """Note that the rest is moved in later turns."""
+        self._is_later = True
+
+    def wait_behind(self, delivery: Any, producer: Producer, frame: TransferFrame) -> None:
+        """Queue a new delivery behind those that are still to be moved."""
+        forwarder = self._forwarder
+        delivery.address = self.source
+        forwarder.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
+        if producer.address is None:
+            producer.waiting += 1
+        forwarder.wait(self.source, delivery)
+        self.left += 1
+
+
+def _may_go(delivery: Any, to: Address) -> bool:
+    producer = delivery.incoming.owner
+    # what a fallback itself gave on is not for it
+    if producer is not None and producer.is_fallback and to.phase == FALLBACK:
+        return False
+    return not max_message_size.is_too_large(to, delivery)

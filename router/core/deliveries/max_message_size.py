@@ -1,0 +1,240 @@
+"""Size limits of receivers: their links' max-message-size (section 2.7.3).
+
+A message that is too large for one receiver goes to another; if it is too large for all, it is
+rejected. A message that grows too large while it is sent is aborted towards its receiver. Its size
+is that of the message as it came in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from router.amqp.constants import Condition, Descriptor
+from router.core.deliveries import sides
+from router.core.links import detach
+from router.core.model import router_outcomes
+from router.core.model.address import EVERY_LANE, MULTICAST, Address, Consumer, spreads_to
+
+REJECTED = int(Descriptor.REJECTED)
+UNLIMITED = 2**64 - 1
+# How many copies that are too large for their receiver are given up before the search goes on in
+# a later step, and how many looks each counts as.
+MOST_LEFT_OUT = 32
+LOOKS_A_LOSS = 64
+
+
+def is_too_large(address: Address, delivery: Any) -> bool:
+    """Return whether no receiver of an address takes a delivery of this size, or none is there."""
+    size = delivery.size
+    if not address.sided:
+        return not address.consumers or bool(size > address.largest_taken())
+    consumers: Iterable[Consumer]
+    if address.treatment != MULTICAST:
+        consumers = sides.serving(address, delivery.incoming.side)
+    elif delivery.incoming.owner is not None:
+        sender = delivery.incoming.owner
+        consumers = (each for each in address.consumers if spreads_to(each, sender))
+    else:
+        consumers = address.consumers
+    return all(size > consumer.link.max_message_size for consumer in consumers)
+
+
+def least_busy(address: Address, delivery: Any) -> Consumer | None:
+    """Return the least busy consumer that takes a delivery of this size, or None.
+
+    Only consumers that serve the side that the delivery comes from are considered.
+    """
+    able = [
+        each
+        for each in address.consumers
+        if delivery.size <= each.link.max_message_size
+        and sides.serves(each, delivery.incoming.side)
+    ]
+    return min(able, key=lambda consumer: consumer.waiting.count, default=None)
+
+
+def refuse(forwarder: Any, address: Address, delivery: Any) -> None:
+    """Reject a delivery that was sent to nobody and that no receiver takes."""
+    reject(forwarder, delivery, largest(address))
+
+
+def largest(address: Address) -> int:
+    """Return the most octets that any receiver of an address takes."""
+    if address.sided:
+        # links to other routers are on the list before they are answered
+        return max((each.link.max_message_size for each in address.consumers), default=0)
+    return int(address.largest_taken())
+
+
+def reject(forwarder: Any, delivery: Any, limit: int) -> None:
+    """Reject a delivery that is larger than `limit`, which is the most that a receiver takes."""
+    counters = delivery.address.counters
+    if delivery.settled:
+        counters.dropped_presettled += 1
+        delivery.incoming.dropped_presettled += 1
+    elif delivery.incoming_open:
+        counters.count_outcome(REJECTED)
+    delivery.discarded = True
+    forwarder.settle(delivery, REJECTED, _verdict(delivery.size, limit))
+
+
+def _verdict(size: int, limit: int) -> bytes:
+    problem = f"a message of {size} octets or more, and {limit} are what a receiver takes"
+    return router_outcomes.rejected(Condition.MESSAGE_SIZE_EXCEEDED, problem)
+
+
+def is_spread_by_sides(address: Address) -> bool:
+    """Return whether an address's waiting deliveries go to consumers by their side."""
+    return bool(address.sided) and address.treatment != MULTICAST
+
+
+def chooses_by_sides(consumer: Consumer) -> bool:
+    """Return whether a consumer takes only some of what waits, by its side."""
+    return is_spread_by_sides(consumer.address) and not sides.takes_from_anywhere(consumer)
+
+
+def take(forwarder: Any, consumer: Consumer) -> Any:
+    """Take the next delivery that is not too large for a consumer out of its queue.
+
+    Returns None if there is none, or if the queue says that the search is unfinished. How much was
+    looked at is counted by the caller.
+    """
+    waiting = consumer.waiting
+    limit = consumer.link.max_message_size
+    if consumer.address.treatment != MULTICAST:
+        takes = EVERY_LANE
+        meant: set[int] | None = None
+        if is_spread_by_sides(consumer.address):
+            takes = consumer.takes
+            if not sides.takes_from_anywhere(consumer):
+                meant = sides.taken_by(consumer)
+            if meant is not None and not meant:
+                waiting.looked_at = 0
+                waiting.is_unfinished = False
+                return None
+        return waiting.take_for(takes, meant, limit)
+    found = None
+    left_out = 0
+    while found is None and waiting.count and left_out < MOST_LEFT_OUT:
+        delivery = waiting.popleft()
+        if delivery.size <= limit:
+            found = delivery
+        else:
+            # a copy is for this receiver alone
+            left_out += 1
+            forwarder.backlog.drop(delivery)
+            _leave_out(forwarder, delivery, limit)
+    waiting.looked_at = left_out * LOOKS_A_LOSS
+    waiting.is_unfinished = found is None and waiting.count > 0
+    return found
+
+
+def grown(forwarder: Any, delivery: Any) -> None:
+    """Reject a waiting delivery of which more has come, if it is too large for all by now."""
+    address = delivery.address
+    if delivery.parent is not None and address.treatment == MULTICAST:
+        # it is checked when it is taken
+        return
+    if is_too_large(address, delivery):
+        detach.abort(forwarder, delivery)
+        if delivery.parent is None:
+            refuse(forwarder, address, delivery)
+        else:
+            _leave_out(forwarder, delivery, largest(address))
+
+
+def outgrown(forwarder: Any, delivery: Any) -> None:
+    """Abort and reject a delivery that grew too large for its receiver after a part was sent."""
+    limit = delivery.outgoing.max_message_size
+    detach.abort(forwarder, delivery)
+    if delivery.parent is None:
+        reject(forwarder, delivery, limit)
+    else:
+        _leave_out(forwarder, delivery, limit)
+
+
+def _leave_out(forwarder: Any, copy: Any, limit: int) -> None:
+    """Drop a copy that is too large; reject it if no other receiver has told an outcome."""
+    copy.discarded = True
+    parent = copy.parent
+    if parent.open_copies == 1 and parent.outcome == 0:
+        copy.address.counters.count_outcome(REJECTED)
+        forwarder.merge(copy, REJECTED, _verdict(copy.size, limit))
+    else:
+        forwarder.merge(copy, parent.outcome, parent.outcome_octets)
+
+
+def receiver_lost(forwarder: Any, address: Address) -> None:
+    """Have what waits checked at the end of the turn, as a receiver has gone."""
+    if address.waiting.count and address not in forwarder.sizes_due:
+        forwarder.sizes_due[address] = None
+
+
+def refuse_too_large(forwarder: Any) -> None:
+    """Reject what waits and is too large for each receiver left; call it at the end of a turn.
+
+    Of very much that waits, the last is checked in later turns.
+    """
+    due, forwarder.sizes_due = forwarder.sizes_due, {}
+    for address in due:
+        if not address.consumers or (not address.sided and address.limits is None):
+            # no receiver is left, or none has ever had a limit
+            continue
+        if address.refusing is None:
+            address.refusing = _Refusing(forwarder, address)
+            address.refusing.begin()
+        else:
+            address.refusing.is_due_again = True
+
+
+class _Refusing:
+    """Task that rejects what is too large of all that waits at an address, one pass at a time."""
+
+    def __init__(self, forwarder: Any, address: Address) -> None:
+        self._forwarder = forwarder
+        self._address = address
+        self._limits: dict[int, int] = {}
+        # whether another receiver has gone since it began
+        self.is_due_again = False
+
+    def begin(self) -> None:
+        """Check the first deliveries, and the others in later turns."""
+        self.is_due_again = False
+        address = self._address
+        self._limits = _limits(address)
+        if address.waiting.count and self._may_refuse():
+            waiting = list(address.waiting)
+            self._forwarder.turn.deferred.go_through(waiting, self._look_at, self._end)
+        else:
+            address.refusing = None
+
+    def _may_refuse(self) -> bool:
+        return any(limit < UNLIMITED for limit in self._limits.values())
+
+    def _look_at(self, delivery: Any) -> None:
+        address = self._address
+        limit = self._limits.get(delivery.incoming.side, UNLIMITED)
+        # since the pass began it may have been taken, and receivers may have come and gone
+        is_there = delivery.waits_in is address.waiting and address.consumers
+        if delivery.size > limit and is_there and is_too_large(address, delivery):
+            address.waiting.remove(delivery)
+            self._forwarder.count_out(delivery)
+            self._forwarder.backlog.drop(delivery)
+            refuse(self._forwarder, address, delivery)
+
+    def _end(self) -> None:
+        if self.is_due_again and self._address.consumers:
+            self.begin()
+        else:
+            self._address.refusing = None
+
+
+def _limits(address: Address) -> dict[int, int]:
+    """Return the most octets that any receiver takes of a message, by the message's side."""
+    if not is_spread_by_sides(address):
+        return dict.fromkeys(address.waiting.by_side(), largest(address))
+    return {
+        side: max((each.link.max_message_size for each in sides.serving(address, side)), default=-1)
+        for side in address.waiting.by_side()
+    }

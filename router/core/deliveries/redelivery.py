@@ -1,0 +1,299 @@
+"""Redelivery: offer what one receiver gave back to another, before the sender is told.
+
+Where an address has several receivers, the octets of a small message are kept until it is settled.
+If its receiver releases or modifies it, it goes to another receiver that has room at that moment
+and has not had it yet. The last outcome is told to the sender. Nothing waits for this: without room
+the sender is told at once, as with a single receiver.
+(docs/decisions/0029-redelivery.md.)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.amqp import codes
+from router.amqp.composite import decode_composite
+from router.amqp.performatives import Modified
+from router.amqp.reading_disposition import DispositionFrame
+from router.amqp.revision import revise
+from router.core.deliveries import router_annotations, sides, unconfirmed_durable
+from router.core.model.address import CLOSEST, HERE, MULTICAST, Address, Consumer
+from router.engine.delivery import Delivery
+from router.engine.outbox import Turn
+
+# Larger messages are not kept: copying them would cost more than sending them.
+MAX_BYTES = 32768
+# At most so many receivers are tried for one message.
+MAX_ATTEMPTS = 8
+# The kept octets are limited to this part of the router's memory limit, in addition to it.
+PART_KEPT = 8
+# Work of an attempt, and of each receiver that is asked, counted in frames
+# (`Connection.count_work`).
+WORK = 80
+ASKING = 2
+# At most so many receivers of an address are asked for one message; of more, others each time.
+MOST_ASKED = 64
+EMPTY = b""
+
+
+class Kept:
+    """Octets of a message as last sent, the time of that, and the links that gave it back.
+
+    Created by `Kept.__new__(Kept)`.
+    """
+
+    octets: bytes
+    since: float
+    had: Any
+
+
+class Redelivery:
+    """Account of the octets that a router keeps for redelivery, and their limit."""
+
+    def __init__(self, turn: Turn, limit_bytes: int) -> None:
+        self.turn = turn
+        self.kept_bytes = 0
+        self.limit_bytes = limit_bytes // PART_KEPT
+
+    def keep(self, delivery: Delivery, view: Any, start: int, end: int) -> None:
+        """Keep `view[start:end]`, the whole message of a delivery, if it is small enough."""
+        count = end - start
+        if (
+            not delivery.outgoing_open
+            or not delivery.incoming_open
+            or count > MAX_BYTES
+            or self.kept_bytes + count > self.limit_bytes
+        ):
+            return
+        kept = Kept.__new__(Kept)
+        kept.octets = bytes(memoryview(view)[start:end])
+        kept.since = self.turn.now
+        kept.had = None
+        delivery.kept = kept
+        self.kept_bytes += count
+
+    def drop(self, delivery: Delivery) -> None:
+        """Drop the kept octets of a delivery that is settled, or whose outcome is known."""
+        kept = delivery.kept
+        if kept is not None:
+            delivery.kept = None
+            self.kept_bytes -= len(kept.octets)
+
+    def take_back(self, core: Any, delivery: Delivery, frame: DispositionFrame) -> bool:
+        """Handle a receiver's disposition of a kept delivery.
+
+        Returns whether the delivery goes to another receiver instead of back to its sender.
+        """
+        code = frame.state_code
+        if (code == codes.RELEASED or code == codes.MODIFIED) and _offer(
+            self, core, delivery, frame
+        ):
+            return True
+        if frame.settled or codes.ACCEPTED <= code <= codes.MODIFIED:
+            self.drop(delivery)
+        return False
+
+
+def keeps(address: Address) -> bool:
+    """Return whether messages that are sent to this address may have to be sent once more.
+
+    They may go to another receiver if one gives them back, or to one that resumes its link.
+    """
+    if address.treatment == MULTICAST:
+        return False
+    if address.redelivers and _has_several(address):
+        return True
+    return address.resumable > 0
+
+
+def _has_several(address: Address) -> bool:
+    """Return whether an address has more than one receiver, without a look at all of them."""
+    receivers = 0
+    for consumer in address.consumers:
+        # lanes to the same router are one receiver
+        receivers += consumer.takes & 1
+        if receivers > 1:
+            return True
+    return False
+
+
+def _offer(redelivery: Redelivery, core: Any, delivery: Any, frame: Any) -> bool:
+    """Send a delivery that its receiver gives back to another one; return whether there is one."""
+    address = delivery.address
+    kept = delivery.kept
+    had = [*(kept.had or ()), delivery.outgoing]
+    if (
+        not address.redelivers
+        or _may_be_lost(delivery, frame)
+        or not delivery.incoming_open
+        or delivery.chunks is not None
+        or len(had) >= MAX_ATTEMPTS
+    ):
+        return False
+    is_released = frame.state_code == codes.RELEASED
+    giver = delivery.outgoing.session
+    giver.connection.count_work(ASKING * min(MOST_ASKED, len(address.consumers)))
+    consumer = _other(address, delivery, had, kept.octets, is_released=is_released)
+    farther = core.network.farther
+    if consumer is None and not (is_released and farther.takes(delivery, had)):
+        return False
+    giver.connection.count_work(WORK)
+    octets = _revised(delivery, frame, redelivery.turn.now)
+    if octets is None:
+        return False
+    core.outcomes.receiver_told(delivery, frame.state_code)
+    if not frame.settled:
+        # the receiver waits for settlement, and the sender will not be told of this outcome
+        count = 0 if frame.plain else frame.state_end - frame.state_at
+        giver.tell_receiver(delivery, True, frame.state_code, frame.octets, frame.state_at, count)
+    kept.had = had
+    if consumer is None:
+        farther.wait(delivery)
+    else:
+        _send_again(redelivery, core, consumer, delivery, octets)
+    return True
+
+
+def go_on(core: Any, delivery: Any) -> bool:
+    """Send on a delivery that was released and waits; return whether it waits no more.
+
+    If its ttl has ended, it is released towards its sender.
+    """
+    kept = delivery.kept
+    consumer = _other(delivery.address, delivery, kept.had, kept.octets, is_released=True)
+    if consumer is None:
+        return False
+    octets: bytes | None = kept.octets
+    if not delivery.message_format:
+        elapsed_ms = int((core.turn.now - kept.since) * 1000)
+        octets = revise(kept.octets, elapsed_ms, failed=False, annotations={})
+    if octets is None:
+        core.settle(delivery, codes.RELEASED, EMPTY)
+    else:
+        _send_again(core.redelivery, core, consumer, delivery, octets)
+    return True
+
+
+def _send_again(
+    redelivery: Redelivery, core: Any, consumer: Consumer, delivery: Any, octets: bytes
+) -> None:
+    """Send a delivery to a receiver that has not had it, and remember who has."""
+    had = delivery.kept.had
+    redelivery.drop(delivery)
+    _send(redelivery, core, consumer, delivery, octets)
+    if delivery.kept is not None:
+        delivery.kept.had = had
+    core.note_credit(delivery.address, None)
+
+
+def _may_be_lost(delivery: Any, frame: Any) -> bool:
+    """Return whether an outcome may mean that the message was lost behind another router.
+
+    A router says `modified` if it loses the link that the message had left by. Somebody may have
+    got it, so only the sender may send it again.
+    """
+    owner = delivery.outgoing.owner
+    return bool(frame.state_code == codes.MODIFIED and owner is not None and owner.side != HERE)
+
+
+def _other(
+    address: Address, delivery: Any, had: list[Any], octets: bytes, *, is_released: bool
+) -> Consumer | None:
+    """Return the least busy consumer that has room and has not had the delivery, or None.
+
+    If the treatment is closest, it is one of the nearest of these. Only what was released goes
+    farther away than the receiver that gave it back.
+    """
+    size = len(octets)
+    is_closest = address.treatment == CLOSEST
+    giver = delivery.outgoing.owner
+    farthest = None
+    if is_closest and not is_released:
+        farthest = 0 if giver is None else giver.cost
+    able = [
+        consumer
+        for consumer in _asked(address)
+        if consumer.link not in had
+        and consumer.takes >> delivery.lane & 1
+        and sides.serves(consumer, delivery.incoming.side)
+        and size <= consumer.link.max_message_size
+        and (farthest is None or consumer.cost <= farthest)
+        and consumer.link.session.can_send(consumer.link)
+        and not (
+            consumer.rejects_durable and unconfirmed_durable.is_durable_message(delivery, octets)
+        )
+    ]
+    return min(
+        able, key=lambda each: (each.cost if is_closest else 0, each.link.unsettled), default=None
+    )
+
+
+def _asked(address: Address) -> list[Consumer]:
+    """Return the consumers to offer a delivery to; of very many, some, in rotation."""
+    consumers = address.consumers
+    count = len(consumers)
+    # an address with sides has few consumers, near ones and far ones
+    if count <= MOST_ASKED or address.sided:
+        return consumers
+    start = address.rotation % count
+    address.rotation = (start + MOST_ASKED) % count
+    asked = consumers[start : start + MOST_ASKED]
+    return asked + consumers[: MOST_ASKED - len(asked)]
+
+
+def _revised(delivery: Any, frame: Any, now: float) -> bytes | None:
+    """Return the message as it is to be sent next, or None if it cannot be sent."""
+    kept = delivery.kept
+    octets: bytes = kept.octets
+    modified = Modified()
+    if frame.state_code == codes.MODIFIED and not frame.plain:
+        state, _ = decode_composite(
+            bytes(memoryview(frame.octets)[frame.state_at : frame.state_end])
+        )
+        assert isinstance(state, Modified)
+        modified = state
+    if delivery.message_format:
+        # the header of another message format is unknown, so it cannot be changed
+        is_same = not modified.delivery_failed and not modified.message_annotations
+        return octets if is_same else None
+    return revise(
+        octets,
+        int((now - kept.since) * 1000),
+        failed=bool(modified.delivery_failed),
+        annotations=_users(modified.message_annotations),
+    )
+
+
+def _users(annotations: dict[Any, Any] | None) -> dict[Any, Any]:
+    """Return the annotations that a receiver may write: those that are not the router's own."""
+    return {
+        key: value
+        for key, value in (annotations or {}).items()
+        if not router_annotations.is_own(key)
+    }
+
+
+def _send(
+    redelivery: Redelivery, core: Any, consumer: Consumer, delivery: Any, octets: bytes
+) -> None:
+    link = consumer.link
+    session = link.session
+    counters = delivery.address.counters
+    counters.redelivered += 1
+    counters.egress += 1
+    # the time through the router was counted for the first attempt
+    delivery.address.egress_mark += 1
+    delivery.started = False
+    delivery.outcome = codes.NO_STATE
+    delivery.tag = None
+    session.begin_outgoing(link, delivery)
+    outgoing = core.annotated(consumer, delivery, octets)
+    sent = session.send(delivery, outgoing, 0, len(outgoing), False)
+    counters.bytes_out += sent
+    if sent < len(outgoing):
+        link.current = delivery
+        core.backlog.hold(delivery, outgoing, sent, len(outgoing))
+    elif link.presettles:
+        counters.count_outcome(codes.ACCEPTED)
+        core.settle(delivery, codes.ACCEPTED, EMPTY)
+    redelivery.keep(delivery, octets, 0, len(octets))

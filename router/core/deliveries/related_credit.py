@@ -1,0 +1,156 @@
+"""Credit of senders whose messages may go to other addresses than the one that they send to.
+
+It comes from the receivers there. Of very many places the last ones are looked at in later turns.
+None of this runs for addresses that have no ties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from router.core.addresses.related import (
+    each_place,
+    forget,
+    held,
+    producers,
+    served_by,
+    sources,
+    ties_of,
+)
+from router.core.deliveries import credit
+from router.core.model.address import MESH, Address, Consumer, Producer
+
+# How many places and senders are looked at in the turn of a change, and in each step of later
+# turns.
+AT_ONCE = 512
+A_STEP = 32
+
+
+def finish(forwarder: Any, addresses: Iterable[Address]) -> None:
+    """Serve and replenish addresses that have changed, at the end of a turn."""
+    addresses = list(addresses)
+    for address in addresses:
+        if address.waiting:
+            # it may have been moved here from another address
+            _serve(forwarder, address)
+    replenish(forwarder, addresses)
+
+
+def _serve(forwarder: Any, address: Address) -> None:
+    """Send an address's receivers what waits there, of very many the last in later turns."""
+    consumers = list(address.consumers)
+    if len(consumers) <= AT_ONCE:
+        for consumer in consumers:
+            forwarder.serve(consumer)
+        return
+    ties = ties_of(address)
+    if ties.is_serving:
+        return
+    ties.is_serving = True
+
+    def serve(consumer: Consumer) -> None:
+        if address.waiting.count and consumer.link.owner is consumer:
+            forwarder.serve(consumer)
+
+    def over() -> None:
+        ties.is_serving = False
+
+    forwarder.turn.deferred.go_through(consumers, serve, over, AT_ONCE)
+
+
+def replenish(forwarder: Any, addresses: Iterable[Address]) -> bool:
+    """Share what receivers of some addresses can take among all senders that feed them.
+
+    Does what `credit.replenish` does for an address alone. Returns whether some of that is done in
+    later turns.
+    """
+    is_put_off = False
+    for source in {id(each): each for one in addresses for each in sources(one)}.values():
+        if source.producers:
+            is_put_off |= _share(forwarder, source)
+    return is_put_off
+
+
+def _share(forwarder: Any, address: Address) -> bool:
+    """Share among the senders of one address; return whether any of it is put off."""
+    ties = ties_of(address)
+    if ties.sharing is not None:
+        ties.sharing.is_outdated = True
+        return True
+    sharing = _Sharing(address)
+
+    def put_off() -> None:
+        ties.sharing = sharing
+
+    forwarder.turn.deferred.start(sharing, AT_ONCE // A_STEP, put_off)
+    return ties.sharing is not None
+
+
+class _Sharing:
+    """Task that shares what receivers can take among the senders of an address.
+
+    There may be very many places where they receive. A message that a sender sends meanwhile uses
+    up as much of its credit as of the receivers', if that is known already.
+    """
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        # whether one of the places has changed since
+        self.is_outdated = False
+        self._steps = self._shared()
+
+    def step(self) -> bool:
+        """Look at a few places; return whether there is more to be done."""
+        if sum(1 for _ in islice(self._steps, A_STEP)) == A_STEP:
+            return True
+        ties = ties_of(self._address)
+        if self.is_outdated and self._address.producers:
+            self.is_outdated = False
+            self._steps = self._shared()
+            return True
+        ties.sharing = None
+        forget(self._address)
+        return False
+
+    def _shared(self) -> Iterator[object]:
+        address = self._address
+        is_any = False
+        room = left = share = 0
+        for place in each_place(address):
+            if place is not None:
+                backing = credit.backing(place)
+                holding = held(place)
+                part = backing // max(1, len(producers(place)))
+                if not is_any:
+                    is_any = True
+                    room, left, share = backing, backing - holding, part
+                room, left, share = (
+                    min(room, backing),
+                    min(left, backing - holding),
+                    min(share, part),
+                )
+            yield None
+        share = max(1, share)
+        for count, producer in enumerate(list(address.producers)):
+            if count:
+                yield None
+            if producer.place < 0:
+                # it has left
+                continue
+            if not is_any:
+                _take_back(producer)
+            elif producer.is_fallback and served_by(address) is not address:
+                credit.take_back(producer)
+            else:
+                left -= credit.offer(producer, share, room, left)
+
+
+def _take_back(producer: Producer) -> None:
+    """Have a sender give its credit back; for a link from another router, stop its credit."""
+    if producer.side == MESH:
+        producer.low_mark = -1
+        credit.stop(producer.link)
+    else:
+        credit.take_back(producer)

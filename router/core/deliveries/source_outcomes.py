@@ -1,0 +1,121 @@
+"""Terms of a receiver's source: the outcomes that it may tell, and its default (section 3.5.3).
+
+A receiver that names outcomes is granted those of them that AMQP defines, and held to that list; if
+that is none of them it is refused. One that names none may tell any. The default outcome applies to
+what is settled, or lost with its link, without another. States that are no outcome of section 3.4
+are not checked.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from router.amqp.composite import encode_composite
+from router.amqp.constants import Condition, Descriptor
+from router.amqp.performatives import Accepted, Modified, Rejected, Released, Source
+from router.amqp.types import Symbol
+from router.core.addresses.sources import listed, short
+from router.errors import AmqpError, Scope
+
+_KINDS = (Accepted, Rejected, Released, Modified)
+_CODES: dict[str, int] = {kind.NAME: int(kind.CODE) for kind in _KINDS}
+ALL = frozenset(_CODES.values())
+# as in `codes`, which keeps them in C when compiled
+NO_STATE = 0
+RECEIVED = int(Descriptor.RECEIVED)
+EMPTY = b""
+
+
+@attrs.frozen
+class Terms:
+    """Agreed outcomes: the codes that may be told; `default_code` is 0 without a default outcome.
+
+    `default_state` has the octets of that, empty if it has no fields.
+    """
+
+    outcomes: frozenset[int] = ALL
+    default_code: int = NO_STATE
+    default_state: bytes = EMPTY
+
+
+USUAL = Terms()
+
+
+def agree(source: Source) -> Terms | None:
+    """Return the terms for a receiver; None for the usual ones: any outcome, no default.
+
+    Raises amqp:not-implemented at link scope for a default outcome that AMQP does not define, and
+    if it defines none of the outcomes that are asked for.
+    """
+    outcomes = frozenset(_CODES[name] for name in source.outcomes if name in _CODES)
+    if source.outcomes and not outcomes:
+        unknown = listed([short(name) for name in source.outcomes])
+        text = f"unsupported outcomes: {unknown}; there are {', '.join(_CODES)}"
+        raise AmqpError(Condition.NOT_IMPLEMENTED, text, Scope.LINK)
+    outcomes = outcomes or ALL
+    default = source.default_outcome
+    if default is None:
+        agreed = Terms(outcomes)
+    elif isinstance(default, _KINDS):
+        is_plain = default == type(default)()
+        state = EMPTY if is_plain else encode_composite(default)
+        agreed = Terms(outcomes, _CODES[default.NAME], state)
+    else:
+        raise AmqpError(
+            Condition.NOT_IMPLEMENTED,
+            "the default outcome is none of accepted, rejected, released and modified",
+            Scope.LINK,
+        )
+    return None if agreed == USUAL else agreed
+
+
+def told(agreed: Terms | None) -> tuple[Symbol, ...]:
+    """Return the outcomes for the answer, by their symbolic descriptors."""
+    outcomes = ALL if agreed is None else agreed.outcomes
+    return tuple(Symbol(name) for name, code in _CODES.items() if code in outcomes)
+
+
+def judge(settler: Any, delivery: Any, frame: Any) -> bool:
+    """Hold a disposition to the terms of its receiver's link; return whether it is dealt with.
+
+    For an outcome that was not agreed on the link is detached with an error, and no sender is told.
+    The default outcome is applied to a delivery that is settled without one.
+    """
+    link = delivery.outgoing
+    agreed: Terms = link.terms
+    code = frame.state_code
+    if code in ALL and code not in agreed.outcomes:
+        if frame.settled:
+            # it is no longer the link's, and so not lost with it
+            delivery.address.counters.count_outcome(settle_lost(settler, delivery))
+        error = AmqpError(
+            Condition.NOT_ALLOWED, "an outcome that is not among the source's outcomes", Scope.LINK
+        )
+        link.session.connection.fail_link(link, error)
+        return True
+    if (
+        not frame.settled
+        or agreed.default_code == NO_STATE
+        or code not in (NO_STATE, RECEIVED)
+        or delivery.outcome in ALL
+    ):
+        return False
+    settler.outcomes.receiver_told(delivery, agreed.default_code)
+    settler.settle(delivery, agreed.default_code, agreed.default_state)
+    return True
+
+
+def settle_lost(settler: Any, delivery: Any) -> int:
+    """Settle a delivery whose receiver is lost; return the outcome's code.
+
+    Without a default outcome, or if the receiver has not got all of the message, that is modified,
+    delivery-failed.
+    """
+    agreed: Terms | None = delivery.outgoing.terms
+    is_told = delivery.parent is None and delivery.outcome in ALL
+    if agreed is None or agreed.default_code == NO_STATE or delivery.discarded or is_told:
+        return int(settler.settle_lost(delivery))
+    settler.settle(delivery, agreed.default_code, agreed.default_state)
+    return agreed.default_code

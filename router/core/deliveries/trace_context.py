@@ -1,0 +1,119 @@
+"""Trace context: what routers tell each other of a sampled delivery, in its delivery annotations.
+
+`x-opt-trioute.trace` is a list: the hop of the router that wrote it, the share that is sampled, the
+router and the container where the message entered the network, and the trace-id of 16 octets. It is
+written into sampled deliveries only, and only if the next router's open lists the feature `traces`.
+Delivery annotations end at each router (section 3.2.2), so receivers get the message that was sent,
+octet for octet. (docs/decisions/0105-sampled-deliveries.md)
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final
+
+from router.amqp.constants import Descriptor, FormatCode
+from router.amqp.decode import decode_value, skip_value
+from router.amqp.encode import encode_value
+from router.amqp.types import Described, Symbol, UByte
+from router.core.deliveries.sampling import Sample
+from router.core.routers.membership import FEATURES, ROLES, TRACES
+from router.errors import AmqpError
+
+KEY: Final = Symbol("x-opt-trioute.trace")
+ID_BYTES: Final = 16
+# A trace ends at this hop: a message that has passed so many routers is in a loop.
+HIGHEST_HOP: Final = 255
+# Longer names are cut: what a sampled delivery takes is a part of what its peer is charged for it.
+LONGEST_NAME: Final = 64
+# The most octets by which the annotations enlarge a message.
+MOST_BYTES: Final = 640
+# As in `sampling`: constants of compiled code cannot be imported.
+_ALL: Final = 2**64 - 1
+_SECTION: Final = bytes((0x00, FormatCode.SMALLULONG, Descriptor.DELIVERY_ANNOTATIONS))
+_HEADER: Final = bytes((0x00, FormatCode.SMALLULONG, Descriptor.HEADER))
+
+
+def is_passed_on(consumer: Any, delivery: Any) -> bool:
+    """Return whether the next router is to be told that a delivery is sampled."""
+    if consumer.passes_traces < 0:
+        consumer.passes_traces = _understands(consumer.link.session.connection)
+    return bool(
+        consumer.passes_traces
+        and not delivery.message_format
+        and delivery.sample.hop < HIGHEST_HOP
+        and delivery.size + MOST_BYTES <= consumer.link.max_message_size
+    )
+
+
+def _understands(connection: Any) -> bool:
+    if connection.settings.role not in ROLES or connection.remote_open is None:
+        return False
+    features = (connection.remote_open.properties or {}).get(FEATURES)
+    return isinstance(features, list) and TRACES in features
+
+
+def write(delivery: Any, octets: bytes) -> bytes:
+    """Return a message with the trace of its delivery; `octets` contains its whole head."""
+    sample: Sample = delivery.sample
+    connection = delivery.incoming.session.connection
+    ingress = connection.settings.container_id if sample.ingress is None else sample.ingress
+    origin = sample.origin
+    if origin is None:
+        remote = connection.remote_open
+        origin = "" if remote is None else remote.container_id[:LONGEST_NAME]
+    trace_id = sample.high.to_bytes(8, "big") + sample.low.to_bytes(8, "big")
+    section = _section(sample.hop, sample.threshold, ingress[:LONGEST_NAME], origin) + trace_id
+    at = 0
+    if octets.startswith(_HEADER):
+        try:
+            at = skip_value(octets, len(_HEADER))
+        except AmqpError:
+            return octets
+    return octets[:at] + section + octets[at:]
+
+
+@lru_cache(maxsize=256)
+def _section(hop: int, threshold: int, ingress: str, origin: str) -> bytes:
+    """Return the section without the octets of the trace-id, which come last in it."""
+    trace = [UByte(hop), threshold / 2.0**64, ingress, origin, bytes(ID_BYTES)]
+    return (_SECTION + encode_value({KEY: trace}))[:-ID_BYTES]
+
+
+def read(octets: bytes) -> Sample | None:
+    """Return the sample for a delivery with these delivery annotations, or None.
+
+    What is not as it should be is ignored (section 3.2.10).
+    """
+    try:
+        section, _ = decode_value(octets, 0)
+    except AmqpError:
+        return None
+    annotations = section.value if isinstance(section, Described) else None
+    trace = annotations.get(KEY) if isinstance(annotations, dict) else None
+    if not isinstance(trace, list) or len(trace) < 5:
+        return None
+    hop, share, ingress, origin, trace_id = trace[:5]
+    if (
+        not isinstance(hop, UByte)
+        or not 0 < hop < HIGHEST_HOP
+        or not isinstance(share, float)
+        or not 0 < share <= 1
+        or not _is_name(ingress)
+        or not _is_name(origin)
+        or not isinstance(trace_id, bytes)
+        or len(trace_id) != ID_BYTES
+    ):
+        return None
+    sample = Sample.__new__(Sample)
+    sample.high = int.from_bytes(trace_id[:8], "big")
+    sample.low = int.from_bytes(trace_id[8:], "big")
+    sample.hop = hop + 1
+    sample.threshold = min(_ALL, int(share * 2.0**64))
+    sample.ingress = ingress
+    sample.origin = origin
+    return sample
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= LONGEST_NAME

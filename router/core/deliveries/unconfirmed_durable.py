@@ -1,0 +1,39 @@
+"""Reject durable messages for receivers that would not confirm them (section 3.2.1).
+
+A receiver with snd-settle-mode settled confirms nothing, and the router tells the sender `accepted`
+once a message is written to it. With `rejectUnconfirmedDurable` such receivers get no durable
+messages: these are rejected, if their sender awaits an outcome. For a multicast, the outcomes of
+the other receivers decide.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.amqp.constants import Descriptor
+from router.amqp.peek import is_durable
+from router.core.model import router_outcomes
+
+REJECTED = int(Descriptor.REJECTED)
+
+
+def is_durable_message(delivery: Any, octets: Any) -> bool:
+    """Return whether a delivery's message is durable; `octets` contains its whole head."""
+    return not delivery.message_format and is_durable(octets, 0, len(octets))
+
+
+def refuse(forwarder: Any, delivery: Any, view: Any, start: int, end: int) -> bool:
+    """Reject a durable delivery that is about to go to a receiver that takes everything settled.
+
+    `view[start:end]` contains the whole head of the message. Returns whether it is rejected.
+    """
+    if delivery.settled or delivery.message_format or not is_durable(view, start, end):
+        return False
+    sent = delivery if delivery.parent is None else delivery.parent
+    if not sent.incoming_open and sent.suspended is None:
+        # its sender is lost and cannot be told: better deliver the message than drop it
+        return False
+    delivery.address.counters.count_outcome(REJECTED)
+    delivery.discarded = True
+    forwarder.settle(delivery, REJECTED, router_outcomes.UNCONFIRMED)
+    return True

@@ -1,0 +1,78 @@
+"""Give up messages that wait for receivers that are gone. None of this runs once a message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Final
+
+from router.amqp.constants import Descriptor
+from router.core.addresses import nodes, related
+from router.core.model import router_outcomes
+from router.core.model.address import HERE, MULTICAST, Address, Consumer
+from router.core.model.waiting import WaitingQueue
+
+# An outcome to settle with: its code, and its encoded state if that has fields.
+Verdict = tuple[int, bytes]
+
+RELEASED: Final[Verdict] = (int(Descriptor.RELEASED), b"")
+MODIFIED: Final[Verdict] = (int(Descriptor.MODIFIED), b"")
+LOST_ON_THE_WAY: Final[Verdict] = (int(Descriptor.MODIFIED), router_outcomes.LOST)
+# How many deliveries are given up in the turn in which the last receiver goes.
+GIVEN_UP_AT_ONCE = 512
+
+
+def speaks_for_others(consumer: Consumer) -> bool:
+    """Return whether a consumer is a link of a multicast to another router, or to an edge."""
+    return consumer.side != HERE and consumer.address.treatment == MULTICAST
+
+
+def verdict_for(consumer: Consumer) -> Verdict:
+    """Return how to settle messages that wait for one consumer alone, once it is gone."""
+    return LOST_ON_THE_WAY if speaks_for_others(consumer) else RELEASED
+
+
+def settle(forwarder: Any, address: Address, verdict: Verdict, delivery: Any) -> None:
+    """Settle a delivery that has left its queue and is sent to nobody."""
+    forwarder.count_out(delivery)
+    if delivery.discarded:
+        # its sender has aborted it meanwhile
+        return
+    outcome, state = verdict
+    forwarder.backlog.drop(delivery)
+    delivery.discarded = True
+    address.current_counters().count_outcome(outcome)
+    forwarder.settle(delivery, outcome, state)
+
+
+def give_up(
+    forwarder: Any,
+    address: Address,
+    waiting: WaitingQueue,
+    verdict: Verdict,
+    and_then: Callable[[], None] = lambda: None,
+) -> None:
+    """Settle what waits in a queue that nobody takes from any more.
+
+    Of very much, the last is settled in later turns; what somebody may take by then is left to
+    them. `and_then` is called at the end, if anything waited.
+    """
+
+    def taken() -> Iterator[Any]:
+        is_shared = waiting is address.waiting
+        while waiting.count and not (
+            is_shared and (address.consumers or related.is_leaving(address))
+        ):
+            yield waiting.popleft()
+
+    def over() -> None:
+        if is_later:
+            # what waited kept the address in use
+            nodes.left(forwarder, address, None)
+        and_then()
+
+    is_later = False
+    if waiting.count:
+        act = partial(settle, forwarder, address, verdict)
+        forwarder.turn.deferred.go_through(taken(), act, over, GIVEN_UP_AT_ONCE)
+        is_later = True

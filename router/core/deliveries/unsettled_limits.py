@@ -1,0 +1,122 @@
+"""Detach senders of connections that have more unsettled deliveries than the limits allow.
+
+Credit limits the unsettled deliveries of each sender, but not the number of a connection's
+senders. Deliveries are not charged one by one, but checked whenever the router looks at its
+clocks. If a connection exceeds its limit, deliveries included, its senders with the most unsettled
+deliveries are detached (docs/decisions/0079), the last of very many in later turns
+(docs/decisions/0090).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any, Final
+
+from router.amqp.constants import Condition
+from router.core.model.memory_by_kind import deliveries_in
+from router.engine import attaching
+from router.engine.account import DELIVERY_BYTES, EQUAL_SHARE, OWN_LIMIT, Ledger
+from router.engine.link import IncomingLink
+from router.errors import AmqpError, Scope
+
+# How many connections and sessions are looked at each time that the clocks are.
+AT_ONCE: Final = 1000
+# So many links are looked at in the turn in which a connection exceeds its limit; to detach one
+# takes as long as to look at so many.
+LOOKS_AT_ONCE: Final = 1024
+LOOKS_A_DETACH: Final = 8
+
+
+class Overdrawn:
+    """Checker of a router's connections, in rounds, some at each look at the clocks."""
+
+    def __init__(self, ledger: Ledger, connections: Callable[[], Iterable[Any]]) -> None:
+        self._ledger = ledger
+        self._connections = connections
+        # the rest of the round; None between two
+        self._round: Iterator[None] | None = None
+        # octets of deliveries: of the last round, and so far of this one
+        self._deliveries = 0
+        self._counted = 0
+        # those whose senders are being detached: their deliveries may still be counted
+        self._relieving: set[Any] = set()
+
+    def look(self, _now: float) -> None:
+        """Check the next connections, and detach senders that have too much unsettled."""
+        if self._round is None:
+            self._deliveries, self._counted = self._counted, 0
+            self._round = self._checks()
+        if sum(1 for _ in islice(self._round, AT_ONCE)) < AT_ONCE:
+            self._round = None
+
+    def _checks(self) -> Iterator[None]:
+        """Check each connection; each session that is examined is a step."""
+        for connection in self._connections():
+            yield
+            count = 0
+            for session in list(connection.local_sessions.values()):
+                count += deliveries_in(session)
+                yield
+            deliveries = DELIVERY_BYTES * count
+            self._counted += deliveries
+            held = connection.account.total + deliveries
+            limit, setting = self._limit()
+            if limit and held > limit and connection not in self._relieving:
+                allowed = f"the connection has {held} octets of these and of other state; {limit} "
+                allowed += f"are allowed ({setting})"
+                self._relieve(connection, min(held - limit, deliveries), allowed)
+
+    def _limit(self) -> tuple[int, str]:
+        """Return the octets that a connection may have, 0 without a limit, and the limit's source.
+
+        That is an equal share once all connections together have reached the router's limit.
+        """
+        ledger = self._ledger
+        limit = ledger.connection_limit_bytes
+        if ledger.limit_bytes and ledger.total + self._deliveries > ledger.limit_bytes:
+            share = ledger.share()
+            if not limit or share < limit:
+                return share, EQUAL_SHARE
+        return limit, OWN_LIMIT
+
+    def _relieve(self, connection: Any, excess: int, allowed: str) -> None:
+        """Detach senders of a connection, until so many octets of deliveries are gone."""
+
+        def detach(link: IncomingLink) -> None:
+            described = f"{link.unsettled} deliveries are unsettled, and {allowed}"
+            error = AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, described, Scope.LINK)
+            self._ledger.refused += 1
+            attaching.detach(link, True, error)
+
+        def over() -> None:
+            self._relieving.discard(connection)
+
+        self._relieving.add(connection)
+        chosen = _with_most(connection, excess)
+        connection.turn.deferred.go_through(chosen, detach, over, LOOKS_AT_ONCE)
+
+
+def _with_most(connection: Any, excess: int) -> Iterator[IncomingLink | None]:
+    """Yield senders of a connection, those with the most unsettled deliveries first.
+
+    Stop when their deliveries take `excess` octets; yield None for each other link that is
+    examined.
+    """
+    senders: list[tuple[int, int, IncomingLink]] = []
+    for session in list(connection.local_sessions.values()):
+        for link in list(session.local_links.values()):
+            yield None
+            if isinstance(link, IncomingLink) and link.unsettled and link.is_attached():
+                heapq.heappush(senders, (-link.unsettled, len(senders), link))
+    while senders and excess > 0:
+        *_, link = heapq.heappop(senders)
+        if link.is_attached():
+            excess -= DELIVERY_BYTES * link.unsettled
+            yield link
+            for _ in range(LOOKS_A_DETACH - 1):
+                yield None
+        else:
+            # it has gone by itself meanwhile
+            yield None

@@ -1,0 +1,370 @@
+"""Reasons why nothing flows: why a sender has no credit, or a receiver gets no messages.
+
+No state is kept for this. The reasons are derived on request from the state that forwarding and
+credit use; a `Survey` does so for many links at one moment, and examines each address once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any
+
+import attrs
+
+from router.core.addresses.related import is_exchange, places
+from router.core.deliveries import across, sides
+from router.core.deliveries.credit import backing, has_too_much_unsettled, taken_by
+from router.core.forwarding.forward import Forwarder
+from router.core.model.address import (
+    CLOSEST,
+    HERE,
+    MULTICAST,
+    OWN_TREE,
+    Address,
+    Consumer,
+    Producer,
+    spreads_to,
+)
+from router.core.model.split_table import SplitTable
+from router.core.network.far_ends import FarEnd, far_end_of
+from router.core.routers.unreachable import absent
+from router.engine.link import IncomingLink, Link
+
+# How many of the deliveries that wait at an address are looked at for what they wait for.
+LONGEST_LOOK = 100
+# So many receivers and senders of an address are looked at; of very many the first ones
+# stand for all.
+MOST_LOOKED_AT = 1000
+# What else is looked at of an address takes as long as so many of them.
+LOOKS_AN_ADDRESS = 16
+# How many of the routers that are waited for are named.
+MOST_NAMED = 3
+
+
+class Reason(StrEnum):
+    """Reason why a link or an address stands still; programs may compare the values."""
+
+    # of an address, and of those who send to it
+    NO_CONSUMER = "no_consumer"
+    NO_CREDIT = "no_credit"
+    SHARED = "shared"
+    # of one sender
+    UNSETTLED = "unsettled"
+    WAITING = "waiting"
+    SESSION_FULL = "session_full"
+    CONNECTION_FULL = "connection_full"
+    MEMORY_FULL = "memory_full"
+    NOT_READ = "not_read"
+    # of one receiver, and of an address where it is so for those that have credit
+    DRAINED = "drained"
+    WINDOW_CLOSED = "window_closed"
+    CONGESTED = "congested"
+    IN_MESSAGE = "in_message"
+    TOO_LARGE = "too_large"
+    RESUMING = "resuming"
+    # of both: the link is not attached, or is going
+    DETACHED = "detached"
+
+
+MEANINGS = {
+    Reason.NO_CONSUMER: "nobody receives from the address",
+    Reason.NO_CREDIT: "no receiver of the address has given credit",
+    Reason.SHARED: "other senders hold what the receivers can take",
+    Reason.UNSETTLED: "too many of its deliveries are unsettled, or in doubt since it resumed",
+    Reason.WAITING: "as many of its deliveries wait in the router as may",
+    Reason.SESSION_FULL: "what waits of its session fills the window",
+    Reason.CONNECTION_FULL: "what waits of its connection fills connectionBufferBytes",
+    Reason.MEMORY_FULL: "what waits in the router fills half of memoryLimitBytes",
+    Reason.NOT_READ: "the peer does not read what the router has to tell it",
+    Reason.DRAINED: "it has drained its credit",
+    Reason.WINDOW_CLOSED: "the peer's session window is closed",
+    Reason.CONGESTED: "the socket takes no more: the output buffer is full",
+    Reason.IN_MESSAGE: "another message is under way, and its rest has not come",
+    Reason.TOO_LARGE: "what waits is larger than the receiver takes",
+    Reason.RESUMING: "it gets first what its link resumes",
+    Reason.DETACHED: "it is not attached",
+}
+"""Each reason in words."""
+
+_WITH_CREDIT = frozenset(
+    (Reason.WINDOW_CLOSED, Reason.CONGESTED, Reason.IN_MESSAGE, Reason.TOO_LARGE)
+)
+
+
+@attrs.frozen
+class AddressState:
+    """State of an address; with very many links, as judged by the first of them.
+
+    `credit_reason` says why a sender without credit gets none there, and `flow_reason` why a
+    message sent there now would wait; each is None if that is not the case. `receivers` counts the
+    receivers by reason; those under None can take a delivery now. `room` is the number of
+    deliveries that they can still take, together, or the slowest of them for multicast. `held` is
+    the credit that senders have. `waiting` counts the deliveries that wait in the router, for any
+    receiver or as copies. `far` are some of the links to other routers that the reasons apply to,
+    and `are_all_far` says whether all are such. `absent` names the router that the address is at
+    by its name, if that router is absent.
+    """
+
+    credit_reason: Reason | None
+    flow_reason: Reason | None
+    receivers: dict[Reason | None, int]
+    senders: int
+    room: int
+    held: int
+    waiting: int
+    far: tuple[FarEnd, ...] = ()
+    are_all_far: bool = False
+    absent: str | None = None
+
+    def words(self, reason: Reason) -> str:
+        """Describe a reason, naming the receivers at other routers that it comes from."""
+        if reason is Reason.NO_CONSUMER and self.absent is not None:
+            return f"{MEANINGS[reason]}: {self.absent}"
+        if reason not in (self.credit_reason, self.flow_reason) or not self.far:
+            return MEANINGS[reason]
+        return _words(reason, self.far, are_all_far=self.are_all_far)
+
+
+@attrs.define
+class Survey:
+    """State of many links at one moment: use it within one turn only."""
+
+    forwarder: Forwarder
+    # at how many receivers and senders it has looked; an address counts as some of them
+    looks: int = 0
+    _states: SplitTable[tuple[int, int, int], AddressState] = attrs.field(
+        factory=SplitTable, repr=False
+    )
+
+    def address(self, address: Address, side: int = HERE, tree: int = OWN_TREE) -> AddressState:
+        """Return the state of an address for messages from a side, by a tree of a network."""
+        where = id(address), side, tree
+        state = self._states.get(where)
+        if state is None:
+            state = _look_at(address, side, tree)
+            ends = len(address.consumers) + len(address.producers)
+            self.looks += LOOKS_AN_ADDRESS + min(ends, MOST_LOOKED_AT)
+            if Reason.NO_CONSUMER in (state.credit_reason, state.flow_reason):
+                missing = absent(self.forwarder.network, address.name)
+                state = attrs.evolve(state, absent=missing)
+            self._states[where] = state
+        return state
+
+    def link(self, link: Any) -> Reason | None:
+        """Return why no message can pass on a link now; None if one can.
+
+        A sender with nothing to send, or a receiver with nothing to get, is not blocked.
+        """
+        if not link.is_attached() or link.owner is None:
+            return Reason.DETACHED
+        if isinstance(link, IncomingLink):
+            return self._sender(link, link.owner)
+        return of_receiver(link.owner)
+
+    def words(self, link: Any) -> str | None:
+        """Describe the reason of `link`, naming the router that is waited for, if any."""
+        reason = self.link(link)
+        if reason is None:
+            return None
+        if not isinstance(link, IncomingLink):
+            return words_of_receiver(link, reason)
+        if link.is_routed:
+            # it has what the other end has
+            if link.credit and not link.drain:
+                return MEANINGS[reason]
+            return words_of_receiver(link.terminus.other(link), reason)
+        producer = link.owner
+        if producer is None or producer.address is None:
+            return MEANINGS[reason]
+        return self._state_for(producer).words(reason)
+
+    def _state_for(self, producer: Any) -> AddressState:
+        return self.address(producer.address, producer.side, producer.tree)
+
+    def links_blocked(self, links: Iterable[Link]) -> Counter[tuple[bool, Reason]]:
+        """Count the blocked links by whether the peer sends on them, and by reason."""
+        blocked: Counter[tuple[bool, Reason]] = Counter()
+        for link in links:
+            reason = self.link(link)
+            if reason is not None:
+                blocked[isinstance(link, IncomingLink), reason] += 1
+        return blocked
+
+    def _sender(self, link: IncomingLink, producer: Producer) -> Reason | None:
+        if link.credit and not link.drain:
+            return self._frames(link)
+        if link.is_routed:
+            # it has what the other end has
+            other = link.terminus.other(link).owner
+            return (other and of_receiver(other)) or Reason.NO_CREDIT
+        if has_too_much_unsettled(link) or producer.capacity == 0:
+            return Reason.UNSETTLED
+        if producer.address is None:
+            return Reason.WAITING if producer.waiting >= producer.capacity else None
+        # what is left is that others have the credit
+        return self._state_for(producer).credit_reason or Reason.SHARED
+
+    def _frames(self, link: IncomingLink) -> Reason | None:
+        """Return what keeps back the frames of a sender that has credit."""
+        session = link.session
+        connection = session.connection
+        unsent = connection.settings.unsent_limit_bytes
+        if unsent and connection.outbox.output.size() > unsent:
+            return Reason.NOT_READ
+        if session.window.size > 0:
+            return None
+        if connection.held_back:
+            return Reason.CONNECTION_FULL
+        if self.forwarder.turn.is_pressed:
+            return Reason.MEMORY_FULL
+        return Reason.SESSION_FULL
+
+
+def of_receiver(consumer: Consumer) -> Reason | None:
+    """Return why a receiver cannot take a delivery now; None if it can."""
+    link = consumer.link
+    session = link.session
+    reason = None
+    if consumer.resuming is not None:
+        reason = Reason.RESUMING
+    elif link.credit == 0:
+        reason = Reason.DRAINED if link.drain else Reason.NO_CREDIT
+    elif session.remote_incoming_window <= 0:
+        reason = Reason.WINDOW_CLOSED
+    elif session.outbox.congested:
+        reason = Reason.CONGESTED
+    elif link.current is not None:
+        reason = Reason.IN_MESSAGE
+    elif consumer.waiting and _is_too_large(consumer):
+        reason = Reason.TOO_LARGE
+    return reason
+
+
+def _is_too_large(consumer: Consumer) -> bool:
+    """Return whether all that waits, as far as it is examined, is too large for the receiver."""
+    limit = consumer.link.max_message_size
+    for looked_at, delivery in enumerate(consumer.waiting):
+        if delivery.size <= limit or looked_at >= LONGEST_LOOK:
+            return False
+    return True
+
+
+def words_of_receiver(link: Any, reason: Reason) -> str:
+    """Describe why a receiver cannot take a delivery."""
+    far = far_end_of(link)
+    return MEANINGS[reason] if far is None else _words(reason, (far,), are_all_far=True)
+
+
+def _words(reason: Reason, far: tuple[FarEnd, ...], *, are_all_far: bool) -> str:
+    named = " and ".join(map(str, far))
+    if reason is not Reason.NO_CREDIT:
+        return f"{MEANINGS[reason]}: {named}"
+    if are_all_far:
+        return " and ".join(each.lacks for each in far)
+    return f"{MEANINGS[reason]}, nor has {named}"
+
+
+def receivers_for(address: Address, side: int, tree: int) -> list[Consumer]:
+    """Return the consumers for messages from a side of a network, by one of its trees.
+
+    All of them get a multicast; otherwise one of them gets the message.
+    """
+    if not address.sided:
+        return address.consumers
+    if address.treatment == MULTICAST:
+        # stands for whoever sends so
+        nobody: Any = None
+        sender = Producer(nobody, None, 0)
+        sender.side, sender.tree = side, tree
+        return [each for each in address.consumers if spreads_to(each, sender)]
+    serving = list(sides.serving(address, side))
+    if address.treatment != CLOSEST or not serving:
+        return serving
+    nearest = min(each.cost for each in serving)
+    return [each for each in serving if each.cost == nearest]
+
+
+def _look_at(address: Address, side: int, tree: int) -> AddressState:
+    found = places(address)
+    if found and found != [address]:
+        if is_exchange(address):
+            # what goes on from there is sent here
+            side, tree = HERE, OWN_TREE
+        # whoever receives there does so for this one, too; the slowest of several decides
+        states = [_look_at_place(each, side, tree) for each in found]
+        slowest = min(states, key=lambda state: state.room)
+        return attrs.evolve(slowest, senders=len(address.producers), held=_held(address))
+    return _look_at_place(address, side, tree)
+
+
+def _look_at_place(address: Address, side: int, tree: int) -> AddressState:
+    consumers = receivers_for(address, side, tree)[:MOST_LOOKED_AT]
+    receivers = Counter(map(of_receiver, consumers))
+    if address.resuming:
+        receivers[Reason.RESUMING] += len(address.resuming)
+    waiting = len(address.waiting)
+    if address.treatment == MULTICAST:
+        waiting += sum(len(each.waiting) for each in address.consumers[:MOST_LOOKED_AT])
+        is_open = len(receivers) == 1 and receivers[None] > 0
+    else:
+        is_open = receivers[None] > 0
+    room = _room(address, consumers, side)
+    reason = _reason(address, consumers, receivers)
+    far: list[FarEnd] = []
+    are_all_far = False
+    if room <= 0 or not is_open:
+        blocked = [each for each in consumers if of_receiver(each) is reason]
+        far = [each for each in (far_end_of(one.link) for one in blocked) if each is not None]
+        are_all_far = len(far) == len(blocked)
+    return AddressState(
+        credit_reason=None if room > 0 else reason,
+        flow_reason=None if is_open else reason,
+        receivers=dict(receivers),
+        senders=len(address.producers),
+        room=max(0, room),
+        held=_held(address),
+        waiting=waiting,
+        far=tuple(far[:MOST_NAMED]),
+        are_all_far=are_all_far,
+    )
+
+
+def _held(address: Address) -> int:
+    """Return the credit that the senders of an address hold."""
+    return sum(producer.link.credit for producer in address.producers[:MOST_LOOKED_AT])
+
+
+def _room(address: Address, consumers: list[Consumer], side: int) -> int:
+    """Return how many more deliveries from a side the receivers for it can take."""
+    if not address.sided and len(address.consumers) <= MOST_LOOKED_AT:
+        return backing(address)
+    if address.sided and address.treatment != MULTICAST:
+        return across.room(address, side)
+    if address.treatment != MULTICAST:
+        return sum(map(taken_by, consumers)) - len(address.waiting)
+    return min((max(0, taken_by(each) - each.waiting.count) for each in consumers), default=0)
+
+
+def _reason(
+    address: Address, consumers: list[Consumer], receivers: Counter[Reason | None]
+) -> Reason:
+    """Return what keeps deliveries from leaving an address, if something does."""
+    if not consumers:
+        return Reason.RESUMING if address.resuming else Reason.NO_CONSUMER
+    if address.treatment == MULTICAST:
+        # the slowest decides for all
+        return of_receiver(min(consumers, key=_left)) or Reason.WAITING
+    with_credit = Counter({each: receivers[each] for each in receivers if each in _WITH_CREDIT})
+    if with_credit:
+        return with_credit.most_common(1)[0][0]
+    if receivers[None]:
+        # it is about to be served
+        return Reason.WAITING
+    return Reason.NO_CREDIT if receivers[Reason.NO_CREDIT] else Reason.DRAINED
+
+
+def _left(consumer: Consumer) -> tuple[bool, int]:
+    """Return a sort key by slowness: blocked receivers first, then those with little room."""
+    return of_receiver(consumer) is None, int(consumer.link.credit) - len(consumer.waiting)

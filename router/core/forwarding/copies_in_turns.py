@@ -1,0 +1,355 @@
+"""Give copies of a message to very many receivers over several turns.
+
+Up to `Spreader.copies_at_once` copies are made, and frames handed on to copies, in the turn in
+which a message comes. If there are more, the others follow in later turns, one message after the
+other in the order in which they came. The connection that brought a message waits until the last
+copy is made (`Connection.unfinished`), so that nothing its peer says after the message overtakes
+it: neither the next one, nor the rest, the settlement or the end of this one. If the connection is
+lost, the copies are made all the same (docs/decisions/0092-copies-in-later-turns.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from router.amqp import constants
+from router.amqp.reading import TransferFrame
+from router.core.deliveries import max_message_size
+from router.core.model import router_outcomes
+from router.core.model.address import HERE, MULTICAST, Address, Consumer, Producer, spreads_to
+from router.engine.delivery import Delivery
+
+if TYPE_CHECKING:
+    from router.core.forwarding.forward import Forwarder
+
+# How many copies are made in a step.
+COPIES_A_STEP = 32
+# Work of a copy in a turn of its connection, counted in frames (`Connection.count_work`): each may
+# be for another connection, whose socket is written to.
+WORK = 64
+# Work of a step of an exchange's search for places, and of a copy for one receiver there, counted
+# in copies for a multicast's receivers.
+PLACE = 4
+EMPTY = b""
+RELEASED = int(constants.Descriptor.RELEASED)
+MODIFIED = int(constants.Descriptor.MODIFIED)
+# an address whose receivers get a message, and the message's sender there
+Place = tuple[Address, Producer]
+
+
+class Spreads:
+    """Messages of a router that not all of very many receivers have been given yet.
+
+    It is a task of its own (`engine.deferred`), and each connection that waits goes on with it too,
+    whichever connection the first message came by.
+    """
+
+    def __init__(self, forwarder: Forwarder) -> None:
+        self._forwarder = forwarder
+        # in order of arrival; a delivery has one at a time, because its sender waits
+        self._works: dict[Delivery, _Work] = {}
+        # how many there are for each address, and the one whose copies are being made
+        self._at: dict[Address, int] = {}
+        self._active: _Work | None = None
+        self._is_deferred = False
+
+    def copy(
+        self,
+        delivery: Delivery,
+        frame: TransferFrame,
+        places: Iterator[Place | None],
+        copies: list[Delivery],
+        address: Address,
+        made: int = 0,
+    ) -> None:
+        """Give a message that begins with a frame to all receivers at some addresses.
+
+        `places` are these addresses, each with its sender. `copies` are those that have been made;
+        `address` is where the message was sent to. `made` is the number of copies that would have
+        taken as much time as what has been done in this turn.
+        """
+        delivery.copies = copies
+        self._begin(_Copying(self._forwarder, delivery, frame, places, address), made)
+
+    def follow(self, delivery: Delivery, frame: TransferFrame) -> None:
+        """Hand on a later frame of a message to all its copies."""
+        self._begin(_Following(self._forwarder, delivery, frame))
+
+    def _begin(self, work: _Work, made: int = 0) -> None:
+        forwarder = self._forwarder
+        is_first = not self._works
+        self._works[work.delivery] = work
+        for address in work.addresses:
+            self._at[address] = self._at.get(address, 0) + 1
+        if is_first:
+            for _ in range((forwarder.copies_at_once - made) // work.a_step):
+                if not self._go_on():
+                    return
+        if not self._is_deferred:
+            self._is_deferred = True
+            forwarder.turn.deferred.add(self)
+        connection = work.session.connection
+        connection.unfinished = _Wait(self, work)
+        # nothing else is read from it in this turn
+        connection.turn_end = connection.frames_received
+
+    def step(self) -> bool:
+        """Make a few copies; return whether there are more to be made."""
+        self._is_deferred = self._go_on()
+        return self._is_deferred
+
+    def go_on_for(self, work: _Work) -> bool:
+        """Do as much as fits into its connection's turn; return whether `work` is done."""
+        connection = work.session.connection
+        while self._works.get(work.delivery) is work:
+            if not connection.has_room_for(WORK * work.a_step):
+                return False
+            self._go_on()
+        return True
+
+    def _go_on(self) -> bool:
+        work = self._active
+        if work is None:
+            work = next(iter(self._works.values()), None)
+            if work is None:
+                return False
+            self._activate(work)
+        if not work.step():
+            self._drop(work)
+            work.end()
+            if self._works:
+                # messages for the same receivers may go on for a long time
+                self._forwarder.share_credit()
+        return bool(self._works)
+
+    def is_at(self, address: Address) -> bool:
+        """Return whether a message that was sent to an address is under way."""
+        return address in self._at
+
+    def stop(self, delivery: Delivery) -> bool:
+        """Do no more for a message; return whether there was more to do."""
+        work = self._works.get(delivery)
+        if work is not None:
+            self._drop(work)
+        return work is not None
+
+    def give_up(self, delivery: Delivery) -> None:
+        """Make no more copies of a message; those that were made decide its outcome."""
+        work = self._works.get(delivery)
+        if work is not None:
+            self._drop(work)
+            work.give_up()
+
+    def give_up_all(self) -> None:
+        """Make no more copies of any message."""
+        for delivery in list(self._works):
+            self.give_up(delivery)
+
+    def _activate(self, work: _Work) -> None:
+        """Begin to make copies of a message.
+
+        What these take of receivers' credit is known when all are made. Until then the senders of
+        its addresses get no credit.
+        """
+        self._active = work
+        for address in work.addresses:
+            if address.credit_due:
+                self._forwarder.credit_due.remove(address)
+            # while it counts as due, it is not put on the list
+            address.credit_due = True
+
+    def _drop(self, work: _Work) -> None:
+        del self._works[work.delivery]
+        for address in work.addresses:
+            self._at[address] -= 1
+            if not self._at[address]:
+                del self._at[address]
+            if work is self._active:
+                address.credit_due = False
+                self._forwarder.note_credit(address, None)
+        if work is self._active:
+            self._active = None
+
+
+class _Wait:
+    """Unfinished work that a connection waits for (`engine.connection.Unfinished`)."""
+
+    def __init__(self, spreads: Spreads, work: _Work) -> None:
+        self._spreads = spreads
+        self._work = work
+        self.session = work.session
+
+    def go_on(self) -> bool:
+        """Make copies; return whether all of this connection's message are made."""
+        return self._spreads.go_on_for(self._work)
+
+
+class _Work:
+    """Frame of a message, and the receivers that have not got it yet."""
+
+    def __init__(self, forwarder: Forwarder, delivery: Delivery, frame: TransferFrame) -> None:
+        self.forwarder = forwarder
+        self.delivery = delivery
+        # its connection waits; the delivery may move to another session (`resuming`)
+        self.session: Any = delivery.incoming.session
+        # a copy, as what was read is about to be overwritten
+        payload = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
+        self.frame = frame.with_payload(payload)
+        self.addresses: set[Address] = set()
+        self.a_step = min(COPIES_A_STEP, max(1, forwarder.copies_at_once))
+
+    def step(self) -> bool:
+        """Give the frame to a few receivers; return whether there are others."""
+        raise NotImplementedError
+
+    def end(self) -> None:
+        """Finish, when all receivers have the frame."""
+
+    def give_up(self) -> None:
+        """Finish without giving the frame to the others."""
+
+
+class _Copying(_Work):
+    """First frame of a message, and the receivers that have no copy yet."""
+
+    def __init__(
+        self,
+        forwarder: Forwarder,
+        delivery: Delivery,
+        frame: TransferFrame,
+        places: Iterator[Place | None],
+        address: Address,
+    ) -> None:
+        super().__init__(forwarder, delivery, frame)
+        self._address = address
+        self._places = places
+        self._place = address
+        self._sender: Producer | None = None
+        # the receivers at `_place`, and how many of them have been served
+        self._receivers: list[Consumer] = []
+        self._at = 0
+        # the most octets that any receiver takes; -1 while none is found
+        self._most = -1
+        self.addresses.add(address)
+        sent_to = delivery.incoming.owner.address
+        if sent_to is not None:
+            self.addresses.add(sent_to)
+
+    def step(self) -> bool:
+        """Make a few copies; return whether there are others to be made."""
+        room = self.a_step
+        while room > 0:
+            some = self._receivers[self._at : self._at + room]
+            if some:
+                self._at += len(some)
+                room -= len(some)
+                self._give(some)
+                continue
+            try:
+                place = next(self._places)
+            except StopIteration:
+                return False
+            if place is not None:
+                self._come_to(*place)
+            if self._at == len(self._receivers):
+                room -= PLACE
+        return True
+
+    def _come_to(self, place: Address, sender: Producer) -> None:
+        self._place = place
+        self._sender = sender
+        if place.treatment == MULTICAST:
+            # a snapshot: receivers that attach later do not get it
+            self._receivers = list(place.consumers)
+            self._at = 0
+            return
+        copies = self.delivery.copies
+        count = len(copies)
+        self.forwarder.copy_to_one(place, self.delivery, self.frame, copies)
+        if not copies:
+            self._most = max(self._most, max_message_size.largest(place))
+        self._note_waited(count)
+
+    def _give(self, some: list[Consumer]) -> None:
+        assert self._sender is not None
+        delivery, sender = self.delivery, self._sender
+        copies = delivery.copies
+        there = [each for each in map(self._now, some) if each is not None]
+        if not copies:
+            takers = there
+            if self._place.sided:
+                takers = [each for each in there if spreads_to(each, sender)]
+            for each in takers:
+                self._most = max(self._most, each.link.max_message_size)
+        count = len(copies)
+        self.forwarder.copy_to_some(self._place, there, delivery, self.frame, copies, sender)
+        self._note_waited(count)
+
+    def _now(self, consumer: Consumer) -> Consumer | None:
+        """Return the consumer itself, the one that has stolen its link, or None if it is gone."""
+        if consumer.place >= 0:
+            return consumer
+        holder = self.forwarder.link_names.holder(consumer.link)
+        heir = None if holder is None else holder.owner
+        if isinstance(heir, Consumer) and heir.address is consumer.address and heir.place >= 0:
+            return heir
+        return None
+
+    def _note_waited(self, count: int) -> None:
+        """Count how long it took until copies were made that were not made at once."""
+        forwarder = self.forwarder
+        if self.delivery.arrived == forwarder.turn.now and self._place.is_moving:
+            return
+        for copy in self.delivery.copies[count:]:
+            if copy.outgoing is not None:
+                forwarder.waited(copy)
+
+    def end(self) -> None:
+        """Settle the message, now that all copies are made, if its outcome is known."""
+        delivery, copies = self.delivery, self.delivery.copies
+        delivery.open_copies -= 1
+        if not copies and self._most < 0:
+            # all have left
+            delivery.copies = None
+            self.forwarder.no_destination(self._address, delivery)
+        elif not copies and delivery.size > self._most:
+            delivery.copies = None
+            max_message_size.reject(self.forwarder, delivery, self._most)
+        elif delivery.settled:
+            if delivery.complete:
+                delivery.copies = None
+        elif delivery.open_copies == 0:
+            if delivery.complete:
+                delivery.copies = None
+            self._settle(delivery.outcome, delivery.outcome_octets or EMPTY)
+
+    def give_up(self) -> None:
+        """Make no more copies; release the message if there is none."""
+        delivery = self.delivery
+        delivery.open_copies -= 1
+        if delivery.open_copies == 0 and not delivery.settled:
+            self._settle(delivery.outcome or RELEASED, delivery.outcome_octets or EMPTY)
+
+    def _settle(self, code: int, state: bytes) -> None:
+        """Tell the sender the merged outcome of the copies."""
+        delivery = self.delivery
+        if code == MODIFIED and delivery.incoming.side == HERE:
+            state = router_outcomes.told(state) or EMPTY
+        self.forwarder.settle(delivery, code, state)
+
+
+class _Following(_Work):
+    """Later frame of a message, and the copies that it has not been handed on to yet."""
+
+    def __init__(self, forwarder: Forwarder, delivery: Delivery, frame: TransferFrame) -> None:
+        super().__init__(forwarder, delivery, frame)
+        self._copies: list[Delivery] = delivery.copies
+        self._at = 0
+
+    def step(self) -> bool:
+        """Hand the frame on to a few copies; return whether there are others."""
+        some = self._copies[self._at : self._at + self.a_step]
+        self._at += len(some)
+        self.forwarder.follow_some(self.delivery, some, self.frame)
+        return self._at < len(self._copies)

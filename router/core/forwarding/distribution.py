@@ -1,0 +1,440 @@
+"""Spread deliveries over consumers: to one of an address's receivers, or a copy to each of several.
+
+A multicast gives a copy to each consumer of its address; an exchange gives one to each place that
+the message's subject leads to: to one of the receivers there, or to each if that is a multicast.
+If there is only one copy, the message itself is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+from router.amqp import codes
+from router.amqp.reading import TransferFrame
+from router.amqp.section_scan import priority_in
+from router.core.addresses import exchanges, related
+from router.core.deliveries import max_message_size
+from router.core.deliveries.redelivery import Redelivery
+from router.core.forwarding.relaying import Relay
+from router.core.model.address import Address, Consumer, Producer, spreads_to
+from router.core.model.backlog import Backlog
+from router.engine import tags
+from router.engine.delivery import Delivery
+
+MULTICAST = 2
+HERE = 0
+CLOSEST = 0
+# as in `address`
+ORDINARY = 4
+LEVELS = 10
+STRIPES = 5
+SECOND_LANES = 50
+EMPTY = b""
+# How many copies of a message are made in one turn; the others follow in later ones (`spreads`).
+COPIES_AT_ONCE = 512
+
+
+class Spreader(Relay):
+    """Part of the core that gives deliveries to consumers."""
+
+    def __init__(self, redelivery: Redelivery, backlog: Backlog) -> None:
+        super().__init__(redelivery, backlog)
+        # stands for senders of an exchange at the next hops, wherever they are
+        nobody: Any = None
+        self._from_here = Producer(nobody, None, 0)
+        self.copies_at_once = COPIES_AT_ONCE
+        # `Spreads`: messages of which not all copies are made yet; set by `Forwarder`
+        self.spreads: Any = None
+
+    def choose(self, address: Address, size: int) -> Consumer | None:
+        """Return the consumer for a delivery of so many octets, or None if none has room.
+
+        Balanced takes the one with the fewest unsettled deliveries; closest takes them in turn.
+        """
+        consumers = address.consumers
+        count = len(consumers)
+        best = None
+        fewest = 0
+        at = address.rotation
+        for _ in range(count):
+            if at >= count:
+                at = 0
+            consumer = consumers[at]
+            at += 1
+            link = consumer.link
+            session = link.session
+            if session.can_send(link) and size <= link.max_message_size:
+                if address.treatment == CLOSEST or link.unsettled == 0:
+                    address.rotation = at
+                    return consumer
+                if best is None or link.unsettled < fewest:
+                    best = consumer
+                    fewest = link.unsettled
+                    address.rotation = at
+        return best
+
+    def choose_across(self, address: Address, size: int, side: int, lane: int) -> Consumer | None:
+        """Return the consumer, as `choose` does, for a delivery that comes from a side.
+
+        It is one that serves that side (`network.sides`) and takes the lane (`network.lanes`).
+        Closest takes one of the nearest, and waits for these; balanced adds the cost of the way to
+        the number of unsettled deliveries.
+        """
+        consumers = address.consumers
+        count = len(consumers)
+        best = None
+        least = -1
+        at = address.rotation
+        chosen_at = at
+        for _ in range(count):
+            if at >= count:
+                at = 0
+            consumer = consumers[at]
+            at += 1
+            link = consumer.link
+            if (
+                consumer.side == side != HERE
+                or not consumer.takes >> lane & 1
+                or size > link.max_message_size
+            ):
+                continue
+            session = link.session
+            value = consumer.cost
+            if address.treatment == CLOSEST:
+                if least < 0 or value < least:
+                    least = value
+                    best = None
+                if value > least or best is not None or not session.can_send(link):
+                    continue
+            else:
+                value += link.unsettled if consumer.beside is None else unsettled_of(consumer)
+                if (least >= 0 and value >= least) or not session.can_send(link):
+                    continue
+                least = value
+            best = consumer
+            chosen_at = at
+        if best is not None:
+            address.rotation = chosen_at
+        return best
+
+    def lane_for(
+        self, address: Address, delivery: Delivery, producer: Producer, frame: TransferFrame
+    ) -> int:
+        """Return the lane of a delivery to other routers, by its priority and its sender.
+
+        A sender that settles second has another lane. The lane is opened unless there can be none.
+        """
+        priority = address.priority
+        if priority < 0:
+            priority = ORDINARY if delivery.message_format else priority_in(frame)
+        lane = (priority + LEVELS - ORDINARY) % LEVELS
+        link = producer.link
+        if link.settles_second:
+            lane += SECOND_LANES
+        else:
+            stripe = producer.stripe
+            if stripe < 0:
+                stripe = 0
+                if not delivery.complete:
+                    stripe = self.take_stripe(address, producer)
+            lane = lane * STRIPES + stripe
+        if not address.lanes >> lane & 1:
+            self.opens_lane(address, lane)
+        return lane
+
+    def take_stripe(self, address: Address, producer: Producer) -> int:
+        """Return a stripe for a sender of large messages, from its first one on.
+
+        It is 0 while anything is under way that the next message could overtake.
+        """
+        link = producer.link
+        if link.unsettled + link.presettled > 1:
+            return 0
+        counts = [0] * STRIPES
+        for each in address.producers:
+            if each.stripe > 0:
+                counts[each.stripe] += 1
+        least = 1
+        for stripe in range(2, STRIPES):
+            if counts[stripe] < counts[least]:
+                least = stripe
+        producer.stripe = least
+        return least
+
+    def opens_lane(self, address: Address, lane: int) -> bool:
+        """Open a lane to each router that an address leads to; overridden by `Forwarder`."""
+        return False
+
+    def has_receiver(self, address: Address, side: int) -> bool:
+        """Return whether an address has receivers for a side; open links to those elsewhere."""
+        if address.sided == 0 and address.consumers:
+            return True
+        if address.sided and self.has_taker(address, 0, side):
+            return True
+        is_open: bool = self.opens_way(address, side)
+        return is_open
+
+    def has_taker(self, address: Address, size: int, side: int) -> bool:
+        """Return whether a consumer that serves a side (`network.sides`) takes so many octets."""
+        for consumer in address.consumers:
+            link = consumer.link
+            if consumer.side == side != HERE:
+                continue
+            if size <= link.max_message_size:
+                return True
+        return False
+
+    def opens_way(self, address: Address, side: int) -> bool:
+        """Open a link to receivers at other routers; overridden by `Forwarder`."""
+        return False
+
+    def fan_out(self, address: Address, delivery: Delivery, frame: TransferFrame) -> None:
+        """Give every consumer a copy; a settled message is not kept for one without room."""
+        link = delivery.incoming
+        producer = link.owner
+        if producer.address is None:
+            self.opens_way(address, producer.side)
+        if not address.consumers or (address.sided and not self._spreads(address, producer)):
+            self.no_destination(address, delivery)
+            return
+        copies: list[Delivery] = []
+        # one too many, so that a copy settled at once does not decide for those to come
+        delivery.open_copies = 1
+        consumers = address.consumers
+        if len(consumers) > self.copies_at_once:
+            self.spreads.copy(delivery, frame, iter([(address, producer)]), copies, address)
+            return
+        self._copy_to_each(address, consumers, delivery, frame, copies, producer)
+        self._copied(address, delivery, copies)
+
+    def _spreads(self, address: Address, producer: Producer) -> bool:
+        """Return whether a multicast in a network is for any consumer of its address."""
+        is_for_any = False
+        for consumer in address.consumers:
+            if spreads_to(consumer, producer):
+                is_for_any = True
+                break
+        return is_for_any
+
+    def _copy_to_each(
+        self,
+        address: Address,
+        consumers: list[Consumer],
+        delivery: Delivery,
+        frame: TransferFrame,
+        copies: list[Delivery],
+        producer: Producer,
+    ) -> None:
+        sided = address.sided
+        for consumer in consumers:
+            if sided and not spreads_to(consumer, producer):
+                continue
+            link = consumer.link
+            if delivery.size > link.max_message_size:
+                continue
+            session = link.session
+            has_room = consumer.waiting.count == 0 and session.can_send(link)
+            if not has_room and delivery.settled and not self._is_worth_keeping(consumer, delivery):
+                address.counters.dropped_presettled += 1
+                link.dropped_presettled += 1
+                continue
+            copy = self._copy(address, delivery)
+            copies.append(copy)
+            if has_room:
+                self._start(consumer, copy, frame)
+            else:
+                self.backlog.hold(copy, frame.octets, frame.payload_at, frame.end)
+                consumer.waiting.append(copy)
+                self.urge(link, copy.priority)
+
+    def _copy_to_one(
+        self, address: Address, delivery: Delivery, frame: TransferFrame, copies: list[Delivery]
+    ) -> None:
+        """Give a copy to whichever consumer of an address has room for it first."""
+        consumer = None
+        lane = 0
+        if address.sided:
+            link = delivery.incoming
+            if address.lanes:
+                lane = self.lane_for(address, delivery, link.owner, frame)
+            consumer = self.choose_across(address, delivery.size, link.side, lane)
+        elif address.waiting.count == 0:
+            consumer = self.choose(address, delivery.size)
+        if consumer is None and max_message_size.is_too_large(address, delivery):
+            return
+        copy = self._copy(address, delivery)
+        copy.lane = lane
+        copies.append(copy)
+        if consumer is not None:
+            self._start(consumer, copy, frame)
+        else:
+            self.backlog.hold(copy, frame.octets, frame.payload_at, frame.end)
+            self.wait(address, copy)
+
+    def _copy(self, address: Address, delivery: Delivery) -> Delivery:
+        copy = Delivery.__new__(Delivery)
+        copy.incoming = delivery.incoming
+        copy.arrived = delivery.arrived
+        copy.address = address
+        copy.message_format = delivery.message_format
+        copy.passage = delivery.passage
+        copy.settled = delivery.settled
+        copy.complete = delivery.complete
+        copy.size = delivery.size
+        copy.state = delivery.state
+        if delivery.sample is not None:
+            copy.sample = delivery.sample.copied()
+        tags.hand_on(copy, delivery)
+        copy.parent = delivery
+        delivery.open_copies += 1
+        return copy
+
+    def _copied(self, address: Address, delivery: Delivery, copies: list[Delivery]) -> None:
+        """Finish a delivery of which all copies are made; `address` is one that they are for."""
+        delivery.open_copies -= 1
+        if not copies and max_message_size.is_too_large(address, delivery):
+            max_message_size.refuse(self, address, delivery)
+            return
+        if delivery.complete and (delivery.settled or delivery.open_copies == 0):
+            if not delivery.settled:
+                self.settle(delivery, delivery.outcome, delivery.outcome_octets)
+            return
+        delivery.copies = copies
+
+    def _is_worth_keeping(self, consumer: Consumer, delivery: Delivery) -> bool:
+        """Return whether to keep a settled copy for a receiver that is busy with another message.
+
+        It is kept if the receiver has credit for it, and has taken all that has come of the other
+        message: it waits for a sender, and may have to for this one. A link to another router or an
+        edge need not have taken it, as it is for many receivers. But the others must not wait with
+        it, so an eighth of the window of the copy's sender stays free, in which it goes on to them.
+        """
+        link = consumer.link
+        if consumer.waiting.count >= link.credit:
+            return False
+        current = link.current
+        if consumer.side == HERE and (current is None or current.chunks is not None):
+            return False
+        window = delivery.incoming.session.window
+        keeps: bool = window.held_frames < 7 * window.affordable()
+        return keeps
+
+    def elsewhere(
+        self, address: Address, delivery: Delivery, producer: Producer, frame: TransferFrame
+    ) -> Address | None:
+        """Return the address that a message to one with ties goes to; None if it was sent.
+
+        The fallback gets it while nobody else receives; an exchange follows its subject.
+        """
+        exchange = None if address.ties is None else address.ties.exchange
+        if exchange is not None:
+            search = exchanges.lead(address, frame)
+            places: list[Address] = []
+            for count, found in enumerate(search):
+                if found is not None:
+                    places.append(found)
+                if count >= self.copies_at_once:
+                    delivery.open_copies = 1
+                    others = self._places(chain(places, search), address, producer)
+                    self.spreads.copy(delivery, frame, others, [], address, count)
+                    return None
+            if len(places) > 1 or (places and places[0] is not address and places[0].sided):
+                delivery.open_copies = 1
+                copies: list[Delivery] = []
+                rest = iter(places)
+                for place in rest:
+                    count = len(copies) + 1
+                    if place.treatment == MULTICAST:
+                        count = len(copies) + len(place.consumers)
+                    if count > self.copies_at_once:
+                        others = self._places(chain((place,), rest), address, producer)
+                        self.spreads.copy(delivery, frame, others, copies, address, len(copies))
+                        return None
+                    if not place.is_moving:
+                        self._note_moving(place)
+                    if place.treatment == MULTICAST:
+                        # what an exchange sends on counts as sent from here
+                        sender = producer if place is address else self._from_here
+                        self._copy_to_each(place, place.consumers, delivery, frame, copies, sender)
+                    else:
+                        self._copy_to_one(place, delivery, frame, copies)
+                self._copied(place, delivery, copies)
+                return None
+            place = places[0] if places else address
+        else:
+            moving = None if address.ties is None else address.ties.moving
+            if moving is not None and not producer.is_fallback:
+                moving.wait_behind(delivery, producer, frame)
+                return None
+            place = related.served_by(address)
+            if place is address or producer.is_fallback:
+                return address
+            address.counters.redirected += 1
+        delivery.address = place
+        if not place.is_moving:
+            self._note_moving(place)
+        return place
+
+    def _places(
+        self, places: Iterable[Address | None], address: Address, producer: Producer
+    ) -> Iterator[tuple[Address, Producer] | None]:
+        """Yield each address that an exchange leads to with its sender, or None for no find."""
+        from_here = self._from_here
+        for place in places:
+            if place is None:
+                yield None
+            else:
+                yield place, producer if place is address else from_here
+
+    # Called to make copies in later turns.
+
+    def copy_to_some(
+        self,
+        address: Address,
+        consumers: list[Consumer],
+        delivery: Delivery,
+        frame: TransferFrame,
+        copies: list[Delivery],
+        producer: Producer,
+    ) -> None:
+        """Give some consumers of an address a copy, as `fan_out` gives it to all."""
+        self._copy_to_each(address, consumers, delivery, frame, copies, producer)
+
+    def copy_to_one(
+        self, address: Address, delivery: Delivery, frame: TransferFrame, copies: list[Delivery]
+    ) -> None:
+        """Give one consumer of an address a copy, as an exchange does."""
+        self._copy_to_one(address, delivery, frame, copies)
+
+    def follow_some(self, delivery: Delivery, copies: list[Delivery], frame: TransferFrame) -> None:
+        """Send a later frame of a delivery after the earlier ones of some of its copies."""
+        for copy in copies:
+            copy.complete = delivery.complete
+            copy.size = delivery.size
+            copy.settled = delivery.settled
+            if not copy.discarded:
+                self._follow(copy, frame)
+
+    def waited(self, copy: Delivery) -> None:
+        """Count how long it took until a copy was made and sent."""
+        consumer = copy.outgoing.owner
+        self._waited(consumer, copy)
+
+    def no_destination(self, address: Address, delivery: Delivery) -> None:
+        """Release a message, because nobody receives from its address."""
+        address.counters.no_destination += 1
+        if delivery.settled:
+            address.counters.dropped_presettled += 1
+            delivery.incoming.dropped_presettled += 1
+        delivery.discarded = True
+        self.settle(delivery, codes.RELEASED, EMPTY)
+
+
+def unsettled_of(consumer: Consumer) -> int:
+    """Return the number of unsettled deliveries to where a consumer leads, over all lanes."""
+    count = 0
+    for link in consumer.beside or ():
+        count += link.unsettled
+    return count

@@ -1,0 +1,40 @@
+"""Give up messages when their ttl ends while they wait (section 3.2.1).
+
+Nothing is polled for a message: the backlog knows when the next one expires (`deadlines`). If an
+expired message is taken from its queue before that, its expiry is noticed there
+(`Forwarder.serve`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.core.deliveries import dead_letters
+from router.core.forwarding.forward import Forwarder
+
+# How long until one is looked at again that is in no queue yet, in seconds.
+AGAIN_S = 1.0
+
+
+def expire(forwarder: Forwarder) -> None:
+    """Give up all that has expired; called when `backlog.deadlines.next` has come.
+
+    If very many expire at once, the last are given up in later turns.
+    """
+    deadlines = forwarder.backlog.deadlines
+    due = deadlines.take_due(forwarder.turn.now)
+
+    def look_at(found: tuple[int, Any]) -> None:
+        number, delivery = found
+        now = forwarder.turn.now
+        if not deadlines.is_due(delivery, number, now):
+            # it is given up, or on its way, since; or it waits a little longer
+            return
+        if delivery.waits_in is not None:
+            delivery.waits_in.remove(delivery)
+            dead_letters.give_up(forwarder, delivery)
+        elif delivery.chunks is not None and not delivery.started:
+            deadlines.enter(delivery, now, now + AGAIN_S)
+
+    found = ((number, delivery) for number, slot in due for delivery in slot)
+    forwarder.turn.deferred.go_through(found, look_at)

@@ -1,0 +1,51 @@
+cimport cython
+from router.amqp cimport codes
+from router.amqp.reading cimport TransferFrame
+from router.core.model.address cimport Address, Consumer, Producer
+from router.core.model.backlog cimport Backlog
+from router.core.model.counters cimport Counters
+from router.core.deliveries.credit cimport replenish, replenish_anonymous
+from router.core.forwarding.intake cimport Intake
+from router.core.deliveries.redelivery cimport Redelivery
+from router.core.forwarding.distribution cimport Spreader
+from router.engine.delivery cimport Delivery
+from router.engine.link cimport IncomingLink, OutgoingLink
+from router.engine.session cimport Session
+
+cdef int MULTICAST
+cdef Py_ssize_t MANY_CONSUMERS
+cdef Py_ssize_t COPY_WORK
+
+cdef class Forwarder(Spreader):
+    cdef public object table
+    cdef public object link_names
+    cdef public object suspended
+    cdef public object sources
+    cdef public object link_routes
+    cdef public object routed
+    cdef public object reach
+    cdef public object network
+    cdef public list network_due
+    cdef public object exchanges
+    cdef public dict sizes_due
+    cdef public dict dying_nodes
+    cdef public object node_accounts
+    cdef public list idle_sessions
+    cdef public object on_control
+    cdef public object observer
+    cdef public Intake intake
+
+    @cython.locals(address=Address, sound=TransferFrame)
+    cpdef void transfer_received(self, Delivery delivery, TransferFrame frame) except *
+    @cython.locals(link=IncomingLink, producer=Producer, address=Address, consumer=Consumer, sound=TransferFrame)
+    cdef void _begin(self, Delivery delivery, TransferFrame frame) except *
+    @cython.locals(link=IncomingLink)
+    cdef Address _address_of_message(self, Delivery delivery, Producer producer, TransferFrame frame)
+    cpdef bint opens_way(self, Address address, int side) except -1
+    cpdef bint opens_lane(self, Address address, int lane) except -1
+    @cython.locals(consumer=Consumer, session=Session)
+    cpdef void credit_received(self, OutgoingLink link) except *
+    @cython.locals(address=Address, counters=Counters, age_s=cython.double, count=cython.ulonglong)
+    cpdef int sent(self, double now) except -1
+    cpdef int finish_turn(self) except -1
+    cpdef int share_credit(self) except -1

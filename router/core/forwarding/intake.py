@@ -1,0 +1,116 @@
+"""Intake: check a message's sections as it comes in, before any receiver gets it.
+
+A message whose sections are out of order, doubled or of a wrong type cannot be read by anybody:
+its sender is told so, and what has been sent on of it is aborted. Delivery annotations were for
+the router and go no further (section 3.2.2), and message annotations under the router's own names
+are removed (`passage`). Messages of a format other than AMQP's own (0) are opaque.
+
+A message begins on its way when all of its head has come, in one frame or in several.
+"""
+
+from __future__ import annotations
+
+from router.amqp.annotations import are_foreign
+from router.amqp.constants import Condition
+from router.amqp.reading import TransferFrame
+from router.amqp.section_scan import SectionScan, is_plain
+from router.core.deliveries import router_annotations, trace_context
+from router.core.routers.membership import ROLES
+from router.engine.delivery import Delivery
+from router.errors import AmqpError
+
+# A head that is cut by the end of a frame may have so many octets.
+MAX_HEAD_BYTES = 32768
+# This part of what the router may hold may be taken by heads that have not come whole.
+PART_HELD = 8
+
+
+class Intake:
+    """Reader of all messages' sections.
+
+    `problem` and `condition` say what was wrong with the last one; `problem` is empty if nothing
+    was.
+    """
+
+    def __init__(self, limit_bytes: int) -> None:
+        # for messages of one frame, and taken by the next one that has more
+        self.spare = SectionScan()
+        self.problem = ""
+        self.condition = ""
+        # octets of heads that have not come whole
+        self.held_bytes = 0
+        self.limit_bytes = limit_bytes // PART_HELD
+
+    def begin(self, delivery: Delivery, frame: TransferFrame) -> TransferFrame | None:
+        """Check a delivery's first frame, or a later one while its head is incomplete.
+
+        Return the frame to send on, with all of the head; None if the head is incomplete, or if
+        `problem` says why it never will be.
+        """
+        if delivery.scan is None and (
+            delivery.message_format or (not frame.more and is_plain(frame))
+        ):
+            return frame
+        return self._scan(delivery, frame)
+
+    def _scan(self, delivery: Delivery, frame: TransferFrame) -> TransferFrame | None:
+        scan = delivery.scan
+        if scan is None:
+            scan = self.spare
+            scan.start()
+            if frame.more:
+                delivery.scan = scan
+                self.spare = SectionScan()
+        else:
+            self.held_bytes -= len(scan.pending)
+        self.problem = ""
+        if not scan.feed(frame) or (not frame.more and not scan.finish()):
+            self._refuse(delivery, Condition.DECODE_ERROR, scan.problem)
+            return None
+        if not scan.is_headed:
+            self._hold(delivery, scan)
+            return None
+        sound: TransferFrame = scan.frame
+        if scan.left_out and delivery.incoming.session.connection.settings.role in ROLES:
+            delivery.sample = trace_context.read(scan.left_out)
+        if not scan.annotations_end or are_foreign(
+            sound, scan.annotations_at, scan.annotations_end
+        ):
+            return sound
+        try:
+            return router_annotations.take(delivery, sound)
+        except AmqpError as error:
+            self._refuse(delivery, Condition.DECODE_ERROR, error.description)
+            return None
+
+    def follow(self, delivery: Delivery, frame: TransferFrame) -> TransferFrame | None:
+        """Check a frame after the head; return the frame to send on, or None (see `problem`)."""
+        scan: SectionScan = delivery.scan
+        if not scan.feed(frame) or (not frame.more and not scan.finish()):
+            self._refuse(delivery, Condition.DECODE_ERROR, scan.problem)
+            return None
+        return scan.frame
+
+    def forget(self, delivery: Delivery) -> None:
+        """Release the incomplete head of a delivery of which no more comes."""
+        scan = delivery.scan
+        if scan is not None and not scan.is_headed:
+            self.held_bytes -= len(scan.pending)
+            delivery.scan = None
+
+    def _hold(self, delivery: Delivery, scan: SectionScan) -> None:
+        """Keep the incomplete head of a message, within bounds."""
+        count = len(scan.pending)
+        if count > MAX_HEAD_BYTES:
+            problem = f"the header and annotations are cut by a frame after {count} octets"
+            self._refuse(delivery, Condition.RESOURCE_LIMIT_EXCEEDED, problem)
+        elif self.held_bytes + count > self.limit_bytes:
+            problem = "too many messages whose header and annotations have not come whole"
+            self._refuse(delivery, Condition.RESOURCE_LIMIT_EXCEEDED, problem)
+        else:
+            self.held_bytes += count
+
+    def _refuse(self, delivery: Delivery, condition: str, problem: str) -> None:
+        delivery.scan = None
+        self.condition = condition
+        self.problem = problem

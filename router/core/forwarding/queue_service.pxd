@@ -1,0 +1,48 @@
+cimport cython
+from router.amqp cimport codes
+from router.core.model.address cimport Address, Consumer, Producer
+from router.core.model.backlog cimport Backlog
+from router.core.model.counters cimport Counters
+from router.core.deliveries.redelivery cimport Redelivery
+from router.core.forwarding.settlement cimport Settler
+from router.core.model.waiting cimport WaitingQueue
+from router.engine cimport flows
+from router.engine.delivery cimport Delivery
+from router.engine.held_up cimport hold_up
+from router.engine.link cimport IncomingLink, OutgoingLink
+from router.engine.session cimport Session
+
+cdef bytes EMPTY
+cdef int ORDINARY
+cdef int ROUTED
+cdef double HELD_S
+cdef Py_ssize_t MOST_SENT
+cdef Py_ssize_t A_STEP
+cdef long long MESSAGE_WORK
+
+cdef class Dispenser(Settler):
+    cdef public Backlog backlog
+    cdef public dict drains
+    cdef public int floor
+    cdef public bint is_cut_short
+    cdef public Consumer going_on
+
+    @cython.locals(link=OutgoingLink, session=Session, delivery=Delivery, address=Address, waiting=WaitingQueue, has_any=bint, floor=int, sides_meant=set, count=Py_ssize_t, most=Py_ssize_t)
+    cpdef void serve(self, Consumer consumer) except *
+    @cython.locals(address=Address, counters=Counters, age_s=cython.double, link=OutgoingLink, sender=IncomingLink)
+    cdef int _waited(self, Consumer consumer, Delivery delivery) except -1
+    @cython.locals(waiting=WaitingQueue, consumer=Consumer, is_urgent=bint, lane=cython.ulonglong)
+    cpdef int wait(self, Address address, Delivery delivery) except -1
+    @cython.locals(consumer=Consumer, link=OutgoingLink, session=Session, sender=IncomingLink)
+    cdef int _offer_behind(self, Address address, Delivery delivery) except -1
+    @cython.locals(link=OutgoingLink, level=int, takes=cython.ulonglong)
+    cdef int _level(self, Consumer consumer) except? -1
+    cpdef int urge(self, OutgoingLink link, int level) except -1
+    @cython.locals(consumer=Consumer)
+    cdef int serve_next(self, OutgoingLink link) except -1
+    @cython.locals(producer=Producer)
+    cpdef int count_out(self, Delivery delivery) except -1
+    cpdef bytes annotated(self, Consumer consumer, Delivery delivery, bytes octets)
+    cpdef bint traces(self, Consumer consumer, Delivery delivery) except -1
+    @cython.locals(address=Address)
+    cdef int taken(self, Delivery delivery) except -1

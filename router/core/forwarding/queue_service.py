@@ -1,0 +1,295 @@
+"""Give waiting deliveries to consumers that have room, or to the first that gets some.
+
+A delivery waits at its address if any consumer may take it, and in its consumer's own queue if
+each gets a copy. `waiting` defines the order.
+"""
+
+from __future__ import annotations
+
+from router.amqp import codes
+from router.core.deliveries import (
+    dead_letters,
+    draining,
+    max_message_size,
+    router_annotations,
+    sides,
+    trace_context,
+    unconfirmed_durable,
+)
+from router.core.deliveries.redelivery import Redelivery
+from router.core.forwarding.settlement import Settler
+from router.core.link_routes import routed_ttl
+from router.core.model.address import Address, Consumer
+from router.core.model.backlog import Backlog
+from router.engine import flows, rare_transfers
+from router.engine.delivery import Delivery
+from router.engine.held_up import hold_up
+from router.engine.link import UNLIMITED, OutgoingLink
+from router.engine.states import Settling
+
+EMPTY = b""
+ROUTED = int(Settling.ROUTED)
+# After so long the ttl of a message, which is told in milliseconds, is less.
+HELD_S = 0.001
+# a message's priority where none is said
+ORDINARY = 4
+# So many messages that wait are sent to a receiver in one turn, and so many in each step of later
+# turns. One takes as long as so many frames that come once a message.
+MOST_SENT = 512
+A_STEP = 32
+MESSAGE_WORK = 64
+
+
+class Dispenser(Settler):
+    """Part of the core that sends waiting deliveries when there is room again."""
+
+    def __init__(self, redelivery: Redelivery, backlog: Backlog) -> None:
+        super().__init__(redelivery)
+        self.backlog = backlog
+        # receivers whose drain waits for what their senders have, and until when
+        self.drains: dict[Consumer, float] = {}
+        # the next receiver that is served gets nothing less urgent (`serving`), and whether it was
+        # kept from something so
+        self.floor = 0
+        self.is_cut_short = False
+        # the receiver that is sent more of what waited for it in an earlier turn
+        self.going_on: Consumer | None = None
+
+    def serve(self, consumer: Consumer) -> None:
+        """Send a consumer what waits for it, as far as there is room.
+
+        If very many messages wait, the last of them are sent in later turns.
+        """
+        if consumer.is_later:
+            return
+        # others may get something meanwhile, as dead letters' receivers do: it is not for these
+        floor = self.floor
+        self.floor = 0
+        link = consumer.link
+        session = link.session
+        delivery = link.current
+        if delivery is not None:
+            if delivery.discarded:
+                # its sender gave it up while the window was closed
+                if session.remote_incoming_window <= 0:
+                    hold_up(session, link)
+                    return
+                rare_transfers.abort(delivery)
+            else:
+                if delivery.chunks is None or not self.backlog.send(session, delivery):
+                    return
+                if not delivery.complete:
+                    return
+                if link.presettles:
+                    self.taken(delivery)
+            link.current = None
+        waiting = consumer.waiting
+        has_any = True
+        sides_meant: set[int] | None = None
+        count = 0
+        most = MOST_SENT if self.going_on is not consumer else A_STEP
+        while waiting.count and session.can_send(link):
+            if count >= most:
+                consumer.is_later = True
+                if self.going_on is not consumer:
+                    self.turn.deferred.add(_Later(self, consumer))
+                break
+            count += 1
+            if floor and self._level(consumer) < floor:
+                # another link has something more urgent
+                self.is_cut_short = True
+                break
+            if link.max_message_size == UNLIMITED and consumer.address.sided == 0:
+                delivery = waiting.popleft()
+            else:
+                delivery = None
+                if sides_meant is not None:
+                    delivery = waiting.take_for(consumer.takes, sides_meant, link.max_message_size)
+                    count += waiting.looked_at // MESSAGE_WORK
+                if delivery is None and (sides_meant is None or not waiting.is_unfinished):
+                    delivery = max_message_size.take(self, consumer)
+                    count += waiting.looked_at // MESSAGE_WORK
+                if delivery is None:
+                    if waiting.is_unfinished:
+                        continue
+                    has_any = False
+                    break
+                if (
+                    sides_meant is None
+                    and waiting.count
+                    and max_message_size.chooses_by_sides(consumer)
+                ):
+                    # nobody joins or leaves, and nothing comes to wait, while this goes on
+                    sides_meant = sides.taken_by(consumer)
+            if (
+                delivery.settling == ROUTED
+                and not delivery.discarded
+                and self.turn.now - delivery.arrived >= HELD_S
+            ):
+                routed_ttl.age(self, delivery)
+            if delivery.discarded:
+                # by its sender, or expired, towards a receiver that is to know of it all the same
+                session.begin_outgoing(link, delivery)
+                rare_transfers.abort_whole(delivery)
+                # its link has counted it as well; how long it took is of no interest
+                consumer.address.counters.egress += 1
+                consumer.address.egress_mark += 1
+                continue
+            if delivery.deadline and delivery.deadline <= self.turn.now:
+                dead_letters.give_up(self, delivery)
+                continue
+            self.count_out(delivery)
+            if delivery.ttl_at:
+                self.backlog.tell_ttl(delivery)
+            whole = None
+            if consumer.address.keeps and delivery.complete and len(delivery.chunks) == 1:
+                whole = delivery.chunks[0]
+            if consumer.rejects_durable:
+                head = delivery.chunks[0]
+                if unconfirmed_durable.refuse(self, delivery, head, 0, len(head)):
+                    self.backlog.drop(delivery)
+                    continue
+            if delivery.sample is not None or consumer.shows_passage:
+                octets = self.annotated(consumer, delivery, bytes(delivery.chunks[0]))
+                self.backlog.replace_first(delivery, octets)
+            session.begin_outgoing(link, delivery)
+            consumer.address.counters.egress += 1
+            if delivery.arrived != self.turn.now or not consumer.address.is_moving:
+                self._waited(consumer, delivery)
+            if not self.backlog.send(session, delivery) or not delivery.complete:
+                link.current = delivery
+            elif link.presettles:
+                self.taken(delivery)
+            elif whole is not None:
+                self.redelivery.keep(delivery, whole, 0, len(whole))
+        if count:
+            session.connection.count_work(MESSAGE_WORK * count)
+        if link.held is not None and waiting.count:
+            self.urge(link, self._level(consumer))
+        if link.drain and link.current is None:
+            if link.credit == 0:
+                flows.answer_drain(link)
+            elif not (has_any and waiting.count):
+                draining.answer(self, consumer)
+
+    def _waited(self, consumer: Consumer, delivery: Delivery) -> None:
+        """Count how long a delivery waited before it is sent; others pass in their turn."""
+        address = consumer.address
+        counters = address.counters
+        age_s = self.turn.now - delivery.arrived
+        address.egress_mark += 1
+        counters.count_forwarded(age_s, 1)
+        if age_s > 1 and not delivery.outgoing_open:
+            # nothing more will be heard of it
+            link = consumer.link
+            link.count_delay(age_s, 1)
+            if delivery.settled and delivery.parent is None:
+                counters.count_delay(age_s, 1)
+                sender = delivery.incoming
+                sender.count_delay(age_s, 1)
+
+    def wait(self, address: Address, delivery: Delivery) -> None:
+        """Queue a delivery at its address, for the first consumer that has room."""
+        waiting = address.waiting
+        is_urgent = False
+        if delivery.priority > ORDINARY:
+            lane = 1
+            lane <<= delivery.lane
+            is_urgent = delivery.priority > waiting.top(lane)
+        waiting.append(delivery)
+        if is_urgent:
+            for consumer in address.consumers:
+                if consumer.takes >> delivery.lane & 1:
+                    self.urge(consumer.link, delivery.priority)
+        if waiting.count > 1 and address.sided == 0:
+            self._offer_behind(address, delivery)
+
+    def _offer_behind(self, address: Address, delivery: Delivery) -> None:
+        """Offer a delivery to a consumer for which those in front of it may be too large."""
+        for consumer in address.consumers:
+            link = consumer.link
+            if link.max_message_size == UNLIMITED or delivery.size > link.max_message_size:
+                continue
+            session = link.session
+            if session.can_send(link):
+                # a peer may send very many such messages in one turn
+                sender = delivery.incoming
+                sender.session.connection.count_work(MESSAGE_WORK)
+                self.serve(consumer)
+                break
+
+    def _level(self, consumer: Consumer) -> int:
+        """Return the priority of the next delivery for a consumer.
+
+        All that takes a lane has one priority. A link that stands in for other lanes also takes
+        what is for these.
+        """
+        takes = consumer.takes
+        if consumer.beside is not None and takes & (takes - 1) == 0:
+            level: int = consumer.link.urgency
+            return level
+        return consumer.waiting.top(takes)
+
+    def urge(self, link: OutgoingLink, level: int) -> None:
+        """Raise the priority at which a link waits for room to at least `level`."""
+        if link.held is not None and link.held_level < level:
+            link.held.add(link, level)
+
+    def serve_next(self, link: OutgoingLink) -> None:
+        """Serve the consumer of a link whose current message has been sent whole."""
+        consumer = link.owner
+        if consumer is not None and (consumer.waiting.count or link.drain):
+            self.serve(consumer)
+
+    def annotated(self, consumer: Consumer, delivery: Delivery, octets: bytes) -> bytes:
+        """Return a message as it leaves now, with the router's own annotations.
+
+        `octets` contains its whole head.
+        """
+        if delivery.sample is not None and self.traces(consumer, delivery):
+            octets = trace_context.write(delivery, octets)
+        return (
+            router_annotations.shown(consumer, delivery, octets)
+            if consumer.shows_passage
+            else octets
+        )
+
+    def traces(self, consumer: Consumer, delivery: Delivery) -> bool:
+        """Record that a sampled delivery leaves; return whether its trace goes with it."""
+        if self.outcomes.sampler is not None:
+            self.outcomes.sampler.leaves(delivery)
+        return trace_context.is_passed_on(consumer, delivery)
+
+    def taken(self, delivery: Delivery) -> None:
+        """Settle as accepted a delivery whose receiver wants all deliveries settled."""
+        if not delivery.settled:
+            address = delivery.address
+            address.counters.count_outcome(codes.ACCEPTED)
+            self.settle(delivery, codes.ACCEPTED, EMPTY)
+
+    def count_out(self, delivery: Delivery) -> None:
+        """Account for a delivery that leaves its queue, so an anonymous sender may send another."""
+        producer = delivery.incoming.owner
+        if producer is not None and producer.address is None and delivery.parent is None:
+            producer.waiting -= 1
+            self.note_credit(None, producer)
+
+
+class _Later:
+    """Task of `Deferred` that sends a receiver the rest of what waits for it."""
+
+    def __init__(self, dispenser: Dispenser, consumer: Consumer) -> None:
+        self._dispenser = dispenser
+        self._consumer = consumer
+
+    def step(self) -> bool:
+        """Send a few messages; return whether there is room for others that wait."""
+        dispenser, consumer = self._dispenser, self._consumer
+        consumer.is_later = False
+        dispenser.going_on = consumer
+        try:
+            if consumer.link.owner is consumer:
+                dispenser.serve(consumer)
+        finally:
+            dispenser.going_on = None
+        return consumer.is_later

@@ -1,0 +1,28 @@
+cimport cython
+from router.amqp.reading cimport TransferFrame
+from router.core.model.address cimport Address, Consumer, Producer
+from router.core.model.backlog cimport Backlog
+from router.core.model.counters cimport Counters
+from router.core.forwarding.queue_service cimport Dispenser
+from router.core.deliveries.redelivery cimport Redelivery
+from router.engine cimport flows
+from router.engine.delivery cimport Delivery
+from router.engine.held_up cimport hold_up
+from router.engine.link cimport IncomingLink, OutgoingLink
+from router.engine.session cimport Session
+
+cdef int ROUTED
+
+cdef class Relay(Dispenser):
+    cdef public list moving
+
+    @cython.locals(counters=Counters, link=IncomingLink, consumer=Consumer, outgoing=OutgoingLink, session=Session)
+    cdef void _begin_routed(self, Address address, Delivery delivery, TransferFrame frame) except *
+    @cython.locals(link=OutgoingLink, session=Session)
+    cdef int _start(self, Consumer consumer, Delivery delivery, TransferFrame frame) except -1
+    cdef TransferFrame _annotated(self, Consumer consumer, Delivery delivery, TransferFrame frame)
+    @cython.locals(start=Py_ssize_t, address=Address)
+    cdef int _write(self, Session session, OutgoingLink link, Delivery delivery, TransferFrame frame) except -1
+    @cython.locals(link=OutgoingLink, session=Session)
+    cdef void _follow(self, Delivery delivery, TransferFrame frame) except *
+    cdef int _note_moving(self, Address address) except -1

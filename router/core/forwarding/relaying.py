@@ -1,0 +1,137 @@
+"""Write frames to the consumers of their deliveries, and hold what they cannot take yet.
+
+`forward` chooses the consumer. The two ends of a routed link (`routed_links`) have only each other,
+so no consumer is chosen there, and the message is not read.
+"""
+
+from __future__ import annotations
+
+from router.amqp.reading import TransferFrame
+from router.core.deliveries import (
+    max_message_size,
+    router_annotations,
+    trace_context,
+    unconfirmed_durable,
+)
+from router.core.deliveries.redelivery import Redelivery
+from router.core.forwarding.queue_service import Dispenser
+from router.core.model.address import Address, Consumer
+from router.core.model.backlog import Backlog
+from router.engine import flows
+from router.engine.delivery import Delivery
+from router.engine.held_up import hold_up
+from router.engine.link import OutgoingLink
+from router.engine.session import Session
+from router.engine.states import Settling
+
+ROUTED = int(Settling.ROUTED)
+
+
+class Relay(Dispenser):
+    """Part of the core that writes frames as they come in."""
+
+    def __init__(self, redelivery: Redelivery, backlog: Backlog) -> None:
+        super().__init__(redelivery, backlog)
+        # addresses that got a delivery in this turn
+        self.moving: list[Address] = []
+
+    def _begin_routed(self, address: Address, delivery: Delivery, frame: TransferFrame) -> None:
+        """Send a delivery to the other end of its routed link, unchanged."""
+        counters = address.counters
+        delivery.address = address
+        delivery.arrived = self.turn.now
+        delivery.settling = ROUTED
+        delivery.tag = delivery.incoming_tag
+        delivery.batchable = frame.batchable
+        if not address.is_moving:
+            self._note_moving(address)
+        counters.ingress += 1
+        counters.bytes_in += delivery.size
+        if delivery.settled:
+            link = delivery.incoming
+            counters.presettled += 1
+            link.presettled += 1
+        consumer = address.consumers[0]
+        outgoing = consumer.link
+        session = outgoing.session
+        if address.waiting.count == 0 and session.can_send(outgoing):
+            self._start(consumer, delivery, frame)
+        else:
+            self.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
+            address.waiting.append(delivery)
+
+    def _start(self, consumer: Consumer, delivery: Delivery, frame: TransferFrame) -> None:
+        """Begin a delivery on a consumer's link with its first frame."""
+        link = consumer.link
+        session = link.session
+        if not (
+            consumer.rejects_durable
+            and unconfirmed_durable.refuse(
+                self, delivery, frame.octets, frame.payload_at, frame.end
+            )
+        ):
+            session.begin_outgoing(link, delivery)
+            consumer.address.counters.egress += 1
+            if delivery.sample is not None or consumer.shows_passage:
+                self._write(session, link, delivery, self._annotated(consumer, delivery, frame))
+            else:
+                self._write(session, link, delivery, frame)
+
+    def _annotated(
+        self, consumer: Consumer, delivery: Delivery, frame: TransferFrame
+    ) -> TransferFrame:
+        """Return the first frame of a delivery with the router's annotations."""
+        if delivery.sample is not None and self.traces(consumer, delivery):
+            payload = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
+            frame = frame.with_payload(trace_context.write(delivery, payload))
+        if consumer.shows_passage:
+            frame = router_annotations.show(consumer, delivery, frame)
+        return frame
+
+    def _write(
+        self, session: Session, link: OutgoingLink, delivery: Delivery, frame: TransferFrame
+    ) -> None:
+        start = frame.payload_at
+        address = delivery.address
+        address.counters.bytes_out += frame.end - start
+        start = session.send(delivery, frame.octets, start, frame.end, frame.more)
+        if start < frame.end:
+            link.current = delivery
+            self.backlog.hold(delivery, frame.octets, start, frame.end)
+            address.counters.bytes_out -= frame.end - start
+        elif frame.more:
+            link.current = delivery
+        else:
+            if link.presettles:
+                self.taken(delivery)
+            if link.current is not None:
+                link.current = None
+                self.serve_next(link)
+            elif link.drain_due:
+                flows.answer_drain(link)
+
+    def _follow(self, delivery: Delivery, frame: TransferFrame) -> None:
+        """Send a later frame of a delivery after its earlier ones."""
+        link = delivery.outgoing
+        if link is None:
+            self.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
+            max_message_size.grown(self, delivery)
+            return
+        if delivery.size > link.max_message_size:
+            max_message_size.outgrown(self, delivery)
+            return
+        if delivery.chunks is not None:
+            self.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
+            return
+        session = link.session
+        if session.remote_incoming_window <= 0 or session.outbox.congested:
+            hold_up(session, link)
+            self.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
+            return
+        self._write(session, link, delivery, frame)
+
+    def _note_moving(self, address: Address) -> None:
+        """Note that an address gets its first delivery of this turn."""
+        address.is_moving = True
+        address.egress_mark = address.counters.egress
+        self.moving.append(address)

@@ -1,0 +1,138 @@
+"""Apply changed rules to the addresses in use: at once if possible, or when nothing waits there.
+
+Closest and balanced differ in a choice that is made for each delivery, so a change between them
+takes effect from the next delivery on. A multicast keeps waiting messages in another way: each
+receiver has a queue of copies, where otherwise each message waits once. So an address changes to or
+from multicast as soon as nothing waits at it, which may be at once; until then it stays as it was.
+What has been sent is settled as it was sent. An address that has become unavailable stays as it is
+for the links it has, and accepts no others. None of this runs once a message.
+(docs/decisions/0038-changes-under-traffic.md)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from router.core.addresses import sources
+from router.core.addresses.rules import AddressRule, Rules, whole_pattern
+from router.core.deliveries import redelivery
+from router.core.forwarding.forward import Forwarder
+from router.core.model.address import FALLBACK, MULTICAST, UNAVAILABLE, Address
+from router.core.model.patterns import PatternTree
+from router.core.model.waiting import WaitingQueue
+from router.engine import attaching
+
+# How many addresses in use are looked at in the turn in which rules change.
+ADDRESSES_AT_ONCE: Final = 512
+
+
+class Treating:
+    """Changes of a router's rules, and their application to its addresses in use."""
+
+    def __init__(self, forwarder: Forwarder) -> None:
+        self._forwarder = forwarder
+        # addresses in use whose treatment cannot be changed yet
+        self.pending: dict[Address, None] = {}
+        self._is_looking = False
+
+    def change_rules(
+        self,
+        removed: Iterable[AddressRule],
+        added: Iterable[AddressRule],
+        default_treatment: str,
+    ) -> None:
+        """Remove and add rules, and treat addresses in use by them; call it in a turn."""
+        removed, added = list(removed), list(added)
+        rules = self._forwarder.table.rules
+        before = rules.default
+        rules.change(removed, added, default_treatment)
+        if rules.default != before:
+            self._look(self._forwarder.table.addresses())
+            return
+        changed: PatternTree[AddressRule] = PatternTree()
+        for rule in (*removed, *added):
+            changed.add(whole_pattern(rule), rule)
+
+        def look_at(address: Address) -> None:
+            if address in self.pending or changed.match(address.name) is not None:
+                self._look_at(address)
+
+        self._forwarder.turn.deferred.go_through(
+            self._forwarder.table.addresses(), look_at, at_once=ADDRESSES_AT_ONCE
+        )
+
+    def replace_rules(self, rules: Rules) -> None:
+        """Replace all rules, and treat the addresses in use by them; call it in a turn."""
+        table = self._forwarder.table
+        before, table.rules = table.rules, rules
+        self._forwarder.turn.deferred.forget(before.pieces())
+        self._look(table.addresses())
+
+    def treat(self, address: Address) -> None:
+        """Treat an address as the rules say now; call it in a turn."""
+        if address not in self.pending and not self._treat(address):
+            self.pending[address] = None
+
+    def go_on(self) -> None:
+        """Try addresses again that could not change yet; call it in a turn, now and then."""
+        if not self._is_looking:
+            self._is_looking = True
+            self._look(iter(list(self.pending)), self._looked)
+
+    def _looked(self) -> None:
+        self._is_looking = False
+
+    def _look(self, addresses: Iterator[Address], over: Callable[[], None] | None = None) -> None:
+        """Treat some addresses as the rules say, of very many the last in later turns."""
+        self._forwarder.turn.deferred.go_through(addresses, self._look_at, over, ADDRESSES_AT_ONCE)
+
+    def _look_at(self, address: Address) -> None:
+        if not self._forwarder.table.is_in_use(address) or self._treat(address):
+            self.pending.pop(address, None)
+        else:
+            self.pending[address] = None
+
+    def _treat(self, address: Address) -> bool:
+        """Treat an address as the rules say; return False if that has to wait."""
+        table = self._forwarder.table
+        wanted = table.treatment_wanted(address)
+        rule = None if address.is_dynamic else table.rule_of(address.name)
+        address.redelivers = rule is None or rule.redelivers
+        address.priority = -1 if rule is None else rule.priority
+        address.drop_after_s = 0.0 if rule is None else rule.drop_after_s
+        if wanted not in (UNAVAILABLE, address.treatment):
+            if MULTICAST in (wanted, address.treatment) and not _is_clear(address):
+                return False
+            if wanted == MULTICAST:
+                self._forwarder.network.outward.lanes.turn(address)
+            address.treatment = wanted
+            for consumer in address.consumers:
+                consumer.waiting = WaitingQueue() if wanted == MULTICAST else address.waiting
+            self._forwarder.note_credit(address, None)
+            if wanted != MULTICAST:
+                _detach_browsers(address)
+        address.keeps = redelivery.keeps(address)
+        self._pair(address)
+        self._forwarder.network.treated(address)
+        return True
+
+    def _pair(self, address: Address) -> None:
+        """Tie an address and its fallback, or untie them."""
+        if address.phase in (0, FALLBACK):
+            table = self._forwarder.table
+            table.pair(address)
+            for each in (table.in_use(address.name), table.in_use(address.name, FALLBACK)):
+                self._forwarder.note_credit(each, None)
+
+
+def _detach_browsers(address: Address) -> None:
+    """Detach receivers that asked for copies, and would take messages away from now on."""
+    for consumer in [each for each in address.consumers if each.browses]:
+        attaching.detach(consumer.link, True, sources.mode_unavailable(sources.COPY, sources.MOVE))
+
+
+def _is_clear(address: Address) -> bool:
+    """Return whether nothing waits at an address, and no receiver there is resuming."""
+    queues = [address.waiting, *(consumer.waiting for consumer in address.consumers)]
+    return not address.resuming and not any(queue.count for queue in queues)

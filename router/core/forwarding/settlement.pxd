@@ -1,0 +1,53 @@
+cimport cython
+from router.amqp cimport codes
+from router.amqp.reading_disposition cimport DispositionFrame
+from router.core.model.address cimport Address, Producer
+from router.core.deliveries.outcomes cimport Outcomes
+from router.core.deliveries.redelivery cimport Redelivery
+from router.engine.delivery cimport Delivery
+from router.engine.handler cimport Handler
+from router.engine.link cimport IncomingLink, OutgoingLink
+from router.engine.outbox cimport Turn
+from router.engine.session cimport Session
+
+cdef int TOLD
+cdef int ROUTED
+cdef bytes EMPTY
+cdef bytes NULL
+cdef Py_ssize_t COPIES_AT_ONCE
+
+cdef class Settler(Handler):
+    cdef public list credit_due
+    cdef public Redelivery redelivery
+    cdef public Turn turn
+    cdef public Outcomes outcomes
+
+    @cython.locals(outgoing=OutgoingLink, count=Py_ssize_t)
+    cpdef void outcome_received(self, Delivery delivery, DispositionFrame frame) except *
+    @cython.locals(link=IncomingLink, session=Session)
+    cdef int _tell_settled(self, Delivery delivery, DispositionFrame frame, Py_ssize_t count) except -1
+    @cython.locals(session=Session, is_outcome=bint)
+    cdef int _told_unsettled(self, Delivery delivery, DispositionFrame frame, Py_ssize_t count) except -1
+    @cython.locals(code=int, link=IncomingLink, session=Session)
+    cdef void _pass_on(self, Delivery delivery, DispositionFrame frame, Py_ssize_t count) except *
+    @cython.locals(session=Session)
+    cdef bint _is_old_news(self, Delivery delivery, DispositionFrame frame) except -1
+    @cython.locals(session=Session, code=int, is_outcome=bint, was_told=bint)
+    cdef void _told_second(self, Delivery delivery, DispositionFrame frame, Py_ssize_t count) except *
+    cdef int _copy_settled(self, Delivery copy, DispositionFrame frame, Py_ssize_t count) except -1
+    @cython.locals(session=Session)
+    cdef int _settle_receiver(self, Delivery delivery, DispositionFrame frame, Py_ssize_t count) except -1
+    @cython.locals(producer=Producer)
+    cpdef int note_sender(self, IncomingLink link) except -1
+    @cython.locals(link=IncomingLink, session=Session)
+    cpdef void settle(self, Delivery delivery, int code, bytes state) except *
+    cpdef int settle_lost(self, Delivery delivery) except -1
+    @cython.locals(session=Session)
+    cpdef int sender_lost(self, Delivery delivery) except -1
+    @cython.locals(parent=Delivery)
+    cpdef int merge(self, Delivery copy, int code, bytes state) except -1
+    @cython.locals(copies=list, code=int, count=Py_ssize_t)
+    cpdef void settlement_received(self, Delivery delivery, DispositionFrame frame) except *
+    @cython.locals(copy=Delivery, session=Session)
+    cpdef int tell_copies(self, list copies, DispositionFrame frame, int code, Py_ssize_t count) except -1
+    cpdef int note_credit(self, Address address, Producer producer) except -1

@@ -1,0 +1,340 @@
+"""Settlement: pass on dispositions between receivers and senders, and merge outcomes.
+
+What the receiver says of a delivery is told to its sender, in the receiver's own octets; the router
+says something of its own only if no receiver can (no destination, a lost link, an expired ttl). The
+outcomes of a multicast's receivers are merged into one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.amqp import codes
+from router.amqp.constants import Condition
+from router.amqp.outcomes import MAX_KEPT_BYTES, kept_state
+from router.amqp.reading_disposition import DispositionFrame
+from router.core.deliveries import source_outcomes
+from router.core.deliveries.outcomes import Outcomes
+from router.core.deliveries.redelivery import Redelivery
+from router.core.forwarding import settling_copies
+from router.core.model import router_outcomes
+from router.core.model.address import HERE, Address, Producer
+from router.engine.delivery import Delivery
+from router.engine.handler import Handler
+from router.engine.link import IncomingLink
+from router.engine.states import Settling
+from router.errors import AmqpError, Scope
+
+TOLD = int(Settling.TOLD)
+ROUTED = int(Settling.ROUTED)
+FIRST = int(Settling.FIRST)
+EMPTY = b""
+NULL = b"\x40"
+# How many receivers are told in one turn what the sender of a message said (`settling_copies`).
+COPIES_AT_ONCE = 512
+
+
+class Settler(Handler):
+    """Part of the core that works from receivers back to senders."""
+
+    def __init__(self, redelivery: Redelivery) -> None:
+        self.redelivery = redelivery
+        self.turn = redelivery.turn
+        self.outcomes = Outcomes(self.turn)
+        # addresses and anonymous producers whose senders' credit is to be checked
+        self.credit_due: list[Any] = []
+
+    def outcome_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
+        """Tell the sender what the receiver said of a delivery."""
+        outgoing = delivery.outgoing
+        if outgoing.terms is not None and source_outcomes.judge(self, delivery, frame):
+            return
+        if delivery.kept is not None and self.redelivery.take_back(self, delivery, frame):
+            return
+        count = 0 if frame.plain else frame.state_end - frame.state_at
+        if delivery.settling:
+            if delivery.settling == ROUTED:
+                self._pass_on(delivery, frame, count)
+            else:
+                self._told_second(delivery, frame, count)
+            return
+        if not frame.settled:
+            self._told_unsettled(delivery, frame, count)
+            return
+        if delivery.parent is not None:
+            self.outcomes.receiver_told(delivery, frame.state_code)
+            self._copy_settled(delivery, frame, count)
+            return
+        self.outcomes.settled(delivery, frame.state_code)
+        self._tell_settled(delivery, frame, count)
+
+    def _tell_settled(self, delivery: Delivery, frame: DispositionFrame, count: int) -> None:
+        link = delivery.incoming
+        session = link.session
+        delivery.outcome = frame.state_code
+        if count == 0:
+            session.tell_sender_code(delivery, frame.state_code)
+        else:
+            session.tell_sender(
+                delivery, True, frame.state_code, frame.octets, frame.state_at, count
+            )
+        if link.credit == 0:
+            self.note_sender(link)
+
+    def _pass_on(self, delivery: Delivery, frame: DispositionFrame, count: int) -> None:
+        """Tell one end of a routed link what the other said, unchanged."""
+        code = frame.state_code
+        if frame.settled:
+            self.outcomes.settled(delivery, code)
+        elif not delivery.incoming_open or self._is_old_news(delivery, frame):
+            return
+        delivery.outcome = code
+        link = delivery.incoming
+        session = link.session
+        session.tell_sender(delivery, frame.settled, code, frame.octets, frame.state_at, count)
+
+    def _told_unsettled(self, delivery: Delivery, frame: DispositionFrame, count: int) -> None:
+        """Handle an unsettled disposition of a receiver: a state, or an outcome.
+
+        With an outcome the receiver is settled at once, even if the sender is lost: nothing more is
+        awaited from the sender then.
+        """
+        is_outcome = codes.ACCEPTED <= frame.state_code <= codes.MODIFIED
+        if is_outcome:
+            self._settle_receiver(delivery, frame, count)
+        if delivery.parent is not None:
+            if is_outcome:
+                self._copy_settled(delivery, frame, count)
+        elif is_outcome:
+            self.outcomes.sender_told(delivery, frame.state_code)
+            self._tell_settled(delivery, frame, count)
+        elif delivery.incoming_open and not self._is_old_news(delivery, frame):
+            delivery.outcome = frame.state_code
+            session = delivery.incoming.session
+            session.tell_sender(
+                delivery, False, frame.state_code, frame.octets, frame.state_at, count
+            )
+
+    def _is_old_news(self, delivery: Delivery, frame: DispositionFrame) -> bool:
+        """Return whether a state that is no outcome of section 3.4 is not worth passing on now.
+
+        That is so if the sender's connection is congested, and the state is `received`, or was told
+        before. A disposition of twenty octets can repeat it for all deliveries, and each sender
+        would be told in full. What may be an extension's outcome is passed on, once.
+        """
+        session = delivery.incoming.session
+        return session.outbox.congested and (
+            frame.state_code == codes.RECEIVED or frame.state_code <= delivery.outcome
+        )
+
+    def _told_second(self, delivery: Delivery, frame: DispositionFrame, count: int) -> None:
+        """Handle a disposition for a delivery whose sender settles before the router does.
+
+        The sender is told without settling, whether the receiver has settled or not. If it has not,
+        it is settled when the sender settles.
+        """
+        code = frame.state_code
+        is_outcome = codes.ACCEPTED <= code <= codes.MODIFIED
+        was_told = codes.ACCEPTED <= delivery.outcome <= codes.MODIFIED
+        counters = delivery.address.counters
+        if is_outcome and was_told and code != delivery.outcome:
+            if frame.settled:
+                counters.count_outcome(delivery.outcome)
+            link = delivery.outgoing
+            error = AmqpError(
+                Condition.ILLEGAL_STATE, "another outcome than was told before", Scope.LINK
+            )
+            link.session.connection.fail_link(link, error)
+            return
+        if not delivery.incoming_open or (delivery.settling == TOLD and not was_told):
+            # nobody will settle it: its sender is lost, or has been told by the router itself
+            if frame.settled:
+                self.outcomes.receiver_told(delivery, code)
+            else:
+                self._settle_receiver(delivery, frame, count)
+            return
+        if was_told:
+            if frame.settled:
+                self.outcomes.receiver_told(delivery, code if is_outcome else delivery.outcome)
+            return
+        if frame.settled:
+            if code == codes.NO_STATE or code == codes.RECEIVED:
+                # Its outcome stays unknown, and the router may not settle first.
+                counters.count_outcome(self.settle_lost(delivery))
+                return
+            self.outcomes.receiver_told(delivery, code)
+        elif not is_outcome and self._is_old_news(delivery, frame):
+            return
+        delivery.outcome = code
+        # for the maps of links that are resumed
+        delivery.outcome_octets = None
+        if 0 < count <= MAX_KEPT_BYTES:
+            octets = memoryview(frame.octets)[frame.state_at : frame.state_end]
+            delivery.outcome_octets = bytes(octets)
+        if is_outcome or frame.settled:
+            self.outcomes.sender_told(delivery, code)
+            delivery.settling = TOLD
+        session = delivery.incoming.session
+        session.tell_sender(delivery, False, code, frame.octets, frame.state_at, count)
+
+    def _copy_settled(self, copy: Delivery, frame: DispositionFrame, count: int) -> None:
+        """Merge the outcome of one of a multicast's receivers, which is settled at once.
+
+        The sender settles for all receivers at once, and cannot before each has told its outcome.
+        """
+        if count and count > MAX_KEPT_BYTES and copy.parent.open_copies > 1:
+            # it is too large to be kept until the others have settled
+            count = 0
+        state = EMPTY
+        if count:
+            state = bytes(memoryview(frame.octets)[frame.state_at : frame.state_at + count])
+        self.merge(copy, frame.state_code, state)
+
+    def _settle_receiver(self, delivery: Delivery, frame: DispositionFrame, count: int) -> None:
+        """Settle with the outcome that a receiver told, if it is one."""
+        if codes.ACCEPTED <= frame.state_code <= codes.MODIFIED:
+            self.outcomes.receiver_told(delivery, frame.state_code)
+            session = delivery.outgoing.session
+            session.tell_receiver(
+                delivery, True, frame.state_code, frame.octets, frame.state_at, count
+            )
+
+    def note_sender(self, link: IncomingLink) -> None:
+        """Note that a sender may get credit, if it had too much unsettled before."""
+        producer = link.owner
+        if producer is not None:
+            self.note_credit(producer.address, producer)
+
+    def settle(self, delivery: Delivery, code: int, state: bytes) -> None:
+        """Tell the sender an outcome of the router's own; `state` is empty for a plain one."""
+        if delivery.sample is not None:
+            self.outcomes.decided_here(delivery, code, state)
+        if delivery.kept is not None:
+            self.redelivery.drop(delivery)
+        if delivery.parent is not None:
+            self.merge(delivery, code, state)
+            return
+        link = delivery.incoming
+        session = link.session
+        if delivery.settling:
+            if delivery.settling != TOLD:
+                delivery.settling = TOLD
+                if code == codes.NO_STATE:
+                    # the sender awaits an outcome, and no other is known
+                    code, state = codes.MODIFIED, router_outcomes.DELIVERY_FAILED
+                self.outcomes.sender_told(delivery, code)
+                session.tell_sender(delivery, False, code, state, 0, len(state))
+            return
+        self.outcomes.sender_told(delivery, code)
+        if state:
+            session.tell_sender(delivery, True, code, state, 0, len(state))
+        else:
+            session.tell_sender_code(delivery, code)
+        if link.credit == 0:
+            self.note_sender(link)
+
+    def settle_lost(self, delivery: Delivery) -> int:
+        """Settle a delivery that was sent, but whose receiver will tell nothing more of it.
+
+        The outcome is modified, delivery-failed, unless the sender was told another before, which
+        this would contradict; then the sender is going to settle. Returns the outcome's code.
+        """
+        if delivery.kept is not None:
+            self.redelivery.drop(delivery)
+        if delivery.settling == TOLD and codes.ACCEPTED <= delivery.outcome <= codes.MODIFIED:
+            return delivery.outcome
+        self.settle(delivery, codes.MODIFIED, router_outcomes.DELIVERY_FAILED)
+        return codes.MODIFIED
+
+    def sender_lost(self, delivery: Delivery) -> None:
+        """Settle a receiver that has told its outcome, as the sender will not settle any more.
+
+        A receiver that has not told one yet is settled when it does.
+        """
+        if delivery.kept is not None:
+            self.redelivery.drop(delivery)
+        if delivery.outgoing_open and codes.ACCEPTED <= delivery.outcome <= codes.MODIFIED:
+            self.outcomes.receiver_told(delivery, delivery.outcome)
+            session = delivery.outgoing.session
+            session.tell_receiver(delivery, True, codes.NO_STATE, EMPTY, 0, 0)
+
+    def merge(self, copy: Delivery, code: int, state: bytes) -> None:
+        """Merge the outcome of a copy: rejected > accepted > modified > released.
+
+        An outcome that says that a copy was lost between routers prevails over accepted.
+        """
+        parent = copy.parent
+        copy.parent = None
+        parent.open_copies -= 1
+        # the first one always counts, as it may have been settled without an outcome
+        if parent.outcome_octets is None or router_outcomes.rank(
+            code, state
+        ) > router_outcomes.rank(parent.outcome, parent.outcome_octets):
+            parent.outcome = code
+            parent.outcome_octets = state
+        if parent.open_copies == 0:
+            parent.copies = None if parent.complete else parent.copies
+            if parent.outcome == codes.MODIFIED and parent.incoming.side == HERE:
+                parent.outcome_octets = router_outcomes.told(parent.outcome_octets)
+            self.settle(parent, parent.outcome, parent.outcome_octets)
+
+    def settlement_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
+        """Tell the receiver what the sender said, usually that it settles."""
+        copies = delivery.copies if delivery.copies is not None else [delivery]
+        code = frame.state_code
+        count = 0 if frame.plain else frame.state_end - frame.state_at
+        if code == codes.RECEIVED and delivery.settling != ROUTED:
+            # this state is for transfers of deliveries that are resumed (section 3.4.1)
+            if not frame.settled:
+                return
+            code = codes.NO_STATE
+            count = 0
+        if len(copies) > COPIES_AT_ONCE:
+            settling_copies.tell(self, copies, frame, code, count)
+        else:
+            self.tell_copies(copies, frame, code, count)
+        if frame.settled:
+            if delivery.settling == FIRST:
+                _keep_in_order(delivery.incoming.owner)
+            if delivery.incoming.credit == 0:
+                self.note_sender(delivery.incoming)
+
+    def tell_copies(
+        self, copies: list[Delivery], frame: DispositionFrame, code: int, count: int
+    ) -> None:
+        """Tell the receivers of some deliveries, or copies of one, what their sender said."""
+        for copy in copies:
+            if copy.outgoing is None or copy.discarded:
+                copy.settled = copy.settled or frame.settled
+                if code != codes.NO_STATE:
+                    # to be told when it is sent
+                    state = memoryview(frame.octets)[frame.state_at : frame.state_end]
+                    copy.state = kept_state(bytes(state), code)
+                    if copy.state is None and copy.settling == ROUTED:
+                        copy.state = NULL
+                continue
+            if frame.settled and copy.kept is not None:
+                self.redelivery.drop(copy)
+            if frame.settled and copy.outgoing_open and copy.outcome:
+                self.outcomes.receiver_told(copy, copy.outcome)
+            session = copy.outgoing.session
+            session.tell_receiver(copy, frame.settled, code, frame.octets, frame.state_at, count)
+
+    # Settling lets a sender send again.
+
+    def note_credit(self, address: Address | None, producer: Producer | None) -> None:
+        """Have the credit of an address's senders checked, at the end of the turn."""
+        if address is not None and not address.credit_due:
+            address.credit_due = True
+            self.credit_due.append(address)
+        if producer is not None and producer.address is None and producer not in self.credit_due:
+            self.credit_due.append(producer)
+
+
+def _keep_in_order(producer: Any) -> None:
+    """Give a sender that has settled a delivery which may still be under way its first stripe.
+
+    So none of its large messages takes a lane by which it could overtake that delivery.
+    """
+    if producer is not None and producer.stripe < 0:
+        producer.stripe = 0

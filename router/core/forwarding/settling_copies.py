@@ -1,0 +1,41 @@
+"""Tell very many receivers of a message over several turns how its sender settled it.
+
+One disposition may name many such messages, so each counts as work of the sender's turn
+(docs/decisions/0092-copies-in-later-turns.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from router.amqp.reading_disposition import DispositionFrame
+from router.engine.deferred import THINGS_A_STEP
+from router.engine.delivery import Delivery
+
+if TYPE_CHECKING:
+    from router.core.forwarding.settlement import Settler
+
+# The same number of copies is made in one turn.
+AT_ONCE = 512
+# Work of telling one receiver, counted in frames (`Connection.count_work`).
+WORK = 2
+
+
+def tell(
+    settler: Settler, copies: list[Delivery], frame: DispositionFrame, code: int, count: int
+) -> None:
+    """Tell the receivers of copies what the frame says, some now and the others in later turns."""
+    connection: Any = copies[0].incoming.session.connection
+    connection.count_work(WORK * AT_ONCE)
+    # a copy, as the octets that were read are about to be overwritten
+    steps = _told(settler, copies, frame.copy(), code, count)
+    settler.turn.deferred.work_off(steps, at_once=AT_ONCE)
+
+
+def _told(
+    settler: Settler, copies: list[Delivery], frame: DispositionFrame, code: int, count: int
+) -> Iterator[object]:
+    for at in range(0, len(copies), THINGS_A_STEP):
+        settler.tell_copies(copies[at : at + THINGS_A_STEP], frame, code, count)
+        yield from range(THINGS_A_STEP)

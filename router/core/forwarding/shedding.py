@@ -1,0 +1,251 @@
+"""Shed waiting deliveries beyond the memory limit, the latest of the connections with most.
+
+Windows make this rare (docs/decisions/0004): it takes many peers at once, or some that change from
+small frames to large ones, while nobody takes what they send. No peer is kept from saying what
+could let something leave. Instead deliveries are given up, and their senders told: what has not
+been sent is released, and what was half sent is aborted and modified with delivery-failed.
+
+If very much waits, or very many addresses are in use, most of that is done in later turns
+(docs/decisions/0095-limits-of-memory-in-later-turns.md).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+from router.amqp.constants import Descriptor
+from router.core.deliveries import unsent
+from router.core.deliveries.redelivery import PART_KEPT
+from router.core.forwarding.forward import Forwarder
+from router.core.forwarding.intake import PART_HELD
+from router.core.links import detach
+from router.core.model import router_outcomes
+from router.core.model.address import MULTICAST, Address, Consumer
+from router.core.model.waiting import WaitingQueue
+from router.engine.deferred import STEPS_A_ROUND
+
+RELEASED = int(Descriptor.RELEASED)
+MODIFIED = int(Descriptor.MODIFIED)
+# This part of the limit is freed at once, so that queues are not walked for each message.
+PART_FREED = 8
+# How many things are looked at in each step, and how many looks giving one up counts as.
+LOOKS_A_STEP = 128
+LOOKS_A_LOSS = 8
+# Each step takes as long as so many ordinary ones. Half of the steps that all turns of a round of
+# the event loop may take are left to others.
+WEIGHT = 4
+LEFT_TO_OTHERS = STEPS_A_ROUND // 2
+# If nothing could be shed, another search begins when more waits, or after so many seconds.
+REST_S = 1.0
+
+
+def set_limit(forwarder: Forwarder, limit_bytes: int) -> None:
+    """Set the memory limit in octets; an excess is shed when the turn ends."""
+    forwarder.backlog.set_limit(limit_bytes)
+    forwarder.redelivery.limit_bytes = limit_bytes // PART_KEPT
+    forwarder.intake.limit_bytes = limit_bytes // PART_HELD
+
+
+class Shedding:
+    """Shedding of deliveries when a router holds more than its limit.
+
+    `report` is called with the number of deliveries that were shed when a search is over.
+    """
+
+    def __init__(self, forwarder: Forwarder, report: Callable[[int], None]) -> None:
+        self._forwarder = forwarder
+        self._report = report
+        self._search: _Search | None = None
+        # how much waited after a search that gave up nothing, and when that was
+        self._left_bytes = 0
+        self._ended_at = 0.0
+
+    def look(self) -> None:
+        """Shed the excess, of very much the last part in later turns.
+
+        Call it at the end of each turn after which more waits than is allowed.
+        """
+        deferred = self._forwarder.turn.deferred
+        search = self._search
+        if search is None and self._may_begin():
+            self._search = search = _Search(self._forwarder, self._over)
+            deferred.add(search)
+        # deliveries must not come in faster than they are shed
+        while search is not None and deferred.left > LEFT_TO_OTHERS:
+            deferred.left -= WEIGHT
+            if not search.step():
+                return
+
+    def finish(self) -> None:
+        """Do the rest of a search at once, because the router stops."""
+        search = self._search
+        while search is not None and search.step():
+            pass
+
+    def _may_begin(self) -> bool:
+        backlog = self._forwarder.backlog
+        if backlog.held_bytes > self._left_bytes:
+            return True
+        return self._forwarder.turn.now - self._ended_at >= REST_S
+
+    def _over(self, count: int) -> None:
+        self._search = None
+        self._left_bytes = 0 if count else self._forwarder.backlog.held_bytes
+        self._ended_at = self._forwarder.turn.now
+        self._report(count)
+
+
+class _Search:
+    """Task of `Deferred` that sheds the latest deliveries of the connections with most waiting."""
+
+    def __init__(self, forwarder: Forwarder, over: Callable[[int], None]) -> None:
+        self._forwarder = forwarder
+        self._over = over
+        self._addresses = forwarder.table.all_addresses()
+        # how much one connection may keep
+        self._level = 0
+        self._count = 0
+        self._is_over = False
+        self._steps = self._searched()
+
+    def step(self) -> bool:
+        """Look at a few things; return whether any are left."""
+        if self._is_over:
+            # `look` has finished the search in other turns
+            return False
+        if sum(1 for _ in islice(self._steps, LOOKS_A_STEP)) == LOOKS_A_STEP:
+            return True
+        self._is_over = True
+        self._over(self._count)
+        return False
+
+    def _searched(self) -> Iterator[None]:
+        """Yield after each thing looked at, while the whole search is done."""
+        limit = self._forwarder.backlog.limit_bytes
+        level = FairLevel(limit - limit // PART_FREED)
+        yield from self._add_up(level)
+        while level.step():
+            yield
+        self._level = level.level
+        for address in self._addresses:
+            yield
+            if address.treatment == MULTICAST:
+                for consumer in list(address.consumers):
+                    yield
+                    if consumer.waiting.count:
+                        verdict = unsent.verdict_for(consumer)
+                        yield from self._shed_queue(consumer.waiting, verdict)
+            elif address.waiting.count:
+                yield from self._shed_queue(address.waiting, (RELEASED, b""))
+        for address in self._addresses:
+            yield
+            for consumer in list(address.consumers):
+                yield
+                delivery = consumer.link.current
+                if delivery is not None and self._is_too_much(delivery):
+                    self._abort(consumer, delivery)
+                    yield from _loss()
+
+    def _add_up(self, level: FairLevel) -> Iterator[None]:
+        """Find the connections that waiting or half-sent deliveries came by, and their holdings."""
+        # references, not ids alone: a connection may be gone before the search is over
+        found: dict[int, Any] = {}
+        for address in self._addresses:
+            yield
+            for delivery in _held(address):
+                yield
+                if delivery is None:
+                    continue
+                connection = delivery.incoming.session.connection
+                if id(connection) not in found:
+                    found[id(connection)] = connection
+                    level.add(int(connection.held_bytes))
+
+    def _is_too_much(self, delivery: Any) -> bool:
+        """Return whether a delivery's connection has too much waiting."""
+        held_bytes = delivery.incoming.session.connection.held_bytes
+        return bool(delivery.held_bytes and held_bytes > self._level)
+
+    def _shed_queue(self, waiting: WaitingQueue, verdict: tuple[int, bytes]) -> Iterator[None]:
+        """Release the least urgent and latest deliveries of connections with too much."""
+        for delivery in reversed(list(waiting)):
+            yield
+            # one that has been taken since is not given up
+            if self._is_too_much(delivery) and waiting.remove(delivery):
+                self._give_up(delivery, *verdict)
+                yield from _loss()
+
+    def _give_up(self, delivery: Any, outcome: int, state: bytes) -> None:
+        forwarder, address = self._forwarder, delivery.address
+        forwarder.count_out(delivery)
+        forwarder.note_credit(address, None)
+        if delivery.discarded:
+            # its sender has aborted it since it left its queue
+            return
+        counters = address.current_counters()
+        counters.shed += 1
+        if delivery.settled:
+            counters.dropped_presettled += 1
+            delivery.incoming.dropped_presettled += 1
+        forwarder.backlog.drop(delivery)
+        delivery.discarded = True
+        forwarder.settle(delivery, outcome, state)
+        self._count += 1
+
+    def _abort(self, consumer: Consumer, delivery: Any) -> None:
+        forwarder = self._forwarder
+        delivery.address.current_counters().shed += 1
+        detach.abort(forwarder, delivery)
+        if unsent.speaks_for_others(consumer):
+            forwarder.settle(delivery, MODIFIED, router_outcomes.LOST)
+        else:
+            forwarder.settle_lost(delivery)
+        self._count += 1
+
+
+class FairLevel:
+    """Fair share of `room`: the `level` is what each may keep, so that all fit into `room`.
+
+    What a holder of less leaves over is shared among the others.
+    """
+
+    def __init__(self, room: int) -> None:
+        self.level = room
+        self._left = room
+        # a heap: of very many, those that matter are the few with the least
+        self._holdings: list[int] = []
+
+    def add(self, held: int) -> None:
+        """Add a holder of so many octets."""
+        heapq.heappush(self._holdings, held)
+
+    def step(self) -> bool:
+        """Look at the smallest holding that is left; return whether to go on."""
+        if not self._holdings:
+            return False
+        fair = self._left // len(self._holdings)
+        held = heapq.heappop(self._holdings)
+        if held > fair:
+            self.level = fair
+            return False
+        self._left -= held
+        return True
+
+
+def _held(address: Address) -> Iterator[Any]:
+    """Yield each delivery that waits at an address or is half sent, and None for idle consumers."""
+    if address.treatment != MULTICAST:
+        yield from list(address.waiting)
+    for consumer in list(address.consumers):
+        yield consumer.link.current
+        if address.treatment == MULTICAST:
+            yield from list(consumer.waiting)
+
+
+def _loss() -> Iterator[None]:
+    """Yield as often as giving up one delivery counts."""
+    for _ in range(LOOKS_A_LOSS):
+        yield

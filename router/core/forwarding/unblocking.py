@@ -1,0 +1,111 @@
+"""Serve links that waited for room, in a socket or in a session's window.
+
+Only these are looked at (`engine.held_up`), the most urgent first. A link is as urgent as the most
+urgent message that waits for it, and gives way when its next one is less urgent than what another
+link waits with. Of several that are equally urgent the one that has waited longest begins. It may
+fill the room again by itself, and then waits behind the others (docs/decisions/0071).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.core.links import attach
+from router.core.model.address import Consumer
+from router.engine.held_up import HeldUp
+from router.engine.link import OutgoingLink
+
+# How many links are served in the turn in which there is room, and in each later step.
+AT_ONCE = 256
+A_STEP = 16
+
+
+def room_made(forwarder: Any, connection: Any, session: Any) -> None:
+    """Serve the links that wait for a session's window, or else for a connection's socket.
+
+    Of very many, the last ones are served in later turns.
+    """
+    held: HeldUp | None = connection.outbox.held if session is None else session.held
+    if held is None or held.count == 0 or held.is_later:
+        return
+    if go_on(forwarder, connection, session, held, AT_ONCE):
+        held.is_later = True
+        forwarder.turn.deferred.add(_Later(forwarder, connection, session, held))
+
+
+def go_on(forwarder: Any, connection: Any, session: Any, held: HeldUp, most: int) -> bool:
+    """Serve up to `most` links; return whether there is room for others that wait."""
+    outbox = connection.outbox
+    count = 0
+    while held.count and count < most:
+        if session is None:
+            is_full = outbox.congested
+        else:
+            is_full = session.remote_incoming_window <= 0
+        if is_full:
+            held.is_full()
+            connection.count_work(count)
+            return False
+        top = held.top
+        link: Any = held.take()
+        count += 1
+        consumer = link.owner
+        if isinstance(consumer, Consumer):
+            _serve(forwarder, held, link, consumer, top)
+    connection.count_work(count)
+    return held.count > 0
+
+
+class _Later:
+    """Task of `Deferred` that serves the rest of the links that wait for the same room."""
+
+    def __init__(self, forwarder: Any, connection: Any, session: Any, held: HeldUp) -> None:
+        self._forwarder = forwarder
+        self._connection = connection
+        self._session = session
+        self._held = held
+
+    def step(self) -> bool:
+        """Serve a few links; return whether there is room for others."""
+        self._held.is_later = go_on(
+            self._forwarder, self._connection, self._session, self._held, A_STEP
+        )
+        return self._held.is_later
+
+
+def _serve(forwarder: Any, held: HeldUp, link: OutgoingLink, consumer: Consumer, top: int) -> None:
+    """Serve one of the links; `top` is the urgency of the most urgent one."""
+    level = link.held_level
+    if consumer.resuming is not None:
+        attach.go_on(forwarder, consumer)
+        return
+    floor = 0
+    if level == top:
+        urgency = urgency_of(consumer)
+        if urgency < level:
+            # another link has taken the urgent message
+            held.add(link, urgency)
+            return
+        floor = max(0, held.top)
+    # a drain may have been unanswered because of a message that another link has taken
+    if consumer.waiting.count or link.current is not None or link.drain:
+        forwarder.floor = floor
+        forwarder.serve(consumer)
+    if forwarder.is_cut_short:
+        forwarder.is_cut_short = False
+        held.add(link, urgency_of(consumer))
+    forwarder.note_credit(consumer.address, None)
+
+
+def urgency_of(consumer: Consumer) -> int:
+    """Return the urgency of what waits for a receiver, or was sent to it in part."""
+    link = consumer.link
+    takes = consumer.takes
+    if consumer.beside is not None and takes & (takes - 1) == 0:
+        # all messages of its lane are equally urgent, and the queue has others as well
+        level: int = link.urgency
+        return level
+    level = consumer.waiting.top(takes)
+    if (level < 0 or link.current is not None) and link.urgency > level:
+        level = link.urgency
+    return level

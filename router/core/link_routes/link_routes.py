@@ -1,0 +1,447 @@
+"""Link routes: choose the container that a peer's link is forwarded to, by its address.
+
+A route is configured, or requested by the container itself, or announced by another router that
+has a container. `router.control.link_routes` says which connections lead to the containers here,
+`network.far_routes` which routers lead to others, and `control.edge.routes` which uplinks do. Of
+several routes that match an address the most specific one counts, as with treatments. Several with
+one pattern are one route with the containers of all (docs/decisions/0048-link-routes.md). None of
+this runs once a message.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import attrs
+
+from router.amqp.performatives import Coordinator
+from router.amqp.types import Symbol
+from router.core.addresses.route_peers import (
+    ASKED_ADDRESS,
+    Origin,
+    comes_round,
+    coordinator_names,
+    is_same,
+    origin_of,
+)
+from router.core.addresses.table import AddressTable, address_name
+from router.core.link_routes.route_outlets import FarOutlet, Outlet, Rule, UplinkOutlet, Way
+from router.core.model.patterns import PatternTree
+from router.engine.link import IncomingLink
+from router.errors import AmqpError, Scope
+
+IN = "in"
+OUT = "out"
+# the address that a link to a transaction coordinator is routed by
+COORDINATOR = "$coordinator"
+# how names begin that say at which router of a network their nodes are
+TOPOLOGICAL = ("_topo/", "_edge/")
+# what a link may be forwarded by; there is no way where the container is at another router
+Candidate = tuple[Way | None, Outlet | FarOutlet | UplinkOutlet]
+# whether a link may go to another router
+Allows = Callable[[FarOutlet | UplinkOutlet], bool]
+# Dispatch's, as are the words, which programs compare.
+NO_ROUTE = "qd:no-route-to-dest"
+NO_ROUTE_WORDS = "No route to the destination node"
+
+
+@attrs.frozen(eq=False)
+class Placed:
+    """Record of where a peer's link was forwarded to.
+
+    `asked` is the address that the peer named, `sent` the one that the container, or the next
+    router, was told; both are None where there is none. `way` is None if the container is at
+    another router.
+    """
+
+    route: Route
+    way: Way | None
+    outlet: Outlet | FarOutlet | UplinkOutlet
+    connection: Any
+    origin: Origin
+    asked: str | None
+    sent: str | None
+    is_coordinator: bool
+
+
+class Route:
+    """All link routes of one pattern in one direction."""
+
+    def __init__(self, owner: LinkRoutes, pattern: str, direction: str) -> None:
+        self.pattern = pattern
+        self.direction = direction
+        # those as well that there are not yet, or not any more
+        self.every_way: dict[Way, None] = {}
+        # other routers that have containers, by their places
+        self.far: dict[Any, FarOutlet | UplinkOutlet] = {}
+        self._owner = owner
+
+    @property
+    def ways(self) -> Iterator[Way]:
+        """Return the link routes that exist now."""
+        now = self._owner.edition
+        return (way for way in self.every_way if way.since <= now < way.until)
+
+    def is_there(self) -> bool:
+        """Return whether there is any link route, or another router has one."""
+        return bool(self.far) or any(True for _ in self.ways)
+
+    @property
+    def containers(self) -> int:
+        """Return the number of connections to its containers, and to edges that have some."""
+        edges = sum(
+            isinstance(outlet, UplinkOutlet) and outlet.leads_down for outlet in self.far.values()
+        )
+        return edges + len({connection for way in self.ways for connection in way.outlets})
+
+    def outlets(self) -> Iterator[tuple[Way, Outlet]]:
+        """Yield the open outlets to containers here, each with its link route."""
+        for way in self.ways:
+            for outlet in way.outlets.values():
+                if outlet.is_open:
+                    yield way, outlet
+
+    def far_outlets(self) -> Iterator[tuple[None, FarOutlet | UplinkOutlet]]:
+        """Yield the open outlets to containers at other routers."""
+        for outlet in self.far.values():
+            if outlet.is_open:
+                yield None, outlet
+
+    def next_outlet(self, now: float) -> Candidate | None:
+        """Return the choice for the next link of a client without others; None without any."""
+        candidates: list[Candidate] = [*self.outlets(), *self.far_outlets()]
+        return min(
+            candidates,
+            key=lambda each: (each[1].rests(now), each[1].cost, each[1].links, each[1].chosen),
+            default=None,
+        )
+
+    def place(
+        self, link: Any, origin: Origin | None = None, allows: Allows = lambda _: True
+    ) -> Placed:
+        """Choose a container for a peer's link, whose `origin` may be at another router.
+
+        `allows` says which other routers it may go to. The link counts as forwarded until
+        `LinkRoutes.left`. Raise `AmqpError` if no container is there.
+        """
+        return self._owner.place(self, link, origin, allows)
+
+
+class LinkRoutes:
+    """All link routes of a router.
+
+    The forwarder of a link asks `route_of` and `Route.place`. It calls `refused` if the container
+    refuses the link, `ended` if it ends it with an error, and always `left`, once, when it is
+    over.
+    """
+
+    def __init__(self, table: AddressTable, turn: Any) -> None:
+        # Link routes of the next edition are entered before it, and nobody notices; with it all of
+        # them are there at once, and what is not in it is gone.
+        self.edition = 0
+        # whether termini at containers may outlive the links that are forwarded there
+        self.allows_resumable = True
+        self._table = table
+        self._turn = turn
+        # hear of routes that have got another container, or lost one
+        self.watchers: list[Callable[[Route], None]] = []
+        self._trees: dict[str, PatternTree[Route]] = {IN: PatternTree(), OUT: PatternTree()}
+        self._routes: dict[tuple[str, str], Route] = {}
+        self._placed: dict[Any, Placed] = {}
+        # by who has attached them: how many links, and how many of them to coordinators, are
+        # forwarded over which connections, or to which routers
+        self._links_of: dict[Any, Counter[Any]] = {}
+        self._coordinators_of: dict[Any, Counter[Any]] = {}
+        self._choices = 0
+        # links that were forwarded, of these those that were refused, and those that no container
+        # was there for; they only grow
+        self.forwarded = 0
+        self.refusals = 0
+        self.unplaced = 0
+
+    # What there is.
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self.ways())
+
+    def routes(self) -> Iterator[Route]:
+        """Return the routes, each with all link routes of its pattern."""
+        return (route for route in list(self._routes.values()) if route.is_there())
+
+    def ways(self) -> Iterator[Way]:
+        """Return the link routes."""
+        return (way for route in self.routes() for way in route.ways)
+
+    def add(self, rule: Rule, *, is_next: bool = False) -> Way:
+        """Add a link route, from now or the next edition on; it needs no container yet."""
+        way = Way(rule, since=self.edition + is_next)
+        self._enter(rule.direction, rule.whole_pattern).every_way[way] = None
+        return way
+
+    def remove(self, way: Way) -> None:
+        """Remove a link route; links that it has forwarded stay."""
+        route = self._route(way)
+        del route.every_way[way]
+        self._changed(route)
+        self._leave(route)
+
+    def begin_edition(self) -> None:
+        """Begin the next edition; `tell` and `remove` let others know of it."""
+        self.edition += 1
+
+    def tell(self, way: Way) -> None:
+        """Report to watchers a link route that came with the edition and has a container."""
+        if way.outlets and way.until > self.edition:
+            self._changed(self._route(way))
+
+    def _route(self, way: Way) -> Route:
+        return self._routes[_key(way.rule.direction, way.rule.whole_pattern)]
+
+    def open(self, way: Way, connection: Any) -> None:
+        """Add a connection that leads to a container of a link route."""
+        if connection not in way.outlets:
+            way.outlets[connection] = Outlet(connection)
+            self._changed(self._route(way))
+
+    def close(self, way: Way, connection: Any) -> None:
+        """Remove a connection that no longer leads to a container of a link route."""
+        if way.outlets.pop(connection, None) is not None:
+            route = self._routes.get(_key(way.rule.direction, way.rule.whole_pattern))
+            if route is not None:
+                self._changed(route)
+
+    def open_far(self, direction: str, pattern: str, outlet: FarOutlet | UplinkOutlet) -> None:
+        """Add another router's outlet for a pattern; the first one to its place is kept."""
+        route = self._enter(direction, pattern)
+        outlet = route.far.setdefault(outlet.place, outlet)
+        outlet.told += 1
+        self._changed(route)
+
+    def close_far(self, direction: str, pattern: str, place: Any) -> None:
+        """Remove another router's outlet; it may have announced one pattern in two ways."""
+        route = self._routes[_key(direction, pattern)]
+        outlet = route.far[place]
+        outlet.told -= 1
+        if not outlet.told:
+            del route.far[place]
+            self._changed(route)
+            self._leave(route)
+
+    def route_by(self, direction: str, pattern: str) -> Route | None:
+        """Return the route of a pattern, if there is one."""
+        route = self._routes.get(_key(direction, pattern))
+        return route if route is not None and route.is_there() else None
+
+    def _enter(self, direction: str, pattern: str) -> Route:
+        key = _key(direction, pattern)
+        route = self._routes.get(key)
+        if route is None:
+            route = self._routes[key] = Route(self, pattern, direction)
+            self._trees[direction].add(pattern, route)
+        return route
+
+    def _leave(self, route: Route) -> None:
+        if not route.every_way and not route.far:
+            del self._routes[_key(route.direction, route.pattern)]
+            self._trees[route.direction].remove(route.pattern)
+
+    def _changed(self, route: Route) -> None:
+        for watcher in self.watchers:
+            watcher(route)
+
+    # Whose a link is.
+
+    def route_of(self, link: Any) -> Route | None:
+        """Return the route of a peer's attach; None if its address is for this router.
+
+        Raise `AmqpError` for a dynamic node that is to be at a container if no route matches.
+        """
+        settings = link.session.connection.settings
+        if settings.is_own:
+            return None
+        is_sender = isinstance(link, IncomingLink)
+        terminus = link.remote_attach.target if is_sender else link.remote_attach.source
+        if terminus is None:
+            return None
+        if isinstance(terminus, Coordinator):
+            return self._coordinator(link) if self._routes else None
+        if terminus.dynamic:
+            asked = (terminus.dynamic_node_properties or {}).get(ASKED_ADDRESS)
+            if not isinstance(asked, str):
+                return None
+            route = self._match(address_name(asked), is_sender=is_sender)
+            if route is None:
+                raise no_route(asked)
+            return route
+        if not self._routes or not terminus.address:
+            return None
+        return self.find(terminus.address, is_sender=is_sender)
+
+    def find(self, text: str, *, is_sender: bool) -> Route | None:
+        """Return the route for senders to an address, or receivers from it, if there is one.
+
+        There is none for an address that is redirected; for a node that is here, unless a route
+        names exactly that; and for a name that says at which router its node is, unless a route is
+        for such.
+        """
+        if not self._routes:
+            return None
+        name = address_name(text)
+        route = self._match(name, is_sender=is_sender)
+        if route is None:
+            return None
+        if self._table.is_here_alone(name) and address_name(route.pattern) != name:
+            return None
+        if is_topological(name) and not is_topological(address_name(route.pattern)):
+            return None
+        if self._table.place_of(name, is_sender=is_sender) is not None:
+            return None
+        return route
+
+    def _match(self, name: str, *, is_sender: bool) -> Route | None:
+        return self._trees[IN if is_sender else OUT].match(name, Route.is_there)
+
+    def _coordinator(self, link: Any) -> Route | None:
+        """Return the route to a link's coordinator: one for its peer, else the one for all."""
+        usual = self._match(COORDINATOR, is_sender=True)
+        for name in coordinator_names(link):
+            route = self._match(f"{COORDINATOR}/{name}", is_sender=True)
+            if route is not None and route is not usual:
+                return route
+        return usual
+
+    # Links that are forwarded.
+
+    def place(self, route: Route, link: Any, guest: Origin | None, allows: Allows) -> Placed:
+        """Choose a container for a link; see `Route.place`.
+
+        A link returns to where it comes from only if there is nobody else, and once. A peer's
+        transaction is at one container, so its links go there if possible. Otherwise a container
+        that refused lately comes last. Then the nearest is taken, one that is here before all
+        others, of these the one with the fewest links, and of these the one that was not chosen
+        for longest.
+        """
+        origin = guest or origin_of(link)
+        is_sender = isinstance(link, IncomingLink)
+        terminus = link.remote_attach.target if is_sender else link.remote_attach.source
+        is_coordinator = isinstance(terminus, Coordinator)
+        links = self._links_of.get(origin.key, _NONE)
+        coordinators = self._coordinators_of.get(origin.key, _NONE)
+        now = self._turn.now
+
+        def rank(candidate: Candidate) -> tuple[bool, int, bool, int, int, int, int]:
+            outlet = candidate[1]
+            return (
+                is_same(outlet.connection, origin),
+                0 if is_coordinator else -coordinators[outlet.place],
+                outlet.rests(now),
+                -links[outlet.place] if is_coordinator else 0,
+                outlet.cost,
+                outlet.links,
+                outlet.chosen,
+            )
+
+        asked = None if is_coordinator else terminus.address
+        candidates: list[Candidate] = [*route.outlets()]
+        candidates += [each for each in route.far_outlets() if allows(each[1])]
+        way, outlet = min(candidates, key=rank, default=(None, None))
+        me = link.session.connection.settings.container_id
+        if outlet is None or comes_round(me, origin, outlet.connection):
+            self.unplaced += 1
+            raise no_route(COORDINATOR if is_coordinator else asked)
+        sent = asked if asked is None or way is None else way.rule.outward(asked)
+        placed = Placed(route, way, outlet, outlet.connection, origin, asked, sent, is_coordinator)
+        self._placed[link] = placed
+        self._choices += 1
+        outlet.chosen = self._choices
+        outlet.links += 1
+        if way is not None:
+            way.placed += 1
+        self.forwarded += 1
+        self._links_of.setdefault(origin.key, Counter())[outlet.place] += 1
+        if is_coordinator:
+            self._coordinators_of.setdefault(origin.key, Counter())[outlet.place] += 1
+        return placed
+
+    @property
+    def links(self) -> int:
+        """Return the number of links that are forwarded now."""
+        return len(self._placed)
+
+    def placed(self, link: Any) -> Placed | None:
+        """Return where a peer's link is forwarded to; None if it is not."""
+        return self._placed.get(link)
+
+    def placed_by(self, route: Route) -> Iterator[tuple[Any, Placed]]:
+        """Return the links that are forwarded by a route, and where to."""
+        return ((link, placed) for link, placed in self._placed.items() if placed.route is route)
+
+    def told(self, link: Any, text: str | None) -> str | None:
+        """Translate the address in the container's answer into the peer's terms."""
+        placed = self._placed.get(link)
+        if placed is None or text is None or text == placed.sent:
+            return text if placed is None or text is None else placed.asked
+        return text if placed.way is None else placed.way.rule.inward(text)
+
+    def refused(self, link: Any, condition: str, description: str = "") -> None:
+        """Note that the container has refused a link; it is asked last for a while."""
+        placed = self._placed.get(link)
+        if placed is not None:
+            if placed.way is not None:
+                placed.way.refused += 1
+            self.refusals += 1
+            self.ended(link, condition, description)
+
+    def ended(self, link: Any, condition: str, description: str = "") -> None:
+        """Note that the container ended a link with an error; it is asked last for a while.
+
+        The client is about to attach again, and should get another container.
+        """
+        placed = self._placed.get(link)
+        if placed is not None:
+            if placed.way is not None:
+                why = f"{condition}: {description}" if description else condition
+                placed.way.last_refusal = why
+                placed.way.last_refusal_at = self._turn.now
+            placed.outlet.refused_at = self._turn.now
+
+    def left(self, link: Any) -> None:
+        """Remove a forwarded link that is over; do nothing for any other."""
+        placed = self._placed.pop(link, None)
+        if placed is None:
+            return
+        placed.outlet.links -= 1
+        client, place = placed.origin.key, placed.outlet.place
+        _subtract(self._links_of, client, place)
+        if placed.is_coordinator:
+            _subtract(self._coordinators_of, client, place)
+
+
+_NONE: Counter[Any] = Counter()
+
+
+def _subtract(counts: dict[Any, Counter[Any]], client: Any, place: Any) -> None:
+    mine = counts[client]
+    mine[place] -= 1
+    if not mine[place]:
+        del mine[place]
+        if not mine:
+            del counts[client]
+
+
+def _key(direction: str, pattern: str) -> tuple[str, str]:
+    """Return a key that is equal for patterns that match the same."""
+    return direction, pattern.strip("/.").replace(".", "/")
+
+
+def is_topological(name: str) -> bool:
+    """Return whether a name says at which router its node is."""
+    return name.startswith(TOPOLOGICAL)
+
+
+def no_route(text: str | None) -> AmqpError:
+    """Return the error for a link whose address no container serves."""
+    info = None if text is None else {Symbol("address"): text}
+    return AmqpError(NO_ROUTE, NO_ROUTE_WORDS, Scope.LINK, info)

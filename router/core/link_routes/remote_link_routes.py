@@ -1,0 +1,116 @@
+"""Link routes of other routers: learn them, and announce those with containers here.
+
+A router announces a route while a container of it is here, by a key that holds its pattern and its
+direction (`reach`). Nothing is announced of the addresses at containers.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from router.core.link_routes.link_routes import IN, OUT, LinkRoutes, Route
+from router.core.link_routes.route_outlets import FarOutlet, UplinkOutlet
+from router.core.model.address import ROUTED
+from router.core.model.patterns import pattern_of
+from router.core.routers.routing_state import (
+    IN_PATTERN,
+    IN_PREFIX,
+    OUT_PATTERN,
+    OUT_PREFIX,
+    Interest,
+    Reach,
+)
+
+_KINDS = {IN_PREFIX: IN, OUT_PREFIX: OUT, IN_PATTERN: IN, OUT_PATTERN: OUT}
+_PREFIXES = (IN_PREFIX, OUT_PREFIX)
+
+
+def key_of(route: Route) -> str:
+    """Return the key by which routers announce a route: the letter of its class and its pattern."""
+    is_in = route.direction == IN
+    pattern = route.pattern
+    head = pattern.removesuffix("#")
+    if pattern.endswith("#") and head.strip("/.") and not set(head) & set("*#"):
+        return (IN_PREFIX if is_in else OUT_PREFIX) + head.strip("/.")
+    return (IN_PATTERN if is_in else OUT_PATTERN) + pattern
+
+
+def parse_key(key: str) -> tuple[str, str] | None:
+    """Return the direction and pattern in the key of a link route; None for any other key."""
+    direction = _KINDS.get(key[:1])
+    text = key[1:]
+    if direction is None or not text.strip("/."):
+        return None
+    return direction, pattern_of(text) if key[0] in _PREFIXES else text
+
+
+@attrs.frozen
+class RoutesUnknown:
+    """Peer that does not know link routes by way of edges; what is there goes on without them."""
+
+    router: str
+
+
+@attrs.frozen
+class RouteRefused:
+    """Link route that an edge has announced but no edge may have.
+
+    `count` is how many keys of this edge were refused on this connection.
+    """
+
+    router: str
+    key: str
+    count: int = 1
+
+
+@attrs.frozen
+class RoutesLeftOut:
+    """Link routes that an interior has announced beyond what an edge keeps.
+
+    `count` were left out so far, and `kept` are known.
+    """
+
+    router: str
+    count: int
+    kept: int
+
+
+class FarRoutes:
+    """Exchange of link routes with the other routers."""
+
+    def __init__(self, reach: Reach, link_routes: LinkRoutes) -> None:
+        self._reach = reach
+        self._link_routes = link_routes
+        # by key, the routers that have told of it
+        self._told: dict[str, set[str]] = {}
+        link_routes.watchers.append(self.containers_changed)
+        reach.on_wanted.append(self.wanted_changed)
+
+    def containers_changed(self, route: Route) -> None:
+        """Announce a route that has got or lost a container, or withdraw it.
+
+        Containers of edges count as if they were here.
+        """
+        is_here = any(way.outlets for way in route.ways) or any(
+            isinstance(outlet, UplinkOutlet) and outlet.leads_down for outlet in route.far.values()
+        )
+        self._reach.want(key_of(route), Interest(ROUTED) if is_here else None)
+
+    def wanted_changed(self, key: str) -> None:
+        """Open or close the routes of a key that other routers have announced or withdrawn."""
+        if key[:1] not in _KINDS:
+            return
+        parsed = parse_key(key)
+        if parsed is None:
+            return
+        direction, pattern = parsed
+        before = self._told.get(key, set())
+        now = set(self._reach.wanted.get(key, ()))
+        for router in sorted(now - before):
+            self._link_routes.open_far(direction, pattern, FarOutlet(router, self._reach))
+        for router in sorted(before - now):
+            self._link_routes.close_far(direction, pattern, router)
+        if now:
+            self._told[key] = now
+        else:
+            self._told.pop(key, None)

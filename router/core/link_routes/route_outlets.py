@@ -1,0 +1,184 @@
+"""Link routes as they were requested, and the outlets that lead to their containers.
+
+`link_routes` keeps all of them, and chooses. None of this runs once a message.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import attrs
+
+from router.core.addresses.table import path_of
+from router.core.model.patterns import pattern_of
+from router.core.routers.routing_state import Reach
+from router.engine.states import ConnectionState
+
+NEVER: Final = 2**62
+# For how long a container that refused a link, or ended one with an error, is tried last.
+REST_S = 5.0
+
+
+class Rule(NamedTuple):
+    """Link route as it was requested.
+
+    `direction` is the router's: links that peers send on (`in`) or receive on (`out`). Its
+    containers are those of `container_id`, those at the listener or connector named `connection`,
+    or the one at the connection `scope`, which asked for the route. The address at the container is
+    the peer's without `del_prefix`, if it begins with that, behind `add_prefix`.
+    """
+
+    name: str
+    direction: str
+    is_prefix: bool
+    pattern: str
+    container_id: str | None = None
+    connection: str | None = None
+    add_prefix: str = ""
+    del_prefix: str = ""
+    scope: Any = None
+
+    @property
+    def whole_pattern(self) -> str:
+        """Return the pattern, or the pattern that matches the same names as the prefix."""
+        return pattern_of(self.pattern) if self.is_prefix else self.pattern
+
+    def outward(self, text: str) -> str:
+        """Return the address at the container for a peer's address `text`."""
+        path = path_of(text)
+        if self.del_prefix and path.startswith(self.del_prefix) and path != self.del_prefix:
+            path = path[len(self.del_prefix) :]
+        return self.add_prefix + path
+
+    def inward(self, text: str) -> str:
+        """Return the peer's address for the address `text` at the container."""
+        if self.add_prefix and text.startswith(self.add_prefix) and text != self.add_prefix:
+            text = text[len(self.add_prefix) :]
+        return self.del_prefix + text
+
+
+@attrs.define(eq=False, kw_only=True)
+class Load:
+    """Number of a link route's links at one place, and when that place refused one last."""
+
+    links: int = 0
+    # when it was last chosen, as a number in the order of all choices
+    chosen: int = 0
+    # when it last refused a link, or ended one with an error, by the turn's clock
+    refused_at: float = float("-inf")
+
+    def rests(self, now: float) -> bool:
+        """Return whether the place refused a link less than `REST_S` ago."""
+        return now - self.refused_at < REST_S
+
+
+@attrs.define(eq=False)
+class Outlet(Load):
+    """Connection to a container, as one link route uses it."""
+
+    connection: Any
+    # its distance, comparable to path costs in the network
+    cost: int = 0
+
+    @property
+    def place(self) -> Any:
+        """Return a key that is equal for all outlets that lead to the same place."""
+        return self.connection
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether links can be attached over the connection."""
+        return bool(self.connection.state == ConnectionState.OPENED)
+
+
+@attrs.define(eq=False)
+class FarOutlet(Load):
+    """Another router that has containers for the links of a route."""
+
+    router: str
+    reach: Reach
+    # by how many of its keys it has said so
+    told: int = 0
+
+    @property
+    def place(self) -> Any:
+        """Return a key that is equal for all outlets that lead to the same place."""
+        return self.router
+
+    @property
+    def cost(self) -> int:
+        """Return the cost of the path to the router; 0 if there is no path."""
+        path = self.reach.path(self.router)
+        return 0 if path is None else path.cost
+
+    @property
+    def connection(self) -> Any:
+        """Return the connection to the next hop, or None if there is none."""
+        path = self.reach.path(self.router)
+        return None if path is None else self.reach.connection(path.via)
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether links can be attached over the connection."""
+        connection = self.connection
+        return connection is not None and bool(connection.state == ConnectionState.OPENED)
+
+
+@attrs.define(eq=False)
+class UplinkOutlet(Load):
+    """Router at the other end of an uplink, which knows containers for the links of a route.
+
+    It is an edge of this interior router, or the interior router of this edge.
+    """
+
+    router: str
+    connection: Any
+    # by how many of its keys it has said so
+    told: int = 0
+    # its distance; all uplinks cost the same
+    cost: int = 1
+
+    @property
+    def place(self) -> Any:
+        """Return a key that is equal for all outlets that lead to the same place."""
+        return self.connection
+
+    @property
+    def leads_down(self) -> bool:
+        """Return whether it leads to an edge: it is edges that connect."""
+        return not self.connection.is_client
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether links can be attached over the connection."""
+        return bool(self.connection.state == ConnectionState.OPENED)
+
+
+@attrs.define(eq=False)
+class Way:
+    """Link route: its rule, and the outlets to its containers.
+
+    It exists from the edition `since` of all link routes (`LinkRoutes.edition`) until before the
+    edition `until`.
+    """
+
+    rule: Rule
+    outlets: dict[Any, Outlet] = attrs.Factory(dict)
+    # how many links were forwarded, and how many of these the containers refused
+    placed: int = 0
+    refused: int = 0
+    # text of the last refusal or end by a container; empty if there was none
+    last_refusal: str = ""
+    last_refusal_at: float = 0.0
+    since: int = 0
+    until: int = NEVER
+
+    @property
+    def links(self) -> int:
+        """Return the number of links that it forwards now."""
+        return sum(outlet.links for outlet in self.outlets.values())
+
+    @property
+    def is_active(self) -> bool:
+        """Return whether one of its containers is there."""
+        return bool(self.outlets)

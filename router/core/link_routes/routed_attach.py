@@ -1,0 +1,133 @@
+"""What routers tell each other of a link that goes to a container at another router.
+
+Each hop is a link of its own, attached by one router at the next. Its frame is the client's but for
+the name, the handle and the properties: in their place is what the routers need to know, and among
+it the client's properties as they were (docs/reference/inter-router-protocol.md).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from router.amqp.constants import Condition
+from router.amqp.encoded import AnyMap, EncodedMap
+from router.amqp.performatives import Attach
+from router.amqp.types import Symbol, UInt
+from router.core.addresses.route_peers import Origin
+from router.core.routers.link_properties import (
+    CLIENT,
+    CONTAINER,
+    COST,
+    DESTINATION,
+    IS_CONTAINER,
+    LINK_ROUTE,
+    NAME,
+    PROPERTIES,
+    USER,
+)
+from router.errors import AmqpError, Scope
+
+# What a router answers that does not know the way that it was thought to know.
+ROUTE_CHANGED = "trioute:route-changed"
+MAX_COST = 0xFFFFFFFF
+
+
+@attrs.frozen
+class Traveller:
+    """A link on its way to a container of the link route `key` at the router `destination`.
+
+    `cost` is that of the way there from whoever has attached the link, so that each router's own is
+    smaller; `origin` is the client, and `properties` what its attach has said.
+    """
+
+    key: str
+    destination: str
+    cost: int
+    origin: Origin
+    properties: AnyMap | None
+
+    def told(self) -> dict[Any, Any]:
+        """The properties of the link to the next router."""
+        origin = self.origin
+        told: dict[Any, Any] = {
+            LINK_ROUTE: self.key,
+            DESTINATION: self.destination,
+            COST: UInt(min(self.cost, MAX_COST)),
+            NAME: origin.name,
+            CONTAINER: origin.container_id,
+            CLIENT: origin.key,
+        }
+        if origin.is_container:
+            told[IS_CONTAINER] = True
+        if origin.user is not None:
+            told[USER] = origin.user
+        if self.properties is not None:
+            told[PROPERTIES] = self.properties
+        return told
+
+
+def client_key(router: str, number: int) -> str:
+    """What all links of one client have alike: its router, and its connection's number there."""
+    return f"{router}#{number}"
+
+
+def router_in_key(key: Any) -> str:
+    """The router in it; empty where there is none."""
+    return key.rpartition("#")[0] if isinstance(key, str) else ""
+
+
+def is_traveller(frame: Attach) -> bool:
+    """Whether an attach, which comes from a router, is for a link on its way to a container."""
+    return frame.properties is not None and LINK_ROUTE in frame.properties
+
+
+def traveller_of(frame: Attach) -> Traveller:
+    """What an attach tells of a link on its way; raises amqp:invalid-field where it is not told."""
+    told = frame.properties or {}
+    properties = _map(told, PROPERTIES)
+    user = told.get(USER)
+    if user is not None and not isinstance(user, str):
+        raise invalid(USER)
+    cost = told.get(COST)
+    if not isinstance(cost, int) or isinstance(cost, bool):
+        raise invalid(COST)
+    origin = Origin(
+        _text(told, CLIENT),
+        _text(told, NAME),
+        _text(told, CONTAINER),
+        told.get(IS_CONTAINER) is True,
+        user,
+    )
+    return Traveller(_text(told, LINK_ROUTE), _text(told, DESTINATION), cost, origin, properties)
+
+
+def route_changed() -> AmqpError:
+    """The refusal of a link whose way is not here; who has chosen the way chooses again."""
+    return AmqpError(ROUTE_CHANGED, "the way to the container is another now", Scope.LINK)
+
+
+def _map(told: AnyMap, key: Symbol) -> AnyMap | None:
+    """What the client's attach has said, which is passed on as it came."""
+    if isinstance(told, EncodedMap):
+        try:
+            return told.get_map(key)
+        except ValueError:
+            raise invalid(key) from None
+    value = told.get(key)
+    if value is not None and not isinstance(value, dict):
+        raise invalid(key)
+    return value
+
+
+def _text(told: AnyMap, key: Symbol) -> str:
+    text = told.get(key)
+    if not isinstance(text, str):
+        raise invalid(key)
+    return text
+
+
+def invalid(key: Symbol) -> AmqpError:
+    """The refusal of a link of which a property is missing or wrong."""
+    return AmqpError(Condition.INVALID_FIELD, f"the link's property {key}", Scope.LINK)

@@ -1,0 +1,330 @@
+"""End routed links: tell the other end of a detach or loss, and what became of deliveries.
+
+A detach is passed on as it is. If an end is lost with its session or connection, nobody is left to
+speak, and the router does, in Dispatch's words: what a container has got and not settled is
+modified with delivery-failed, and what it has not got is released, unless the terminus there
+outlives its link (docs/decisions/0047-routed-links-lost.md).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from router.amqp import constants
+from router.amqp.constants import Condition, TerminusExpiryPolicy
+from router.amqp.peek import PRIORITY
+from router.amqp.performatives import Attach, Coordinator, Error
+from router.amqp.types import Symbol
+from router.core.model import router_outcomes
+from router.core.routers import router_traffic
+from router.engine import attaching
+from router.engine.events import LinkDetached
+from router.engine.link import IncomingLink
+from router.errors import AmqpError, Scope
+
+RELEASED = int(constants.Descriptor.RELEASED)
+MODIFIED = int(constants.Descriptor.MODIFIED)
+TRANSACTIONAL = int(constants.Descriptor.TRANSACTIONAL_STATE)
+NO_STATE = 0
+RECEIVED = int(constants.Descriptor.RECEIVED)
+# Beginning of a transfer's state that is posted in a transaction.
+POSTED = b"\x00\x53\x34"
+# Condition and description are Dispatch's; programs compare them.
+LOST = "qd:routed-link-lost"
+LOST_WORDS = "Connectivity to the peer container was lost"
+
+
+@attrs.frozen
+class Farewell:
+    """Content of the detach for an end whose other end is over."""
+
+    closed: bool
+    error: AmqpError | None
+
+
+def connection_lost(error: Error | None = None) -> AmqpError:
+    """Return the error for a link whose other end is lost; `error` is why, if known."""
+    info = None
+    if error is not None:
+        info = {Symbol("condition"): error.condition}
+        if error.description:
+            info[Symbol("description")] = error.description
+    return AmqpError(LOST, LOST_WORDS, Scope.LINK, info)
+
+
+def survives(link: Any, frame: Attach) -> bool:
+    """Return whether the container's terminus outlives the link, according to an attach."""
+    terminus: Any = frame.target if isinstance(link, IncomingLink) else frame.source
+    return (getattr(terminus, "timeout", 0) or 0) > 0 or (
+        getattr(terminus, "expiry_policy", None) is TerminusExpiryPolicy.NEVER
+    )
+
+
+def leave(forwarder: Any, routed: Any) -> None:
+    """Unregister a routed link that is over, or was not attached."""
+    forwarder.link_names.leave(routed.peer)
+    forwarder.link_names.leave_forwarded(routed.holding, routed.peer)
+    forwarder.link_routes.left(routed.peer)
+    forwarder.routed.leave(routed)
+
+
+def link_lost(forwarder: Any, link: Any, event: LinkDetached | None) -> None:
+    """Handle an end that is detached, or lost with its session or connection, as `event` says."""
+    routed = link.terminus
+    _disown(link)
+    if routed.is_lost:
+        if routed.ending is not None and routed.other(link).owner is None:
+            # the receiver has gone before it got all
+            routed.ending = None
+            routed.awaits_answer = False
+            _drop_current(forwarder, link)
+            _drop_waiting(forwarder, routed)
+            _close_outgoing(forwarder, link)
+            done(forwarder, routed)
+            attaching.answer_detach(routed.peer, routed.closes, None)
+        return
+    if routed.address is None:
+        # the container has not answered
+        if link is routed.peer:
+            farewell = _farewell(routed, link, event)
+            give_up(forwarder, routed, farewell)
+        return
+    routed.is_lost = True
+    if link is not routed.peer and event is not None and not event.lost and event.error:
+        error = event.error
+        if error.condition != Condition.STOLEN:
+            forwarder.link_routes.ended(routed.peer, str(error.condition), error.description or "")
+    leave(forwarder, routed)
+    farewell = _farewell(routed, link, event)
+    if link is routed.peer and event is not None and not event.lost and event.by_peer:
+        # the container answers the detach
+        routed.awaits_answer = True
+        routed.closes = event.closed
+    link.session.connection.count_work(link.unsettled)
+    if isinstance(link, IncomingLink):
+        _sender_lost(forwarder, routed, link, farewell)
+    else:
+        _receiver_lost(forwarder, routed, link, event, farewell)
+
+
+def done(forwarder: Any, routed: Any) -> None:
+    """Retire the address of a routed link, when neither end counts any more."""
+    if routed.address is not None:
+        forwarder.outcomes.end_run()
+        forwarder.table.leave_routed(routed.address)
+
+
+def give_up(forwarder: Any, routed: Any, farewell: Farewell) -> None:
+    """Detach from a container that has not answered, as the peer is over and wants no answer."""
+    routed.is_lost = True
+    leave(forwarder, routed)
+    routed.detach(farewell.closed, farewell.error)
+
+
+def _farewell(routed: Any, link: Any, event: LinkDetached | None) -> Farewell:
+    """Return what the other end is told."""
+    if event is not None and not event.lost:
+        error = event.error
+        if error is None:
+            return Farewell(event.closed, None)
+        if not event.by_peer and error.condition == Condition.STOLEN:
+            # the link that has the name now goes on with the container's terminus
+            return Farewell(False, None)
+        told = AmqpError(str(error.condition), error.description or "", Scope.LINK, error.info)
+        return Farewell(event.closed, told)
+    is_container = link is not routed.peer
+    if is_container and isinstance(routed.peer.remote_attach.target, Coordinator):
+        problem = "the transaction's coordinator is lost"
+        return Farewell(True, AmqpError(Condition.TRANSACTION_ROLLBACK, problem, Scope.LINK))
+    stays = routed.address is not None and _stays(routed)
+    why = event.error if is_container and event is not None else None
+    return Farewell(not stays, connection_lost(why))
+
+
+def _stays(routed: Any) -> bool:
+    """Return whether the terminus that the container has granted outlives the link."""
+    return survives(routed.peer, routed.link.remote_attach)
+
+
+# The sender's end.
+
+
+def _sender_lost(forwarder: Any, routed: Any, link: Any, farewell: Farewell) -> None:
+    """Let deliveries of the lost sender reach the receiver, which is then detached."""
+    current = link.current
+    _close_incoming(forwarder, link)
+    if current is not None:
+        link.current = None
+        aborted(forwarder, current)
+    # there is no sender left to give credit to
+    routed.address.producers.clear()
+    routed.ending = farewell
+    consumer = routed.other(link).owner
+    if consumer is not None:
+        forwarder.serve(consumer)
+        consumer.resuming = routed
+    end_if_done(forwarder, routed)
+
+
+def end_if_done(forwarder: Any, routed: Any) -> None:
+    """End the receiver's end too, once it has all that it can get."""
+    farewell = routed.ending
+    if farewell is None:
+        return
+    link = routed.ends[1]
+    waits = routed.address.waiting.count > 0 and link.credit > 0
+    if waits or link.current is not None:
+        return
+    routed.ending = None
+    _drop_waiting(forwarder, routed)
+    _close_outgoing(forwarder, link)
+    _end(link, farewell)
+    done(forwarder, routed)
+
+
+def aborted(forwarder: Any, delivery: Any) -> None:
+    """Abort a delivery, of which its receiver may have seen nothing yet.
+
+    The receiver is told all the same: the delivery has used one of its credits.
+    """
+    delivery.discarded = True
+    producer = delivery.incoming.owner
+    if delivery.address is None:
+        if producer is None:
+            return
+        delivery.address = producer.address
+        producer.address.counters.ingress += 1
+        delivery.tag = delivery.incoming_tag
+        delivery.priority = PRIORITY
+        producer.address.waiting.append(delivery)
+    address = delivery.address
+    address.counters.aborted += 1
+    forwarder.backlog.drop(delivery)
+    if address.consumers:
+        forwarder.serve(address.consumers[0])
+
+
+# The receiver's end.
+
+
+def _receiver_lost(
+    forwarder: Any, routed: Any, link: Any, event: LinkDetached | None, farewell: Farewell
+) -> None:
+    """Tell the sender what is known of deliveries that were not sent, or not settled."""
+    sender = routed.other(link)
+    speaks = (
+        sender is routed.peer
+        and (event is None or event.lost)
+        and farewell.closed
+        and not isinstance(sender.remote_attach.target, Coordinator)
+    )
+    _drop_current(forwarder, link)
+    _close_outgoing(forwarder, link)
+    _LastWords(forwarder, routed, sender, farewell, speaks=speaks).begin()
+
+
+class _LastWords:
+    """Task that ends a sender whose receiver is lost: tells outcomes, then detaches it.
+
+    Outcomes are told if the router `speaks`; of very many deliveries, the last ones are resolved in
+    later turns. What the sender sends meanwhile waits for a receiver that takes nothing any more.
+    """
+
+    def __init__(
+        self, forwarder: Any, routed: Any, sender: Any, farewell: Farewell, *, speaks: bool
+    ) -> None:
+        self._forwarder = forwarder
+        self._routed = routed
+        self._sender = sender
+        self._farewell = farewell
+        self._speaks = speaks
+        self._unsent: set[Any] = set()
+
+    def begin(self) -> None:
+        """Resolve all deliveries that are unsettled by now."""
+        self._unsent = set(_drop_waiting(self._forwarder, self._routed))
+        deliveries = self._sender.session.incoming.search(self._sender)
+        self._forwarder.turn.deferred.go_through(deliveries, self._resolve, self._end)
+
+    def _resolve(self, delivery: Any) -> None:
+        if delivery.incoming_open and delivery.incoming is self._sender:
+            if self._speaks:
+                _tell(self._forwarder, delivery, is_sent=delivery not in self._unsent)
+            self._sender.session.close_incoming(delivery)
+
+    def _end(self) -> None:
+        if self._sender.unsettled:
+            # sent since the search began
+            self.begin()
+            return
+        _drop_waiting(self._forwarder, self._routed)
+        self._routed.address.consumers.clear()
+        _end(self._sender, self._farewell)
+        done(self._forwarder, self._routed)
+
+
+def _tell(forwarder: Any, delivery: Any, *, is_sent: bool) -> None:
+    """Tell a sender the outcome of a delivery, as far as the router can know it.
+
+    Nothing is told of a delivery in a transaction, nor of one with an outcome that was told before.
+    """
+    if (delivery.state or b"").startswith(POSTED) or delivery.outcome not in (NO_STATE, RECEIVED):
+        return
+    link = delivery.incoming
+    settles = int(link.attach.rcv_settle_mode) == 0
+    code, octets = (MODIFIED, router_outcomes.DELIVERY_FAILED) if is_sent else (RELEASED, b"")
+    delivery.address.counters.count_outcome(code)
+    forwarder.outcomes.sender_told(delivery, code)
+    link.session.tell_sender(delivery, settles, code, octets, 0, len(octets))
+
+
+def _drop_current(forwarder: Any, link: Any) -> None:
+    current, link.current = link.current, None
+    if current is not None:
+        forwarder.backlog.drop(current)
+        current.discarded = True
+
+
+def _drop_waiting(forwarder: Any, routed: Any) -> list[Any]:
+    waiting = routed.address.waiting
+    dropped = []
+    while waiting.count:
+        delivery = waiting.popleft()
+        forwarder.backlog.drop(delivery)
+        delivery.discarded = True
+        dropped.append(delivery)
+    return dropped
+
+
+def _close_incoming(forwarder: Any, link: Any) -> None:
+    session = link.session
+
+    def close(delivery: Any) -> None:
+        if delivery.incoming_open and delivery.incoming is link:
+            session.close_incoming(delivery)
+
+    forwarder.turn.deferred.go_through(session.incoming.search(link), close)
+
+
+def _close_outgoing(forwarder: Any, link: Any) -> None:
+    session = link.session
+
+    def close(delivery: Any) -> None:
+        if delivery.outgoing_open and delivery.outgoing is link:
+            session.close_outgoing(delivery)
+
+    forwarder.turn.deferred.go_through(session.outgoing.search(link), close)
+
+
+def _disown(link: Any) -> None:
+    """Remove an end from the counters of its address."""
+    owner, link.owner = link.owner, None
+    if owner is not None:
+        router_traffic.link_over(owner.address.counters, link)
+
+
+def _end(link: Any, farewell: Farewell) -> None:
+    _disown(link)
+    attaching.detach(link, farewell.closed, farewell.error)

@@ -1,0 +1,274 @@
+"""Routed links: a peer's link and one of the router's own to a container, joined to one.
+
+The attach is passed on whole, and so is the container's answer. From then on whatever one end says
+is passed on to the other, credit for credit and word for word. The two hang on an address that
+nobody else uses, so their deliveries take the same code path as all others. What becomes of them
+when one end is lost is in `routed_loss`. None of this runs once a message.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from router.amqp.encoded import decode_map
+from router.amqp.performatives import Attach, Error
+from router.core.link_routes import routed_detach
+from router.core.model.address import ROUTED, Address, Consumer, Producer
+from router.core.model.own_links import OwnLink
+from router.engine import attaching
+from router.engine.link import UNLIMITED, IncomingLink, Link, OutgoingLink
+from router.engine.states import LinkState, SessionState
+from router.errors import AmqpError, Scope
+
+MAX_CREDIT = 0xFFFFFFFF
+# Condition and description are Dispatch's; programs compare them.
+LINK_EXPIRATION = "qd:link-expiration"
+LINK_EXPIRATION_WORDS = "Requested link expiration not allowed"
+
+
+def check_lifetime(forwarder: Any, link: Link) -> None:
+    """Raise AmqpError at link scope if a terminus would outlive its link and may not.
+
+    That concerns the terminus at the container of a routed link.
+    """
+    if (
+        routed_detach.survives(link, link.remote_attach)
+        and not forwarder.link_routes.allows_resumable
+    ):
+        raise AmqpError(LINK_EXPIRATION, LINK_EXPIRATION_WORDS, Scope.LINK)
+
+
+def readdressed(link: Link, frame: Attach, address: str | None) -> Attach:
+    """Return an attach with another address at the container.
+
+    It is unchanged if it names no address, or `address` is None.
+    """
+    terminus: Any = frame.target if isinstance(link, IncomingLink) else frame.source
+    if address is None or getattr(terminus, "address", None) in (None, address):
+        return frame
+    terminus = attrs.evolve(terminus, address=address)
+    if isinstance(link, IncomingLink):
+        return attrs.evolve(frame, target=terminus)
+    return attrs.evolve(frame, source=terminus)
+
+
+class RoutedLink(OwnLink):
+    """Pair of `peer`, a client's link, and `link`, the router's own link to a container.
+
+    `address` is where the two meet, None until the container has attached its end; `is_lost` is set
+    once one of them is over.
+    """
+
+    def __init__(self, peer: Any, frame: Attach) -> None:
+        super().__init__(frame)
+        self.peer = peer
+        self.address: Address | None = None
+        self.is_lost = False
+        # the receiver's farewell, for when it has got all that its lost sender has sent
+        self.ending: Any = None
+        # the router that the container is at, where that is another one
+        self.leads_to: str | None = None
+        # whether the peer has closed it, and not merely detached
+        self.closes = True
+        # its name at containers that are connected here
+        self.holding: Any = None
+        self._told_early: Any = None
+
+    @property
+    def ends(self) -> tuple[Any, Any]:
+        """Return the end that receives from its peer, and the end that sends."""
+        own: Any = self.link
+        if isinstance(self.peer, IncomingLink):
+            return self.peer, own
+        return own, self.peer
+
+    def other(self, link: Any) -> Any:
+        """Return the other end."""
+        return self.link if link is self.peer else self.peer
+
+    def available(self) -> int:
+        """Return what the sender said is available, less what has come since."""
+        return int(self.ends[0].available())
+
+    def new_tag(self) -> bytes:
+        """Raise NotImplementedError: each delivery keeps its sender's tag."""
+        raise NotImplementedError
+
+    # Attaching.
+
+    def attached(self, forwarder: Any) -> None:
+        """Answer the peer's attach as the container has answered, and join the two ends."""
+        own: Any = self.link
+        peer = self.peer
+        incoming, outgoing = self.ends
+        self.address = address = Address(_name_of(peer), ROUTED)
+        for end in (incoming, outgoing):
+            end.is_routed = True
+            end.terminus = self
+        # the peers agree on these between themselves
+        incoming.max_message_size = 0
+        incoming.settles_second = False
+        outgoing.max_message_size = UNLIMITED
+        outgoing.presettles = False
+        outgoing.delivery_count = outgoing.initial_count = incoming.delivery_count
+        # its credit is decided by the receiver
+        producer = Producer(incoming, address, MAX_CREDIT)
+        producer.low_mark = -1
+        incoming.owner = producer
+        outgoing.owner = Consumer(outgoing, address)
+        address.add_producer(producer)
+        address.add_consumer(outgoing.owner)
+        forwarder.routed.enter(self)
+        forwarder.table.enter_routed(address)
+        remote = own.remote_attach
+        told = forwarder.link_routes.told(peer, _address_of(peer, remote))
+        answer = attrs.evolve(readdressed(peer, remote, told), name=peer.name)
+        try:
+            attaching.answer(peer, answer)
+        except AmqpError as error:
+            # the container's answer may not fit into the peer's frames
+            self.refuse(forwarder, error)
+            self.detach(error=error)
+            return
+        own.told_more, self._told_early = self._told_early, None
+        forwarder.note_credit(address, None)
+
+    def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
+        """Refuse the peer's link: the container refused it, or is lost before it answered."""
+        if self.address is None and not self.is_lost:
+            if self.has_no_peer(error):
+                refusal = routed_detach.connection_lost()
+            else:
+                assert error is not None
+                refusal = _wired(error)
+                forwarder.link_routes.refused(self.peer, refusal.condition, refusal.description)
+            self.refuse(forwarder, refusal)
+
+    def has_no_peer(self, error: Error | None) -> bool:
+        """Return whether the container's connection is over; its error is no answer."""
+        assert self.session is not None
+        if error is None:
+            return True
+        state = self.session.state
+        if self.link is None:
+            return bool(state != SessionState.MAPPED)
+        return bool(self.link.state == LinkState.DETACHED and state != SessionState.END_RCVD)
+
+    def refuse(self, forwarder: Any, error: AmqpError) -> None:
+        """Refuse the link that the peer has attached, with this error."""
+        self.is_lost = True
+        routed_detach.leave(forwarder, self)
+        routed_detach.done(forwarder, self)
+        attaching.refuse(self.peer, error)
+
+    # Flows.
+
+    def flow_received(self, session: Any, link: Any, frame: Any) -> None:
+        """Pass on what a flow says besides its credit to the other end.
+
+        A peer may give credit before its attach is answered.
+        """
+        more = self._more(session, link, frame)
+        if self.address is not None:
+            if more is not None and not self.is_lost:
+                self.other(link).told_more = more
+            return
+        if more is not None:
+            self._told_early = more
+        if isinstance(link, OutgoingLink) and frame.has_link_credit:
+            link.credit = frame.link_credit
+            link.drain = link.drain_due = frame.drain
+
+    def hear_early(self, other: RoutedLink) -> None:
+        """Take over what the peer told while another link was in the place of this."""
+        self._told_early = other._told_early
+
+    def _more(self, session: Any, link: Any, frame: Any) -> tuple[bool, Any] | None:
+        properties = None
+        if frame.properties_end:
+            octets = memoryview(session.connection.cursor.octets)
+            properties = decode_map(bytes(octets[frame.properties_at : frame.properties_end]))
+        if isinstance(link, OutgoingLink):
+            # the sender answers each drain, even one that changes nothing
+            is_news = frame.drain
+        else:
+            awaits = self.address is not None and self.other(link).drain_due
+            is_news = awaits or frame.available != link.told_available
+        if not frame.echo and properties is None and not is_news:
+            return None
+        before = self.other(link).told_more if self.address is not None else self._told_early
+        echo = bool(frame.echo) or (before is not None and before[0])
+        return echo, properties
+
+    # Detaching.
+
+    def answers_detach(self, link: Any) -> bool:
+        """Return whether the container has still to answer a peer's detach."""
+        return link is self.peer and (self.awaits_answer or self.ending is not None)
+
+    def detach_answered(self, forwarder: Any, link: Any, remote: Any) -> bool:
+        """Pass on the answer to a detach; return whether the end is the container's."""
+        if link is self.peer:
+            return False
+        if self.awaits_answer:
+            self.awaits_answer = False
+            forwarder.idle_sessions.append(self.session)
+            attaching.answer_detach(self.peer, bool(remote.closed), remote.error)
+        return True
+
+    def answer_lost(self, forwarder: Any) -> None:
+        """Answer the peer's detach, as the container is lost before it has answered."""
+        attaching.answer_detach(self.peer, self.closes, None)
+
+    # Ending: `go_on` stands in for a resumption, for a consumer whose sender is over.
+
+    def go_on(self, forwarder: Any, consumer: Any) -> bool:
+        """Send what is left, then end the receiver's link too.
+
+        Returns False: no new deliveries follow.
+        """
+        if consumer.link.owner is consumer:
+            forwarder.serve(consumer)
+            routed_detach.end_if_done(forwarder, self)
+        return False
+
+
+class Routed:
+    """Routed links of a router."""
+
+    def __init__(self) -> None:
+        self._links: dict[RoutedLink, None] = {}
+        # how many were attached at another router, ever
+        self.hops = 0
+
+    def __len__(self) -> int:
+        return len(self._links)
+
+    def enter(self, routed: RoutedLink) -> None:
+        """Add a routed link of which both ends are attached."""
+        self._links[routed] = None
+
+    def leave(self, routed: RoutedLink) -> None:
+        """Remove a routed link that is over."""
+        self._links.pop(routed, None)
+
+    def addresses(self) -> list[Address]:
+        """Return the addresses where their ends meet."""
+        return [each.address for each in self._links if each.address is not None]
+
+
+def _wired(error: Error) -> AmqpError:
+    """Return an error that was received as an exception, to be told to another peer unchanged."""
+    return AmqpError(str(error.condition), error.description or "", Scope.LINK, error.info)
+
+
+def _address_of(link: Any, frame: Attach) -> str | None:
+    terminus: Any = frame.target if isinstance(link, IncomingLink) else frame.source
+    address = getattr(terminus, "address", None)
+    return address if isinstance(address, str) else None
+
+
+def _name_of(link: Any) -> str:
+    return _address_of(link, link.remote_attach) or ""

@@ -1,0 +1,62 @@
+"""Reduce the ttl of messages that were held on a routed link (section 3.2.1).
+
+Messages on routed links are passed on without being read, except those that were held here. When
+such a message leaves, the time it was held is deducted from its ttl. A message whose ttl has ended
+is not sent.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.amqp.constants import Descriptor
+from router.amqp.peek import find_header
+from router.amqp.performatives import Coordinator
+from router.amqp.revision import write_ttl
+from router.core.model import router_outcomes
+from router.engine.rare_transfers import RESUMED
+
+REJECTED = int(Descriptor.REJECTED)
+# The octets that an encoded transactional-state begins with, as one that posts a message has it.
+POSTED = b"\x00\x53\x34"
+
+
+def age(forwarder: Any, delivery: Any) -> None:
+    """Write the remaining ttl into a delivery that was held, or discard it if that has ended.
+
+    The sender of a discarded delivery is told `rejected`. A delivery that is part of a transaction
+    goes on with a ttl of one millisecond instead: a router may not take it out of the transaction.
+    """
+    chunk = delivery.chunks[0] if delivery.chunks else b""
+    count = len(chunk)
+    if delivery.message_format or delivery.manner & RESUMED:
+        # a delivery that is resumed may begin in the middle of its message
+        return
+    header = find_header(chunk, 0, count)
+    if header is None or not header.ttl_at:
+        return
+    left_ms = header.ttl_ms - int((forwarder.turn.now - delivery.arrived) * 1000)
+    if left_ms <= 0 and not _is_of_transaction(delivery):
+        _give_up(forwarder, delivery)
+        return
+    octets = bytearray(chunk)
+    write_ttl(octets, header.ttl_at, max(1, left_ms))
+    delivery.chunks[0] = bytes(octets)
+
+
+def _is_of_transaction(delivery: Any) -> bool:
+    attach = delivery.incoming.remote_attach
+    is_posted: bool = (delivery.state or b"").startswith(POSTED)
+    return is_posted or isinstance(attach.target, Coordinator)
+
+
+def _give_up(forwarder: Any, delivery: Any) -> None:
+    """Reject an expired delivery. Its receiver is told of an abort, because it used up credit."""
+    link = delivery.incoming
+    forwarder.outcomes.expired(delivery)
+    forwarder.backlog.drop(delivery)
+    delivery.discarded = True
+    forwarder.outcomes.sender_told(delivery, REJECTED)
+    settles = int(link.attach.rcv_settle_mode) == 0
+    octets = router_outcomes.EXPIRED
+    link.session.tell_sender(delivery, settles, REJECTED, octets, 0, len(octets))

@@ -1,0 +1,320 @@
+"""Attach links: accept an attach and add the link to its address, or refuse it with the reason.
+
+`parting` handles their detaching. None of this runs once a message.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from router.amqp.constants import Condition, SenderSettleMode
+from router.amqp.performatives import Coordinator, Source, Target
+from router.amqp.types import Symbol
+from router.core.addresses import nodes, phases, sources
+from router.core.addresses.table import address_name
+from router.core.deliveries import fallbacks, redelivery, source_outcomes
+from router.core.links import (
+    control_links,
+    detach,
+    resuming,
+    resumption,
+    route_links,
+    stealing,
+    suspended,
+)
+from router.core.model import own_links
+from router.core.model.address import HERE, MESH, NO_TREE, Consumer, Producer
+from router.engine import attaching, opening
+from router.engine.events import (
+    ConnectionClosed,
+    LinkAttached,
+    LinkAttachReceived,
+    LinkDetached,
+    OpenReceived,
+    SessionBegun,
+    SessionEnded,
+)
+from router.engine.link import IncomingLink, OutgoingLink
+from router.engine.states import LinkState
+from router.errors import AmqpError, Scope
+
+_EMPTY: Final = Source()
+
+
+def event_received(forwarder: Any, connection: Any, event: Any) -> None:
+    """Handle link events, and refuse opens that are redirected; others handle the rest."""
+    if isinstance(event, LinkAttachReceived):
+        attach_received(forwarder, connection, event.link)
+    elif isinstance(event, LinkDetached):
+        detach.link_lost(forwarder, event.link, event)
+        own_links.link_detached(forwarder, event)
+    elif isinstance(event, LinkAttached):
+        own_links.link_attached(forwarder, event.link)
+    elif isinstance(event, SessionBegun):
+        own_links.session_begun(forwarder, event.session)
+    elif isinstance(event, SessionEnded):
+        forwarder.suspended.session_ended(forwarder, event.session)
+        own_links.session_ended(forwarder, event)
+    elif isinstance(event, ConnectionClosed):
+        forwarder.suspended.connection_closed(forwarder, connection)
+    elif isinstance(event, OpenReceived):
+        elsewhere = forwarder.table.redirects.of_connection(event.remote_open.hostname)
+        if elsewhere is not None:
+            opening.refuse(connection, elsewhere)
+
+
+# Coming.
+
+
+def attach_received(forwarder: Any, connection: Any, link: Any) -> None:
+    """Accept a peer's attach and add the link to its address, or refuse it."""
+    if forwarder.network.attach_received(link):
+        return
+    try:
+        if control_links.is_control(link):
+            forwarder.on_control(link)
+            return
+        holder = stealing.holder_of(forwarder, link)
+        route = forwarder.link_routes.route_of(link)
+        if holder is not None and (route is not None or holder.is_routed):
+            if route is None and not _has_terminus(link):
+                raise AmqpError(
+                    Condition.INVALID_FIELD,
+                    "a link that is forwarded to a container cannot be recovered by its name: it"
+                    " needs a source or target",
+                    Scope.LINK,
+                )
+            # what is at a container goes on there, and so the old link has to be over before
+            stealing.take_away(forwarder, link, holder)
+            holder = None
+        if route is not None:
+            route_links.forward(forwarder, link, route)
+            return
+        if _is_put_off(forwarder, link, holder):
+            return
+        if holder is not None:
+            # it may have been closed for that
+            holder = forwarder.link_names.holder(link)
+        if isinstance(link, OutgoingLink):
+            _accept_receiver(forwarder, link, holder)
+        else:
+            _accept_sender(forwarder, connection, link, holder)
+    except AmqpError as error:
+        if error.scope is not Scope.LINK:
+            raise
+        attaching.refuse(link, error)
+    else:
+        stealing.take_over(forwarder, link, holder)
+
+
+def _has_terminus(link: Any) -> bool:
+    """Return whether an attach names its source or target."""
+    remote = link.remote_attach
+    if isinstance(link, OutgoingLink):
+        return remote.source not in (None, _EMPTY)
+    return remote.target is not None
+
+
+def _is_put_off(forwarder: Any, link: Any, holder: Any) -> bool:
+    """Return whether `link` is attached in a later turn.
+
+    That is so if it resumes very many deliveries: the router's attach has to name those that have
+    no delivery-ids any more.
+    """
+    found = resuming.in_parts(forwarder, link, holder)
+    if found is None:
+        return False
+
+    def attach() -> None:
+        # unless its peer has given it up, or its connection is lost
+        if link.state == LinkState.ATTACH_RCVD:
+            attach_received(forwarder, link.session.connection, link)
+
+    is_put_off: bool = found.once_parked(attach)
+    return is_put_off
+
+
+def _accept_receiver(forwarder: Any, link: OutgoingLink, holder: Any) -> None:
+    """Accept a link on which the peer receives; its source names the address."""
+    remote = link.remote_attach
+    source = remote.source
+    if source in (None, _EMPTY):
+        # it may be recovered by its name (section 2.6.3); an empty target is an anonymous one
+        source = forwarder.suspended.recovered(link) or source
+    if source is None:
+        raise AmqpError(Condition.INVALID_FIELD, "a receiver needs a source", Scope.LINK)
+    forwarder.sources.check(source)
+    agreed = source_outcomes.agree(source)
+    text, address = _enter(forwarder, link, source, is_sender=False)
+    try:
+        distribution_mode = forwarder.sources.mode(source, address)
+    except AmqpError:
+        nodes.left(forwarder, address, link)
+        raise
+    consumer = Consumer(link, address)
+    connection = link.session.connection
+    consumer.shows_passage = connection.settings.shows_annotations
+    consumer.browses = (
+        forwarder.sources.refuses_filters and source.distribution_mode == sources.COPY
+    )
+    consumer.rejects_durable = (
+        forwarder.sources.rejects_unconfirmed and remote.snd_settle_mode == SenderSettleMode.SETTLED
+    )
+    consumer.side = forwarder.network.side_of(connection)
+    link.owner = consumer
+    link.terms = agreed
+    resumed = resuming.take_up(forwarder, link, holder, address)
+    link.terminus = forwarder.suspended.grant(link, address, source, resumed)
+    told = resuming.unsettled_map(resumed, link)
+    if resumed is None or told.unsettled is None:
+        join(forwarder, consumer)
+    else:
+        consumer.resuming = resumption.compare(forwarder, resumed, consumer, told)
+        address.resuming[consumer] = None
+    # Filters that are ignored are not echoed: a peer sees from the answer what it did not get
+    # (section 2.6.3). Messages that come in settled go out settled, so `unsettled` cannot be
+    # promised (section 2.8.2).
+    granted = Source(
+        address=text,
+        **suspended.lifetime(link.terminus),
+        dynamic=source.dynamic,
+        dynamic_node_properties=nodes.properties(source, address),
+        distribution_mode=distribution_mode,
+        default_outcome=source.default_outcome,
+        outcomes=source_outcomes.told(agreed),
+        capabilities=(*phases.granted(source), *nodes.granted(source, address)),
+    )
+    suspended.remember(link.terminus, granted)
+    mode = remote.snd_settle_mode
+    attaching.accept(
+        link,
+        granted,
+        remote.target if remote.target is not None else Target(),
+        snd_settle_mode=SenderSettleMode.MIXED if mode == SenderSettleMode.UNSETTLED else mode,
+        unsettled=told.unsettled,
+        incomplete_unsettled=told.is_incomplete,
+    )
+    if consumer.resuming is not None:
+        go_on(forwarder, consumer)
+    forwarder.note_credit(address, None)
+
+
+def join(forwarder: Any, consumer: Consumer) -> None:
+    """Add a consumer to its address; from now on it gets what is sent there."""
+    address = consumer.address
+    address.add_consumer(consumer)
+    address.sided += consumer.side != HERE
+    address.keeps = redelivery.keeps(address)
+    fallbacks.joined(forwarder, consumer)
+    forwarder.network.joined(consumer)
+    forwarder.note_credit(address, None)
+
+
+def hang(forwarder: Any, producer: Producer) -> None:
+    """Add a producer to its address; from now on its peer's messages are for it."""
+    address = producer.address
+    if address is not None:
+        address.add_producer(producer)
+        address.sided += producer.side != HERE
+        forwarder.network.hung(address, producer)
+    forwarder.note_credit(address, producer)
+
+
+def go_on(forwarder: Any, consumer: Consumer) -> None:
+    """Resume as much as there is room for; when all is done the consumer joins the others."""
+    if consumer.resuming.go_on(forwarder, consumer):
+        consumer.resuming = None
+        del consumer.address.resuming[consumer]
+        join(forwarder, consumer)
+        forwarder.serve(consumer)
+
+
+def _accept_sender(forwarder: Any, connection: Any, link: IncomingLink, holder: Any) -> None:
+    """Accept a link on which the peer sends; a target without an address is an anonymous relay."""
+    remote = link.remote_attach
+    target = remote.target or forwarder.suspended.recovered(link)
+    if isinstance(target, Coordinator):
+        raise AmqpError(
+            Condition.PRECONDITION_FAILED, "the router has no transaction coordinator", Scope.LINK
+        )
+    if target is None:
+        raise AmqpError(Condition.INVALID_FIELD, "a sender needs a target", Scope.LINK)
+    capacity = connection.settings.link_capacity
+    if target.address is None and not target.dynamic:
+        text, address = None, None
+    else:
+        text, address = _enter(forwarder, link, target, is_sender=True)
+    producer = Producer(link, address, capacity)
+    producer.is_fallback = phases.is_fallback(target)
+    producer.side = link.side = forwarder.network.side_of(connection)
+    if producer.side == MESH:
+        # an edge's interior has sent it along its trees already
+        producer.tree = NO_TREE
+    hang(forwarder, producer)
+    link.owner = producer
+    resumed = resuming.take_up(forwarder, link, holder, address)
+    link.terminus = forwarder.suspended.grant(link, address, target, resumed)
+    awaited = 0 if resumed is None else resuming.await_resumed(forwarder, resumed, link)
+    told = resuming.unsettled_map(resumed, link)
+    granted = Target(
+        address=text,
+        **suspended.lifetime(link.terminus),
+        dynamic=target.dynamic,
+        dynamic_node_properties=nodes.properties(target, address),
+        capabilities=(*phases.granted(target), *nodes.granted(target, address)),
+    )
+    suspended.remember(link.terminus, granted)
+    # Each is settled as its sender wishes, however its receiver is (docs/decisions/0033).
+    attaching.accept(
+        link,
+        remote.source if remote.source is not None else Source(),
+        granted,
+        unsettled=told.unsettled,
+        incomplete_unsettled=told.is_incomplete,
+    )
+    if resumed is not None:
+        # what it leaves in doubt each time that it comes back is unsettled all the same
+        in_doubt = len(resumed.unsettled) - awaited
+        producer.capacity = min(capacity, max(0, suspended.MAX_UNSETTLED - in_doubt))
+    if awaited:
+        # transfers that resume need credit as others do, though no receiver has to take them
+        link.session.grant(link, awaited, False)
+
+
+def _enter(forwarder: Any, link: Any, terminus: Any, *, is_sender: bool) -> tuple[str, Any]:
+    """Return the text to answer with, and the address that a terminus names or asks to make."""
+    if terminus.dynamic:
+        kept = stealing.node_kept(forwarder, link, terminus)
+        if kept is not None:
+            return terminus.address, kept
+        return nodes.make(forwarder, link, terminus)
+    text = terminus.address or ""
+    if not text:
+        raise AmqpError(Condition.INVALID_FIELD, "a source needs an address", Scope.LINK)
+    elsewhere = forwarder.table.redirect_link(text, is_sender=is_sender)
+    if elsewhere is not None:
+        raise elsewhere
+    is_own = link.session.connection.settings.is_own
+    is_answered = forwarder.table.is_own_node(text) or forwarder.network.is_answered_elsewhere(text)
+    if not is_sender and not is_own and is_answered:
+        raise AmqpError(
+            Condition.NOT_ALLOWED, f"only the router itself receives at {text}", Scope.LINK
+        )
+    if not is_sender and not is_own:
+        forwarder.network.check_receiver(link.session.connection, address_name(text))
+    if forwarder.network.keeps_from(link.session.connection, address_name(text)):
+        raise AmqpError(
+            Condition.NOT_ALLOWED, "the connection may not ask anything of management", Scope.LINK
+        )
+    phase = phases.phase_of(forwarder.table, terminus, is_sender=is_sender)
+    if is_sender:
+        phase = forwarder.network.phase_of(link, address_name(text), phase)
+    takes_rest = not is_sender and not is_own and phases.is_fallback(terminus)
+    address = None
+    if forwarder.network.takes(link, text, is_sender=is_sender):
+        address = forwarder.table.enter(text, phase, is_fallback=takes_rest)
+    if address is None:
+        # the words are Dispatch's, which programs compare; which address it was is beside them
+        info = {Symbol("address"): text}
+        raise AmqpError(Condition.NOT_FOUND, "Node not found", Scope.LINK, info)
+    return text, address

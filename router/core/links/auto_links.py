@@ -1,0 +1,185 @@
+"""Auto-links: links that the router attaches between one of its addresses and a container's node.
+
+A `Plan` is the configured auto-link; each attempt at it is an `AutoLink`.
+`router.control.auto_links` decides when to attempt one, and when to try again. None of this runs
+once a message.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Protocol
+
+import attrs
+
+from router.amqp.constants import Condition
+from router.amqp.performatives import Attach, Error, Source, Target
+from router.core.addresses.table import address_name
+from router.core.deliveries import source_outcomes
+from router.core.links import attach, detach
+from router.core.model.address import FALLBACK, Address, Consumer, Producer
+from router.core.model.own_links import OwnLink
+from router.core.model.peer_outcomes import vocabulary_of
+from router.engine.beginning import wire_error
+from router.errors import AmqpError, Scope
+
+
+@attrs.frozen
+class Plan:
+    """Configured auto-link.
+
+    If `receives`, the container sends from its node `external_address`, and its messages go to
+    `address`; otherwise messages sent to `address` go to that node. A `phase` of None means the
+    phase of the senders or receivers that the link serves. The container is named by
+    `container_id`, or else by `connection`, the name of a listener or connector.
+    """
+
+    name: str
+    address: str
+    receives: bool
+    external_address: str
+    phase: int | None = None
+    is_fallback: bool = False
+    container_id: str | None = None
+    connection: str | None = None
+
+
+@attrs.frozen
+class AutoLinkChanged:
+    """Event: an auto-link became active on a connection, or failed there for a new reason."""
+
+    plan: Plan
+    status: str
+    error: Error | None
+
+
+class Keeper(Protocol):
+    """Observer of an attempt at an auto-link."""
+
+    def attached(self, auto_link: AutoLink) -> None:
+        """Note that the container has answered and the link is at its address."""
+
+    def over(self, auto_link: AutoLink, error: Error | None) -> None:
+        """Note that the link was refused, detached or lost; `error` is the reason, if known."""
+
+
+# Why an auto-link has failed whose container attaches its end without saying to what.
+NO_NODE: Final = "trioute:no-node"
+
+
+class AutoLink(OwnLink):
+    """Attempt at an auto-link on one connection; `link_name` differs from all before it."""
+
+    # as `AutoLinkChanged`, and not each time that it is tried again
+    is_announced = True
+
+    def __init__(self, plan: Plan, link_name: str, keeper: Keeper) -> None:
+        node, here = plan.external_address, plan.address
+        super().__init__(
+            Attach(
+                link_name,
+                0,
+                plan.receives,
+                # which outcomes there are is not said: a broker that has fewer says which
+                source=Source(address=node if plan.receives else here),
+                target=Target(address=here if plan.receives else node),
+                initial_delivery_count=None if plan.receives else 0,
+            )
+        )
+        self.plan = plan
+        self.keeper = keeper
+        # what hangs on the address, once the container has answered
+        self.end: Producer | Consumer | None = None
+        # why the router itself gives it up, where the container is not told
+        self._reason: Error | None = None
+
+    def attached(self, forwarder: Any) -> None:
+        """Add the link to its address, on the container's terms.
+
+        If the answer names no node, the container has none: as in Dispatch, nothing is sent there,
+        and the link is detached.
+        """
+        link: Any = self.link
+        source = link.remote_attach.source
+        node = source if self.plan.receives else link.remote_attach.target
+        if getattr(node, "address", None) is None:
+            words = f"the container's answer names no node for {self.plan.external_address}"
+            self._reason = wire_error(AmqpError(NO_NODE, words, Scope.LINK))
+            # without an error: there are clients that close their connection for one
+            self.detach()
+            return
+        address = enter(forwarder.table, self.plan)
+        if address is None:
+            reason = f"the address {self.plan.address} is unavailable"
+            self.detach(error=AmqpError(Condition.NOT_FOUND, reason, Scope.LINK))
+            return
+        settings = link.session.connection.settings
+        if self.plan.receives:
+            producer = Producer(link, address, settings.link_capacity)
+            producer.is_fallback = self.plan.is_fallback
+            link.session.vocabulary = vocabulary_of(source)
+            attach.hang(forwarder, producer)
+            link.owner = self.end = producer
+        else:
+            consumer = Consumer(link, address)
+            consumer.shows_passage = settings.shows_annotations
+            link.terms = _terms(source)
+            link.owner = self.end = consumer
+            attach.join(forwarder, consumer)
+        self.keeper.attached(self)
+
+    def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
+        """Report the end of the attempt to its keeper."""
+        self.keeper.over(self, error or self._reason)
+
+    def quiesce(self, forwarder: Any) -> None:
+        """Take no new deliveries; those under way go on, and are settled."""
+        if self.end is not None:
+            detach.quiesce(forwarder, self.end)
+
+    def is_in_place(self, table: Any) -> bool:
+        """Return whether the link is at the phase where it would be put now."""
+        end = self.end
+        if end is None or end.address is None or end.address.phase == FALLBACK:
+            return True
+        return end.address.phase == phase_of(table, self.plan)
+
+
+def enter(table: Any, plan: Plan) -> Address | None:
+    """Enter the address of an auto-link and return it; None where it is unavailable."""
+    if not plan.receives and table.is_own_node(plan.address):
+        # nobody but the router answers there
+        return None
+    is_fallback = plan.is_fallback and not plan.receives
+    address: Address | None = table.enter(
+        plan.address, phase_of(table, plan), is_fallback=is_fallback
+    )
+    return address
+
+
+def phase_of(table: Any, plan: Plan) -> int:
+    """Return the phase at which an auto-link joins its address.
+
+    If none is configured, a link to the container takes what senders send, and one from it brings
+    what receivers get: at a waypoint that is phase 0 and phase 1, as in Dispatch.
+    """
+    if plan.phase is not None:
+        return plan.phase
+    name = address_name(plan.address)
+    ingress: int = table.phase_of(name, is_sender=True)
+    if not plan.receives or plan.is_fallback:
+        return ingress
+    # of a chain of waypoints this is the first one
+    return min(ingress + 1, int(table.phase_of(name, is_sender=False)))
+
+
+def _terms(source: Any) -> source_outcomes.Terms | None:
+    """Return the outcome that the container means by settling without one, if it says so.
+
+    The source is the router's, so the container does not decide which outcomes are possible there.
+    """
+    if source is None or source.default_outcome is None:
+        return None
+    try:
+        return source_outcomes.agree(attrs.evolve(source, outcomes=()))
+    except AmqpError:
+        return None

@@ -1,0 +1,264 @@
+"""Control links, by which two connected routers tell each other what they know.
+
+Each of them attaches one sender, on a session of its own: `qd.router.<its id>`, whose target has
+the capability `qd.router` and no address. Its messages are sent settled. Incoming messages are read
+here, whole, and never reach an address. Nothing here runs per message of a client.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from router.amqp.constants import Condition, Descriptor, SenderSettleMode
+from router.amqp.performatives import Attach, Error, Source, Target
+from router.amqp.reading import TransferFrame
+from router.amqp.types import Symbol
+from router.core.model.address import Producer
+from router.core.model.own_links import OwnLink
+from router.engine import attaching
+from router.engine.delivery import Delivery
+from router.engine.events import LinkDetached
+from router.engine.link import IncomingLink, Link, OutgoingLink
+from router.errors import AmqpError, Scope
+
+CAPABILITY: Final = Symbol("qd.router")
+NAME: Final = "qd.router."
+# A peer may have so many messages under way, each of which may be so large.
+CREDIT: Final = 32
+MAX_MESSAGE_BYTES: Final = 1 << 18
+# So much is sent at once, however much credit there is: each message is made when it leaves.
+MOST_AT_ONCE_BYTES: Final = 1 << 13
+# So many of ours may wait: one who asks for more than it takes is given up.
+MOST_WAITING: Final = 1 << 17
+MOST_WITH_EDGE: Final = 1 << 12
+ACCEPTED = int(Descriptor.ACCEPTED)
+
+Octets = Callable[[], bytes]
+"""What a message is, once there is room for it."""
+
+
+class Watcher(Protocol):
+    """Observer of a control link."""
+
+    def control_received(self, control: ControlLink, octets: bytes) -> None:
+        """Process a whole message; raise `AmqpError` at connection scope if it is invalid."""
+
+    def control_lost(self, control: ControlLink, why: str) -> None:
+        """Note that one of the two links is over, perhaps with its connection.
+
+        Called once at most.
+        """
+
+
+class ControlLink:
+    """Control links of a connection, one each way; `router` is the id of this router."""
+
+    def __init__(self, connection: Any, router: str, watcher: Watcher) -> None:
+        self.connection = connection
+        self.watcher = watcher
+        self.queue: deque[Octets] = deque()
+        self.is_over = False
+        # whether so much of the peer's waits to be acted on that it gets no more credit
+        self.is_full = False
+        self.sent_messages = 0
+        self.sent_octets = 0
+        self.received_messages = 0
+        self.received_octets = 0
+        self._sender = _Sender(self, NAME + router)
+        self._receiver: IncomingLink | None = None
+        # what has left in part, and how much of it
+        self._rest: tuple[Delivery, bytes, int] | None = None
+
+    def begin(self) -> None:
+        """Attach our sender; raise `AmqpError` if the connection has no channel left."""
+        self._sender.begin(self.connection)
+
+    def attach_received(self, forwarder: Any, link: Link) -> None:
+        """Accept the peer's sender, or raise `AmqpError` to refuse it."""
+        if not isinstance(link, IncomingLink):
+            raise AmqpError(
+                Condition.NOT_ALLOWED, "of a control link each router attaches a sender", Scope.LINK
+            )
+        if self._receiver is not None:
+            raise AmqpError(Condition.NOT_ALLOWED, "there is a control link already", Scope.LINK)
+        self._receiver = link
+        link.owner = producer = Producer(link, None, CREDIT)
+        link.terminus = ControlEnd(self)
+        remote = link.remote_attach
+        source = remote.source if remote.source is not None else Source()
+        target = Target(capabilities=(CAPABILITY,))
+        attaching.accept(link, source, target, max_message_size=MAX_MESSAGE_BYTES)
+        forwarder.note_credit(None, producer)
+
+    def send(self, octets: Octets, most: int = MOST_WAITING) -> None:
+        """Queue a message; `flush` sends it when there is room.
+
+        If `most` messages wait already, the control link is lost.
+        """
+        if len(self.queue) >= most:
+            self.lose(f"the peer does not take what it is told: {most} control messages wait")
+        elif not self.is_over:
+            self.queue.append(octets)
+
+    def go_on(self, forwarder: Any) -> None:
+        """Give the peer credit again, since there is room for its messages."""
+        self.is_full = False
+        if self._receiver is not None and not self.is_over:
+            forwarder.note_credit(None, self._receiver.owner)
+
+    @property
+    def can_flush(self) -> bool:
+        """Return whether `flush` would send anything."""
+        link: Any = self._sender.link
+        if self.is_over or not isinstance(link, OutgoingLink):
+            return False
+        session: Any = link.session
+        if self._rest is not None:
+            return session.remote_incoming_window > 0 and not session.outbox.congested
+        return bool(self.queue) and bool(session.can_send(link))
+
+    def flush(self) -> bool:
+        """Send what there is room for, MOST_AT_ONCE_BYTES or so; return whether anything left."""
+        link = self._sender.link
+        if not isinstance(link, OutgoingLink) or self.is_over:
+            return False
+        session = link.session
+        has_moved = False
+        if self._rest is not None:
+            delivery, octets, at = self._rest
+            if session.remote_incoming_window <= 0 or session.outbox.congested:
+                return False
+            has_moved = True
+            self._write(link, delivery, octets, at)
+        most = self.sent_octets + MOST_AT_ONCE_BYTES
+        while self.queue and self._rest is None and session.can_send(link):
+            if self.sent_octets >= most:
+                break
+            octets = self.queue.popleft()()
+            delivery = Delivery.__new__(Delivery)
+            delivery.settled = delivery.complete = True
+            session.begin_outgoing(link, delivery)
+            self.sent_messages += 1
+            self.sent_octets += len(octets)
+            self._write(link, delivery, octets, 0)
+            has_moved = True
+        return has_moved
+
+    def _write(self, link: Any, delivery: Delivery, octets: bytes, at: int) -> None:
+        at = link.session.send(delivery, octets, at, len(octets), False)
+        is_whole = at == len(octets)
+        self._rest = None if is_whole else (delivery, octets, at)
+        link.current = None if is_whole else delivery
+
+    def lose(self, why: str) -> None:
+        """End the control link and tell the watcher why, the first time this is called."""
+        if self.is_over:
+            return
+        self.is_over = True
+        self.queue.clear()
+        self._rest = None
+        self.watcher.control_lost(self, why)
+
+    def received(self, octets: bytes) -> None:
+        """Count a message and pass it to the watcher."""
+        self.received_messages += 1
+        self.received_octets += len(octets)
+        if not self.is_over:
+            self.watcher.control_received(self, octets)
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether nothing waits to be sent."""
+        return not self.queue and self._rest is None
+
+
+class _Sender(OwnLink):
+    """Sender of this router."""
+
+    # the end of the connection, which it takes with it, is the news
+    is_announced = True
+
+    def __init__(self, control: ControlLink, name: str) -> None:
+        super().__init__(
+            Attach(
+                name,
+                0,
+                False,
+                snd_settle_mode=SenderSettleMode.SETTLED,
+                source=Source(),
+                target=Target(capabilities=(CAPABILITY,)),
+                initial_delivery_count=0,
+            )
+        )
+        self._control = control
+
+    def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
+        """End the control link: the sender was detached or refused by the peer, or is lost."""
+        self._control.lose(_reason("ours", error))
+
+
+class ControlEnd:
+    """Terminus of the peer's sender, which puts its messages together."""
+
+    # nothing is remembered of what came by an earlier link
+    unsettled: Final[dict[bytes, Any]] = {}
+    moving: Final = None
+
+    def __init__(self, control: ControlLink) -> None:
+        self._control = control
+        self._delivery: Delivery | None = None
+        self._parts: list[bytes] = []
+        self._error: Error | None = None
+
+    def take(self, forwarder: Any, delivery: Delivery, frame: TransferFrame) -> None:
+        """Add a frame to a message, and process the message after its last frame."""
+        if delivery is not self._delivery:
+            # one before it, if any, was aborted
+            self._delivery = delivery
+            self._parts.clear()
+        if frame.end > frame.payload_at:
+            # there may be any number of frames with nothing in them
+            self._parts.append(bytes(memoryview(frame.octets)[frame.payload_at : frame.end]))
+        if not delivery.complete:
+            return
+        octets = b"".join(self._parts)
+        self._delivery = None
+        self._parts.clear()
+        delivery.discarded = True
+        link: Any = delivery.incoming
+        link.session.connection.count_work(1 + (len(octets) >> 6))
+        if delivery.incoming_open:
+            link.session.tell_sender_code(delivery, ACCEPTED)
+        self._control.received(octets)
+        if not self._control.is_full:
+            forwarder.note_credit(None, link.owner)
+
+    def outlives(self, event: LinkDetached | None) -> bool:
+        """Return False, since it goes with its link; keep the error of the detach."""
+        self._error = None if event is None else event.error
+        return False
+
+    def give_up(self, forwarder: Any) -> None:
+        """End the control link, since the peer's sender is over."""
+        self._control.lose(_reason("the peer's", self._error))
+
+
+def is_control(link: Link) -> bool:
+    """Return whether the peer attaches a link as a control link."""
+    target = link.remote_attach.target
+    capabilities = getattr(target, "capabilities", None) or ()
+    return isinstance(link, IncomingLink) and CAPABILITY in capabilities
+
+
+def refuse(_: Link) -> None:
+    """Refuse a control link where none is allowed; the condition is Dispatch's."""
+    raise AmqpError("qd:forbidden", "control links are for other routers", Scope.LINK)
+
+
+def _reason(whose: str, error: Error | None) -> str:
+    if error is None:
+        return f"the control link is over: {whose} was detached"
+    said = f": {error.description}" if error.description else ""
+    return f"the control link is over: {whose} was detached with {error.condition}{said}"

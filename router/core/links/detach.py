@@ -1,0 +1,311 @@
+"""Remove links from their addresses, and resolve what lost links leave behind.
+
+The contract: what was not sent yet is released, what was sent and is unsettled is modified with
+delivery-failed, and what was half sent is aborted. If a terminus outlives its link (`suspended`),
+unsettled deliveries stay unsettled. None of this runs once a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, Protocol
+
+from router.amqp import constants
+from router.core.addresses import nodes, related
+from router.core.deliveries import (
+    credit,
+    fallbacks,
+    max_message_size,
+    redelivery,
+    sides,
+    source_outcomes,
+    unsent,
+)
+from router.core.link_routes import routed_detach
+from router.core.links import resuming
+from router.core.links.suspended import Terminus, search
+from router.core.model import router_outcomes
+from router.core.model.address import HERE, MULTICAST, Consumer, Producer
+from router.core.model.waiting import WaitingQueue
+from router.core.routers import router_traffic
+from router.engine.events import LinkDetached, LinkSuspended
+from router.engine.link import OutgoingLink
+from router.engine.unsettled import Unsettled
+
+MODIFIED = int(constants.Descriptor.MODIFIED)
+
+
+def link_lost(forwarder: Any, link: Any, event: LinkDetached | None = None) -> None:
+    """Handle a link that is detached, or lost with its session or connection, as `event` says."""
+    if link.is_routed:
+        routed_detach.link_lost(forwarder, link, event)
+        return
+    owner = link.owner
+    if owner is None:
+        return
+    terminus: Terminus | None = link.terminus
+    forwarder.link_names.leave(link)
+    link.owner = None
+    stays = terminus is not None and terminus.outlives(event)
+    if isinstance(owner, Consumer):
+        _consumer_lost(forwarder, owner, stays)
+    else:
+        _producer_lost(forwarder, owner, stays)
+    if terminus is not None and event is not None and stays:
+        news = LinkSuspended(link, len(terminus.unsettled) + link.unsettled)
+        forwarder.observer.event_received(link.session.connection, news)
+        forwarder.suspended.enter(forwarder, terminus, event)
+    elif terminus is not None:
+        terminus.give_up(forwarder)
+    nodes.left(forwarder, owner.address, None if stays else link)
+
+
+def _consumer_lost(forwarder: Any, consumer: Consumer, stays: bool) -> None:
+    link = consumer.link
+    address = consumer.address
+    take_out(forwarder, consumer)
+    router_traffic.link_over(address.counters, link)
+    is_between_routers = unsent.speaks_for_others(consumer)
+    current = link.current
+    if current is not None:
+        # The rest of it may still come in, but nobody will take it.
+        link.current = None
+        forwarder.backlog.drop(current)
+        current.discarded = True
+        if not current.outgoing_open:
+            # it was sent settled, but not in full
+            failed = router_outcomes.LOST if is_between_routers else router_outcomes.DELIVERY_FAILED
+            forwarder.settle(current, MODIFIED, failed)
+    _resolve(forwarder, link, link.session.outgoing, current, stays, _Sent(forwarder, consumer))
+    give_up_waiting(forwarder, consumer)
+
+
+def _producer_lost(forwarder: Any, producer: Producer, stays: bool) -> None:
+    link = producer.link
+    unhang(forwarder, producer)
+    if producer.address is not None:
+        router_traffic.link_over(producer.address.counters, link)
+    current = link.current
+    _resolve(forwarder, link, link.session.incoming, current, stays, _Came(forwarder, link))
+    if current is not None:
+        link.current = None
+        # the delivery that it resumes is not given up
+        current.parent = None
+        forwarder.transfer_aborted(current)
+
+
+class _Losing(Protocol):
+    """Resolver of the deliveries of a lost link."""
+
+    def lose(self, delivery: Any) -> None:
+        """Resolve a delivery, unless it is settled or belongs to another link by now."""
+
+
+def _resolve(
+    forwarder: Any, link: Any, unsettled: Unsettled, current: Any, stays: bool, losing: _Losing
+) -> None:
+    """Resolve the deliveries of a lost link that are `unsettled` in its session.
+
+    Of very many, the last ones are resolved in later turns. If the terminus stays, only `current`
+    is resolved, the delivery that is incomplete.
+    """
+    if stays:
+        if current is not None:
+            # at once, so that it is not parked with the others
+            losing.lose(current)
+        return
+    if link.unsettled:
+        link.session.connection.count_work(link.unsettled)
+        found = search(link.terminus, unsettled, link)
+        forwarder.turn.deferred.go_through(found, losing.lose)
+
+
+class _Sent:
+    """Resolver of unsettled deliveries that were sent to a receiver whose link is lost."""
+
+    def __init__(self, forwarder: Any, consumer: Consumer) -> None:
+        self._forwarder = forwarder
+        self._link = consumer.link
+        self._address = consumer.address
+        self._is_between_routers = unsent.speaks_for_others(consumer)
+
+    def lose(self, delivery: Any) -> None:
+        """Tell the sender of a delivery that its receiver is lost."""
+        if not delivery.outgoing_open or delivery.outgoing is not self._link:
+            # its receiver has settled it or given it back since
+            return
+        forwarder, address = self._forwarder, self._address
+        self._link.session.close_outgoing(delivery)
+        if self._is_between_routers:
+            outcome = MODIFIED
+            forwarder.settle(delivery, MODIFIED, router_outcomes.LOST)
+        else:
+            outcome = source_outcomes.settle_lost(forwarder, delivery)
+        address.current_counters().count_outcome(outcome)
+
+
+class _Came:
+    """Resolver of unsettled deliveries from a sender whose link is lost."""
+
+    def __init__(self, forwarder: Any, link: Any) -> None:
+        self._forwarder = forwarder
+        self._link = link
+
+    def lose(self, delivery: Any) -> None:
+        """Close the incoming side of a delivery: its sender will not settle it."""
+        if delivery.incoming_open and delivery.incoming is self._link:
+            self._link.session.close_incoming(delivery)
+            self._forwarder.sender_lost(delivery)
+
+
+def take_out(forwarder: Any, consumer: Consumer) -> None:
+    """Remove a consumer from its address, so that it is sent nothing new."""
+    address = consumer.address
+    if address.remove_consumer(consumer):
+        address.sided -= consumer.side != HERE
+        forwarder.network.left(consumer)
+    elif consumer in address.resuming:
+        del address.resuming[consumer]
+        forwarder.network.address_changed(address)
+    address.keeps = redelivery.keeps(address)
+
+
+def give_up_waiting(forwarder: Any, consumer: Consumer) -> None:
+    """Release what waits for a consumer that has left its address, unless others may take it."""
+    address = consumer.address
+    if not address.consumers:
+        fallbacks.left(forwarder, address)
+    if related.is_leaving(address):
+        # the task that moves what waits gives up the rest
+        return
+    if address.treatment == MULTICAST or not address.consumers:
+        unsent.give_up(forwarder, address, consumer.waiting, unsent.verdict_for(consumer))
+    else:
+        if address.sided:
+            sides.receiver_lost(forwarder, address)
+        max_message_size.receiver_lost(forwarder, address)
+
+
+def leave(forwarder: Any, consumer: Consumer) -> None:
+    """Remove a consumer that has been sent nothing from its address."""
+    take_out(forwarder, consumer)
+    give_up_waiting(forwarder, consumer)
+    nodes.left(forwarder, consumer.address, None)
+
+
+class _Leaving:
+    """Stand-in for a resumption: finishes the delivery under way, and allows no new ones."""
+
+    def go_on(self, forwarder: Any, consumer: Consumer) -> bool:
+        """Send more of the delivery under way; return False, as no new one may begin."""
+        forwarder.serve(consumer)
+        return False
+
+
+_LEAVING = _Leaving()
+
+
+def take_leave(forwarder: Any, consumer: Consumer) -> None:
+    """Send a consumer no new delivery; its link is to be detached once all are settled."""
+    address = consumer.address
+    if consumer.place < 0:
+        return
+    take_out(forwarder, consumer)
+    give_up_waiting(forwarder, consumer)
+    consumer.waiting = WaitingQueue()
+    # the address stays in use until what was sent is settled
+    consumer.resuming = _LEAVING
+    address.resuming[consumer] = None
+    forwarder.note_credit(address, None)
+
+
+def quiesce(forwarder: Any, end: Producer | Consumer) -> None:
+    """Let a link of the router's own take no new deliveries; those under way go on."""
+    if isinstance(end, Consumer):
+        take_leave(forwarder, end)
+    elif end.link.is_attached():
+        # so that the address gives it no credit, either
+        end.capacity = 0
+        credit.stop(end.link)
+
+
+def unhang(forwarder: Any, producer: Producer) -> None:
+    """Remove a producer from its address; what it has sent stays."""
+    address = producer.address
+    if address is not None:
+        address.remove_producer(producer)
+        address.sided -= producer.side != HERE
+        forwarder.network.unhung(address, producer)
+        forwarder.note_credit(address, None)
+
+
+def transfer_aborted(forwarder: Any, delivery: Any) -> None:
+    """Abort a delivery that its sender aborted, at every receiver that was sent a part."""
+    if delivery.incoming.is_routed:
+        routed_detach.aborted(forwarder, delivery)
+        return
+    if delivery.address is None:
+        _count_unbegun(delivery)
+        forwarder.intake.forget(delivery)
+        resuming.transfer_aborted(forwarder, delivery)
+    elif not delivery.discarded:
+        delivery.address.counters.aborted += 1
+    forwarder.spreads.stop(delivery)
+    abort_all(forwarder, delivery)
+    # it used up credit, even if it was never forwarded
+    forwarder.note_sender(delivery.incoming)
+
+
+def _count_unbegun(delivery: Any) -> None:
+    """Count a delivery that was aborted before it was forwarded as ingress all the same."""
+    producer = delivery.incoming.owner
+    if producer is not None and producer.address is not None:
+        producer.address.counters.ingress += 1
+        producer.address.counters.aborted += 1
+
+
+def abort_all(forwarder: Any, delivery: Any) -> None:
+    """Abort a delivery whose rest will not come, or all its copies.
+
+    Of very many copies, the last ones are aborted in later turns.
+    """
+    copies = delivery.copies
+    if copies is None:
+        abort(forwarder, delivery)
+        return
+    # a peer may abort very often
+    delivery.incoming.session.connection.count_work(len(copies))
+    forwarder.turn.deferred.go_through(copies, partial(abort, forwarder))
+
+
+def abort(forwarder: Any, delivery: Any) -> None:
+    """Abort a delivery whose rest will not come, wherever it is on its way."""
+    forwarder.outcomes.aborted(delivery)
+    delivery.discarded = True
+    forwarder.backlog.drop(delivery)
+    link = delivery.outgoing
+    if link is None:
+        address = delivery.address
+        if address is not None:
+            if delivery.waits_in is not None and delivery.waits_in.remove(delivery):
+                forwarder.count_out(delivery)
+                forwarder.note_credit(address, None)
+            forwarder.table.leave(address)
+        return
+    consumer = link.owner
+    if link.current is delivery and consumer is not None:
+        # tells the receiver of the abort as soon as the window allows
+        forwarder.serve(consumer)
+
+
+def release_all(forwarder: Any, connection: Any) -> Iterator[None]:
+    """Yield after each link of a connection, having resolved what its receiver holds.
+
+    For a connection that is about to be closed in order.
+    """
+    for session in list(connection.local_sessions.values()):
+        for link in list(session.local_links.values()):
+            if isinstance(link, OutgoingLink):
+                link_lost(forwarder, link)
+            yield

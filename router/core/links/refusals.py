@@ -1,0 +1,46 @@
+"""Refuse messages that cannot be delivered because of an error in them, and tell the sender why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.amqp.constants import Descriptor
+from router.core.links import detach
+from router.core.model import router_outcomes
+from router.core.model.address import Address
+from router.errors import AmqpError, Scope
+
+REJECTED = int(Descriptor.REJECTED)
+
+
+def unaddressed(forwarder: Any, delivery: Any, verdict: bytes) -> None:
+    """Reject an anonymous sender's message without an address that it can be sent to."""
+    counters = forwarder.table.nowhere.counters
+    counters.ingress += 1
+    counters.bytes_in += delivery.size
+    counters.no_destination += 1
+    if delivery.settled:
+        counters.presettled += 1
+        counters.dropped_presettled += 1
+        delivery.incoming.presettled += 1
+        delivery.incoming.dropped_presettled += 1
+    elif delivery.incoming_open:
+        counters.count_told(REJECTED, 0.0, 1)
+    delivery.discarded = True
+    forwarder.settle(delivery, REJECTED, verdict)
+
+
+def malformed(forwarder: Any, address: Address, delivery: Any) -> None:
+    """Reject a malformed message: tell its sender, and abort it towards its receivers."""
+    problem = forwarder.intake.problem
+    condition = forwarder.intake.condition
+    address.counters.malformed += 1
+    delivery.discarded = True
+    detach.abort_all(forwarder, delivery)
+    if delivery.settled:
+        # it has no outcome, so the error goes to the link
+        link = delivery.incoming
+        error = AmqpError(condition, problem, Scope.LINK)
+        link.session.connection.fail_link(link, error)
+    else:
+        forwarder.settle(delivery, REJECTED, router_outcomes.rejected(condition, problem))

@@ -1,0 +1,421 @@
+"""Resume suspended links that are attached again: compare what both sides remember.
+
+Each side tells in its attach what it has not settled, by delivery-tag (section 2.6.13). What the
+two maps say of a delivery decides what becomes of it. Towards a receiver the router is the sender
+and has to act (`resumption`); towards a sender it waits for what the sender resumes.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+
+from router.amqp.composite import decode_composite, encode_composite
+from router.amqp.constants import Condition, FormatCode
+from router.amqp.encode import write_map
+from router.amqp.encoded import EncodedMap, tags_of
+from router.amqp.performatives import Accepted, Modified, Received, Rejected, Released
+from router.core.links import stealing
+from router.core.links.suspended import Terminus
+from router.engine.deferred import THINGS_A_STEP, THINGS_AT_ONCE, drained
+from router.engine.delivery import STUCK_INCOMING, STUCK_OUTGOING
+from router.engine.events import LinkResumed
+from router.engine.link import Link, OutgoingLink
+from router.errors import AmqpError, Scope
+
+# Behind the end of any message: all of it has come, or none of it can be sent again.
+ALL_OF_IT = Received(section_number=0xFFFFFFFF, section_offset=0)
+NO_STATE = 0
+OUTCOMES: dict[int, Any] = {
+    int(kind.CODE): kind() for kind in (Accepted, Rejected, Released, Modified)
+}
+ALL_OF_IT_OCTETS = encode_composite(ALL_OF_IT)
+OUTCOME_OCTETS = {code: encode_composite(outcome) for code, outcome in OUTCOMES.items()}
+NULL = bytes([FormatCode.NULL])
+VBIN8 = bytes([FormatCode.VBIN8])
+# Usual size of an attach without its unsettled map.
+ATTACH_BYTES = 400
+# Most entries of our unsettled map: to write more would take too long for a turn.
+MOST_TOLD = 8192
+# Work of one delivery of a map, counted in frames (`Connection.count_work`).
+WORK = 8
+EMPTY = b""
+
+
+# Resuming a terminus.
+
+
+def take_up(forwarder: Any, link: Link, holder: Link | None, address: Any) -> Terminus | None:
+    """Return the terminus that `link` resumes or reattaches, or None if it has none here.
+
+    The terminus is suspended, or still attached by `holder`, which is about to be stolen; then only
+    a link whose attach has an unsettled map resumes it.
+    """
+    found: Terminus | None = forwarder.suspended.find(link)
+    if found is None:
+        asks = link.remote_attach.unsettled is not None
+        if holder is None or holder.terminus is None or not asks:
+            return None
+        found = holder.terminus
+        if not _is_at(found, address):
+            return None
+        found.park()
+        holder.terminus = None
+        forwarder.suspended.resumed += 1
+    elif not _is_at(found, address):
+        forwarder.suspended.end(forwarder, found)
+        return None
+    else:
+        forwarder.suspended.take(found)
+        if not _is_reattached(found, link):
+            found.park()
+        elif found.moving is not None:
+            found.moving.go_on_to(link)
+        elif found.link.unsettled:
+            found.moving = moving = _Moving(forwarder, found)
+            moving.go_on_to(link)
+            forwarder.turn.deferred.work_off(moving.steps, at_once=THINGS_AT_ONCE)
+    # the deliveries are parked, told and compared
+    link.session.connection.count_work(WORK * len(found.unsettled))
+    if address is not None and address.creator is found.link:
+        address.creator = link
+    doubtful = len(found.unsettled) + link.unsettled
+    news = LinkResumed(link, found.link, doubtful)
+    forwarder.observer.event_received(link.session.connection, news)
+    found.link = link
+    found.address = address
+    return found
+
+
+def in_parts(forwarder: Any, link: Link, holder: Link | None) -> Terminus | None:
+    """Return the terminus that `link` resumes, if its deliveries are parked in several turns.
+
+    That is the case if very many of them have delivery-ids; parking has begun then.
+    """
+    found: Terminus | None = forwarder.suspended.find(link)
+    stolen = holder if found is None else None
+    if stolen is not None and link.remote_attach.unsettled is not None:
+        found = stolen.terminus
+    if found is None or _is_reattached(found, link):
+        return None
+    most = min(THINGS_AT_ONCE, forwarder.turn.deferred.left * THINGS_A_STEP)
+    if found.is_being_parked:
+        # an earlier link may be waiting for that
+        return found
+    if found.link.unsettled <= most:
+        return None
+    if stolen is not None:
+        stealing.suspend(forwarder, link, stolen)
+    else:
+        found.park_in_turns(forwarder.turn.deferred)
+    return found
+
+
+def _is_at(terminus: Terminus, address: Any) -> bool:
+    """Return whether a terminus is at this address, which may have been made anew since."""
+    if terminus.address is None or address is None:
+        return terminus.address is address
+    return bool(terminus.address.key == address.key)
+
+
+def _is_reattached(terminus: Terminus, link: Link) -> bool:
+    """Return whether the old link endpoint and its deliveries are live (section 2.6.4)."""
+    is_resumed = link.remote_attach.unsettled is not None or terminus.unsettled
+    return terminus.link.session is link.session and not terminus.is_parked and not is_resumed
+
+
+class _Moving:
+    """Task that moves the live deliveries of a reattached link to its new endpoint.
+
+    Of very many, the last ones are moved in later turns. The link may be detached and reattached
+    again before all have been moved; then those that were moved are moved once more.
+    """
+
+    def __init__(self, forwarder: Any, terminus: Terminus) -> None:
+        self._forwarder = forwarder
+        self._terminus = terminus
+        self._link = terminus.link
+        # earlier links that may still have deliveries
+        self._formers: deque[Link] = deque()
+        self._moved: list[Any] = []
+        # deliveries that had been moved to one of these
+        self._again: list[tuple[Link, list[Any]]] = []
+        self.steps = self._move_each()
+
+    def go_on_to(self, link: Link) -> None:
+        """Move all deliveries to `link`, and count them for it from now on."""
+        former, self._link = self._link, link
+        self._formers.append(former)
+        if self._moved:
+            self._again.append((former, self._moved))
+            self._moved = []
+        self._count(former)
+
+    def _count(self, former: Link) -> None:
+        self._link.unsettled += former.unsettled
+        former.unsettled = 0
+
+    def _move_each(self) -> Iterator[None]:
+        session: Any = self._link.session
+        is_source = isinstance(self._link, OutgoingLink)
+        unsettled = session.outgoing if is_source else session.incoming
+        while self._formers:
+            former = self._formers.popleft()
+            for delivery in unsettled.search(former):
+                if delivery is not None:
+                    self._move(delivery)
+                yield None
+            # deliveries settled meanwhile were still counted for the former endpoint
+            self._count(former)
+            while self._again:
+                former, moved = self._again.pop()
+                for delivery in drained(moved):
+                    if _goes_by(delivery, former):
+                        self._move(delivery)
+                    yield None
+                self._count(former)
+        unsettled.links_changed()
+        self._terminus.moving = None
+        link = self._link
+        if link.owner is not None and not is_source:
+            self._forwarder.note_sender(link)
+
+    def _move(self, delivery: Any) -> None:
+        _move(self._forwarder, delivery, self._link)
+        self._moved.append(delivery)
+
+
+def _goes_by(delivery: Any, link: Link) -> bool:
+    """Return whether a delivery is a link's, and has a delivery-id on its session."""
+    if isinstance(link, OutgoingLink):
+        return bool(delivery.outgoing_open and delivery.outgoing is link)
+    return bool(delivery.incoming_open and delivery.incoming is link)
+
+
+def _move(forwarder: Any, delivery: Any, link: Link) -> None:
+    """Move a live delivery to another link of its session; it keeps its delivery-id."""
+    # whether it is stuck is checked anew
+    if isinstance(link, OutgoingLink):
+        delivery.stuck &= ~STUCK_OUTGOING
+        delivery.outgoing = link
+    else:
+        delivery.stuck &= ~STUCK_INCOMING
+        _hand_over(forwarder, delivery, link)
+
+
+def _hand_over(forwarder: Any, delivery: Any, link: Link) -> None:
+    """Move a delivery to another link of its sender, with the backlog counted for it."""
+    for part in [delivery, *(delivery.copies or ())]:
+        forwarder.backlog.hand_over(part, link)
+    producer = link.owner
+    # no producer if the link is detached again: then nothing is counted
+    if producer is None or producer.address is not None:
+        return
+    if delivery.outgoing is None and delivery.chunks is not None:
+        producer.waiting += 1
+
+
+@attrs.frozen
+class Told:
+    """Unsettled map of the router's attach; None in the attach of a link that is not resumed."""
+
+    unsettled: EncodedMap | None = None
+    is_incomplete: bool = False
+
+
+def unsettled_map(terminus: Terminus | None, link: Link) -> Told:
+    """Return the unsettled map for the router's attach.
+
+    It has no more entries than fit into a frame, nor than `MOST_TOLD`.
+    """
+    if terminus is None or not terminus.is_parked:
+        return Told()
+    is_source = isinstance(link, OutgoingLink)
+    room = link.session.connection.remote_max_frame_size - ATTACH_BYTES
+    body = bytearray()
+    count = 0
+    is_incomplete = False
+    for tag, delivery in terminus.unsettled.items():
+        if not is_source:
+            octets = _octets_to_sender(terminus, tag)
+        elif delivery.settled:
+            continue
+        else:
+            octets = _octets_to_receiver(delivery)
+        if count == MOST_TOLD or len(body) + len(tag) + 2 + len(octets) > room:
+            is_incomplete = True
+            break
+        count += 1
+        body += VBIN8
+        body.append(len(tag))
+        body += tag
+        body += octets
+    told = bytearray()
+    write_map(told, 2 * count, body)
+    return Told(EncodedMap(bytes(told)), is_incomplete)
+
+
+def state_to_receiver(delivery: Any) -> Any:
+    """Return the state of a delivery for its receiver.
+
+    That is its outcome, or from where on the router could send it.
+    """
+    if delivery.outcome in OUTCOMES:
+        return _state(delivery.outcome, delivery.outcome_octets)
+    return ALL_OF_IT if delivery.kept is None else None
+
+
+def _state(code: int, octets: bytes | None) -> Any:
+    return decode_composite(octets)[0] if octets else OUTCOMES[code]
+
+
+# The same, encoded for maps. Outcomes stay as received: decoding thousands would take long.
+
+
+def _octets_to_receiver(delivery: Any) -> bytes:
+    if delivery.outcome in OUTCOMES:
+        return delivery.outcome_octets or OUTCOME_OCTETS[delivery.outcome]
+    return ALL_OF_IT_OCTETS if delivery.kept is None else NULL
+
+
+def _octets_to_sender(terminus: Terminus, tag: bytes) -> bytes:
+    code, octets = terminus.outcomes.get(tag, (NO_STATE, EMPTY))
+    return octets or OUTCOME_OCTETS[code] if code in OUTCOMES else ALL_OF_IT_OCTETS
+
+
+# Resuming a sender's deliveries.
+
+
+def await_resumed(forwarder: Any, terminus: Terminus, link: Link) -> int:
+    """Return how many deliveries the sender has to resume: those that both sides remember.
+
+    A delivery that the sender's map lacks is settled, unless that map is incomplete. The receivers
+    of very many such deliveries are told in later turns.
+    """
+    remote = link.remote_attach
+    unsettled = terminus.unsettled
+    theirs = tags_of(remote.unsettled) if unsettled else set()
+    both = [tag for tag in theirs if tag in unsettled]
+    if len(both) == len(unsettled) or remote.incomplete_unsettled:
+        return len(both)
+    terminus.forget_all_but(both)
+
+    def settled() -> Iterator[Any]:
+        # freed one by one
+        while unsettled:
+            tag, delivery = unsettled.popitem()
+            yield None if tag in theirs else delivery
+
+    forwarder.turn.deferred.go_through(
+        settled(), lambda delivery: settled_by_sender(forwarder, delivery)
+    )
+    return len(both)
+
+
+def is_old(forwarder: Any, shell: Any, frame: Any) -> bool:
+    """Handle a first transfer that begins no new delivery; return whether it is one.
+
+    It resumes a delivery, or is not allowed as the router's unsettled map was incomplete.
+    """
+    if frame.resume:
+        _transfer_resumed(forwarder, shell)
+        return True
+    link = shell.incoming
+    if not link.attach.incomplete_unsettled:
+        return False
+    shell.discarded = True
+    problem = "a new delivery, where our unsettled map was incomplete: detach, and attach again"
+    error = AmqpError(Condition.NOT_ALLOWED, problem, Scope.LINK)
+    link.session.connection.fail_link(link, error)
+    return True
+
+
+def _transfer_resumed(forwarder: Any, shell: Any) -> None:
+    """Resume a delivery by the transfer that `shell` was made for (section 2.7.5).
+
+    An unknown delivery is ignored, and so is the payload: all of it came before. While more of that
+    comes, `shell` is the current delivery, and its `parent` the delivery that it stands for.
+    """
+    shell.discarded = True
+    link = shell.incoming
+    forwarder.note_credit(link.owner.address, link.owner)
+    delivery, outcome = _taken(shell)
+    if delivery is None:
+        return
+    if not shell.incoming_open:
+        settled_by_sender(forwarder, delivery)
+        return
+    session = link.session
+    session.incoming.replace(shell.incoming_id, delivery)
+    shell.incoming_open = False
+    delivery.incoming_open = True
+    delivery.incoming_id = shell.incoming_id
+    delivery.settling = shell.settling
+    if not shell.complete:
+        shell.parent = delivery
+    _hand_over(forwarder, delivery, link)
+    state = _decided(shell)
+    if int(getattr(state, "CODE", NO_STATE)) in OUTCOMES:
+        # case 13: the sender's state applies, and we confirm it
+        code, octets = int(state.CODE), encode_composite(state)
+        session.tell_sender(delivery, True, code, octets, 0, len(octets))
+        settled_by_sender(forwarder, delivery, code, octets)
+    elif outcome is not None:
+        forwarder.settle(delivery, *outcome)
+
+
+def _taken(shell: Any) -> tuple[Any, tuple[int, bytes] | None]:
+    """Remove the delivery that a transfer resumes; return it and its outcome, None if unknown."""
+    terminus = shell.incoming.terminus
+    tag = shell.incoming_tag
+    if terminus is None or tag is None or tag not in terminus.unsettled:
+        return None, None
+    delivery = terminus.unsettled.pop(tag)
+    delivery.suspended = None
+    return delivery, terminus.outcomes.pop(tag, None)
+
+
+def transfer_settled(forwarder: Any, shell: Any) -> None:
+    """Settle a delivery that a later frame of the transfer which resumes it settles."""
+    delivery, shell.parent = shell.parent, None
+    delivery.incoming.session.close_incoming(delivery)
+    settled_by_sender(forwarder, delivery)
+
+
+def transfer_aborted(forwarder: Any, shell: Any) -> None:
+    """Settle a delivery that its sender aborts instead of resuming (cases 7, 9, 11, 14)."""
+    if shell.parent is not None:
+        transfer_settled(forwarder, shell)
+        return
+    delivery, _ = _taken(shell)
+    if delivery is not None:
+        settled_by_sender(forwarder, delivery)
+
+
+def settled_by_sender(
+    forwarder: Any, delivery: Any, code: int = NO_STATE, octets: bytes = EMPTY
+) -> None:
+    """Tell the receivers that the sender has settled, with its state if it gave one."""
+    delivery.suspended = None
+    delivery.settled = True
+    for part in delivery.copies or [delivery]:
+        part.settled = True
+        forwarder.redelivery.drop(part)
+        if part.outgoing_open and part.outcome in OUTCOMES:
+            # the receiver waited for this
+            forwarder.outcomes.receiver_told(part, part.outcome)
+        if part.outgoing is not None:
+            part.outgoing.session.tell_receiver(part, True, code, octets, 0, len(octets))
+
+
+def _decided(shell: Any) -> Any:
+    """Return the state that a transfer tells of its delivery, or None if AMQP defines none such."""
+    if shell.state is None:
+        return None
+    try:
+        return decode_composite(shell.state)[0]
+    except AmqpError:
+        return None

@@ -1,0 +1,281 @@
+"""Resume a receiver's link: compare its unsettled map with ours, and send what follows from that.
+
+Section 3.4.6 has an example of fourteen cases, whose numbers stand beside the rules here. The
+router can send a message again if it has kept its octets (`redelivery`). Of any other message it
+says that it can resume only behind its end.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+
+from router.amqp.composite import encode_composite
+from router.amqp.constants import Descriptor
+from router.amqp.encoded import entries_of
+from router.amqp.performatives import Received
+from router.amqp.revision import revise
+from router.core.deliveries import router_annotations, source_outcomes
+from router.core.links.resuming import ALL_OF_IT, NO_STATE, OUTCOMES, Told, state_to_receiver
+from router.core.links.suspended import Terminus
+from router.core.model import router_outcomes
+from router.core.model.address import Consumer
+from router.engine import flows, rare_transfers
+from router.engine.deferred import THINGS_AT_ONCE, emptied
+from router.engine.held_up import hold_up
+
+EMPTY = b""
+# How many entries of the receiver's map and deliveries are processed in the turn of the attach:
+# reading an entry takes longer than most things that are done at once.
+COMPARED_AT_ONCE = 256
+ACCEPTED = int(Descriptor.ACCEPTED)
+REJECTED = int(Descriptor.REJECTED)
+
+
+@attrs.frozen
+class Step:
+    """Delivery that a transfer is to be sent for, with our `state` for that transfer.
+
+    A delivery that the transfer settles or aborts is settled already, and forgotten. If the link is
+    lost before, the receiver finds that we have no such tag, which says the same.
+    """
+
+    delivery: Any
+    state: Any = None
+    settled: bool = False
+    aborted: bool = False
+    resends: bool = False
+    """Whether its octets are sent too; without `resumes`, as a new delivery."""
+    resumes: bool = True
+
+
+class Resumption:
+    """Transfers that a resumed receiver's link gets before any new delivery.
+
+    Until it is done, the consumer is not among those of its address. If one of the two maps is
+    incomplete, it lasts until the link is detached. Very many deliveries are compared, and steps
+    sent, over several turns; steps are sent while others are still being compared.
+    """
+
+    def __init__(self, forwarder: Any, terminus: Terminus, consumer: Consumer, told: Told) -> None:
+        self.terminus = terminus
+        self.steps: deque[Step] = deque()
+        remote = consumer.link.remote_attach
+        self.is_last = not told.is_incomplete and not remote.incomplete_unsettled
+        self._forwarder = forwarder
+        self._consumer = consumer
+        self._link = consumer.link
+        # what the receiver says of each delivery
+        self._theirs: dict[bytes, Any] = {}
+        self._told = remote.unsettled
+        self._knows_all = not remote.incomplete_unsettled
+        self._is_compared = not terminus.unsettled
+        # whether steps are being sent, and whether in the turn that began it
+        self._is_sending = False
+        self._is_in_turn = False
+
+    def compare(self) -> None:
+        """Compare all deliveries; of very many, the last ones in later turns."""
+        if not self._is_compared:
+            at_once = COMPARED_AT_ONCE if self._told else THINGS_AT_ONCE
+            self._forwarder.turn.deferred.go_through(
+                self._tags(), self._compare, self._compared, at_once
+            )
+
+    def _tags(self) -> Iterator[bytes | None]:
+        """Yield the tags of our deliveries, once the receiver's map has been read."""
+        for tag, state in entries_of(self._told):
+            self._theirs[tag] = state
+            yield None
+        self._told = None
+        yield from list(self.terminus.unsettled)
+
+    def _compare(self, tag: bytes) -> None:
+        unsettled = self.terminus.unsettled
+        delivery = unsettled.get(tag)
+        if delivery is None or self._is_over():
+            return
+        if delivery.settled:
+            # its sender has settled it: the receiver finds that we have no such tag
+            del unsettled[tag]
+        elif tag in self._theirs:
+            step = _step_of_both(self._forwarder, delivery, self._theirs[tag])
+            if step.settled or step.aborted:
+                del unsettled[tag]
+            self.steps.append(step)
+        elif self._knows_all:
+            if delivery.outcome in OUTCOMES:
+                delivery.address.counters.count_outcome(delivery.outcome)
+                del unsettled[tag]  # case 10
+            elif delivery.kept is not None:
+                self.steps.append(Step(delivery, resends=True, resumes=False))  # case 1
+            else:
+                del unsettled[tag]  # case 5
+                _give_up(self._forwarder, delivery)
+
+    def _is_over(self) -> bool:
+        """Return whether the link has gone, and so its terminus keeps what is left."""
+        return self._link.is_lost() or self.terminus.link is not self._link
+
+    def _compared(self) -> None:
+        self._is_compared = True
+        theirs, self._theirs = self._theirs, {}
+        if len(theirs) > COMPARED_AT_ONCE:
+            self._forwarder.turn.deferred.forget(emptied(theirs))
+        # in the turn of its attach this comes too early to do anything
+        self._go_on_later()
+
+    def go_on(self, forwarder: Any, consumer: Any) -> bool:
+        """Send as much as there is room for; return whether new deliveries may follow."""
+        link = consumer.link
+        session = link.session
+        current = link.current
+        if current is not None:
+            if current.discarded:
+                # its sender's link was stolen while the window was closed
+                if session.remote_incoming_window <= 0:
+                    hold_up(session, link)
+                    return False
+                rare_transfers.abort(current)
+            elif not forwarder.backlog.send(session, current):
+                return False
+            else:
+                _sent(forwarder, current)
+            link.current = None
+        if self.steps and not self._is_sending and session.can_send(link):
+            self._is_sending = self._is_in_turn = True
+            forwarder.turn.deferred.go_through(self._sendable(), self._send, self._paused)
+            self._is_in_turn = False
+        is_done = self._is_compared and not self.steps and link.current is None
+        if is_done and not self.is_last and link.drain and link.credit:
+            session.use_up_credit(link)
+        flows.answer_drain(link)
+        return is_done and self.is_last
+
+    def _sendable(self) -> Iterator[Step]:
+        """Yield the next steps, as long as there is room for them."""
+        link = self._link
+        while self.steps and not self._is_over() and link.session.can_send(link):
+            yield self.steps.popleft()
+
+    def _send(self, step: Step) -> None:
+        is_over = step.settled or step.aborted
+        if is_over or self.terminus.unsettled.pop(step.delivery.tag, None) is not None:
+            _send(self._forwarder, self._consumer, step.delivery, step)
+
+    def _paused(self) -> None:
+        """Note that all steps have been sent that there was room for."""
+        self._is_sending = False
+        if not self._is_in_turn:
+            self._go_on_later()
+
+    def _go_on_later(self) -> None:
+        """Go on in a later turn, unless the link is over by then."""
+        consumer = self._consumer
+        if consumer.resuming is self and self._link.owner is consumer:
+            self._forwarder.credit_received(self._link)
+
+
+def compare(forwarder: Any, terminus: Terminus, consumer: Consumer, told: Told) -> Resumption:
+    """Return the resumption for a consumer whose link has been told our map."""
+    resumption = Resumption(forwarder, terminus, consumer, told)
+    resumption.compare()
+    return resumption
+
+
+def _step_of_both(forwarder: Any, delivery: Any, theirs: Any) -> Step:
+    """Return the step for a delivery that both sides remember."""
+    code = int(getattr(theirs, "CODE", NO_STATE))
+    if delivery.outcome in OUTCOMES:
+        ours = state_to_receiver(delivery)
+        if code in OUTCOMES and code != delivery.outcome:
+            return Step(delivery, ours)  # case 13: ours is the one that counts
+        delivery.address.counters.count_outcome(delivery.outcome)
+        if code == delivery.outcome:
+            return Step(delivery, ours, settled=True)  # case 12
+        return Step(delivery, aborted=True)  # cases 11 and 14
+    if code in OUTCOMES:
+        delivery.address.counters.count_outcome(code)
+        octets = EMPTY if theirs == OUTCOMES[code] else encode_composite(theirs)
+        forwarder.settle(delivery, code, octets)
+        return Step(delivery, theirs, settled=True)  # cases 3 and 8
+    if delivery.kept is not None:
+        return Step(delivery, resends=True)  # cases 2 and 4: from the first octet on
+    if isinstance(theirs, Received) and theirs.section_number >= ALL_OF_IT.section_number:
+        return Step(delivery, ALL_OF_IT)  # case 6: it has all that it needs
+    _give_up(forwarder, delivery)
+    return Step(delivery, aborted=True)  # cases 7 and 9
+
+
+def _give_up(forwarder: Any, delivery: Any) -> None:
+    """Settle a delivery that no receiver has and that cannot be sent again as failed."""
+    delivery.address.counters.count_outcome(source_outcomes.settle_lost(forwarder, delivery))
+
+
+def _send(forwarder: Any, consumer: Consumer, delivery: Any, step: Step) -> None:
+    link = consumer.link
+    session = link.session
+    delivery.started = False
+    octets = EMPTY
+    # its sender may have settled it since, or be lost: then nothing is kept to be sent
+    is_gone = step.resends and delivery.kept is None
+    if is_gone and not step.resumes:
+        return
+    if step.resends and not is_gone:
+        octets = delivery.kept.octets
+        if not step.resumes:
+            delivery.tag = None
+            left = _revised(forwarder, delivery)
+            if left is None:
+                forwarder.outcomes.expired(delivery)
+                forwarder.settle(delivery, REJECTED, router_outcomes.EXPIRED)
+                return
+            octets = left
+            session.begin_outgoing(link, delivery)
+            delivery.address.counters.egress += 1
+            delivery.address.egress_mark += 1
+    if octets and consumer.shows_passage:
+        octets = router_annotations.shown(consumer, delivery, octets)
+    sent = 0
+    if step.resumes:
+        is_settled = step.settled or delivery.settled
+        sent = rare_transfers.resume(
+            session, link, delivery, step.state, settled=is_settled,
+            aborted=step.aborted or is_gone, payload=octets,
+        )  # fmt: skip
+    if sent < len(octets) and session.remote_incoming_window > 0:
+        sent = session.send(delivery, octets, sent, len(octets), False)
+    delivery.address.counters.bytes_out += sent
+    if sent < len(octets):
+        hold_up(session, link)
+        link.current = delivery
+        forwarder.backlog.hold(delivery, octets, sent, len(octets))
+        return
+    if not (step.settled or step.aborted or is_gone):
+        _sent(forwarder, delivery)
+
+
+def _sent(forwarder: Any, delivery: Any) -> None:
+    """Settle a delivery that was sent whole to a receiver that takes everything settled."""
+    if not delivery.outgoing.presettles or delivery.settled:
+        return
+    counters = delivery.address.counters
+    if delivery.outcome in OUTCOMES:
+        # its sender has been told
+        counters.count_outcome(delivery.outcome)
+        return
+    counters.count_outcome(ACCEPTED)
+    forwarder.settle(delivery, ACCEPTED, EMPTY)
+
+
+def _revised(forwarder: Any, delivery: Any) -> bytes | None:
+    """Return the kept octets with the remaining ttl; None if it has ended."""
+    kept = delivery.kept
+    if delivery.message_format:
+        octets: bytes = kept.octets
+        return octets
+    elapsed_ms = int((forwarder.turn.now - kept.since) * 1000)
+    return revise(kept.octets, elapsed_ms, failed=False, annotations=None)

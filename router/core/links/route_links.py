@@ -1,0 +1,255 @@
+"""The way of a link to its container: one that is here, or at another router of the network.
+
+At the client's router a route is found and a container chosen; where that is at another router the
+attach goes on to the next router on the cheapest way there, and so on, until the router that has
+the container attaches it there. Each hop is a `RoutedLink`, and what the container answers comes
+back by all of them. A router passes a link on only where it is nearer than who has attached it, so
+that no link goes round, whatever each router knows of the network (docs/decisions/0064).
+
+Between an edge and its interior it is the same for one hop. What comes up from an edge the interior
+places as it would its own clients' links, but never back to that edge; what comes down goes to the
+edge's own containers and nowhere else (docs/decisions/0072). None of this runs once a message.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+
+from router.amqp.performatives import Attach, Error
+from router.core.addresses.link_names import Holding
+from router.core.addresses.route_peers import Origin
+from router.core.link_routes import remote_link_routes, routed_links
+from router.core.link_routes.link_routes import NO_ROUTE, Allows, no_route
+from router.core.link_routes.route_outlets import FarOutlet, Outlet, UplinkOutlet
+from router.core.link_routes.routed_attach import (
+    ROUTE_CHANGED,
+    Traveller,
+    client_key,
+    invalid,
+    is_traveller,
+    route_changed,
+    router_in_key,
+    traveller_of,
+)
+from router.core.link_routes.routed_links import RoutedLink
+from router.core.links import stealing
+from router.core.routers.link_properties import CLIENT
+from router.engine.link import IncomingLink, OutgoingLink
+from router.engine.states import ConnectionState, LinkState
+from router.errors import AmqpError, Scope
+
+__all__ = ["attach_received", "forward", "is_traveller"]
+
+# the role of listeners and connectors between an edge and an interior router
+EDGE: Final = "edge"
+
+
+class FarLink(RoutedLink):
+    """A link that was placed here and whose container is at another router, as far as the next.
+
+    Where that router cannot be reached any more, or has no container, another is asked; each but
+    once. Its client is here, or else at `guest`: then whoever has attached it asks others, too.
+    """
+
+    def __init__(
+        self, peer: Any, frame: Attach, guest: Origin | None, tried: frozenset[Any]
+    ) -> None:
+        super().__init__(peer, frame)
+        self.guest = guest
+        # the places of the outlets to routers that were asked
+        self.tried = tried
+
+    def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
+        """Somebody on the way has refused the link, or is lost, or it is the container's word."""
+        is_changed = error is not None and error.condition == ROUTE_CHANGED
+        if self.address is not None or self.is_lost or not (is_changed or self.has_no_peer(error)):
+            super().over(forwarder, error, closed)
+        elif not _go_elsewhere(forwarder, self):
+            if self.guest is not None:
+                self.refuse(forwarder, route_changed())
+            elif is_changed:
+                self.refuse(forwarder, no_route(_address_of(self.peer)))
+            else:
+                super().over(forwarder, error, closed)
+
+
+def forward(forwarder: Any, link: Any, route: Any) -> None:
+    """Pass a client's attach on to a container of the route, whose answer will be the link's.
+
+    Raises `AmqpError` at link scope where that cannot be.
+    """
+    routed_links.check_lifetime(forwarder, link)
+    _place(forwarder, link, route, None, frozenset())
+    link.is_routed = True
+    forwarder.link_names.enter(link)
+
+
+def _place(
+    forwarder: Any, link: Any, route: Any, guest: Origin | None, tried: frozenset[Any]
+) -> RoutedLink:
+    placed = route.place(link, guest, _allows(link, guest, tried))
+    outlet = placed.outlet
+    if isinstance(outlet, Outlet):
+        return _attach_here(forwarder, link, placed)
+    origin = guest
+    if origin is None:
+        key = client_key(forwarder.reach.me, link.session.connection.number)
+        origin = attrs.evolve(placed.origin, key=key)
+    properties = link.remote_attach.properties
+    traveller = Traveller(
+        remote_link_routes.key_of(route), outlet.router, outlet.cost, origin, properties
+    )
+    routed = FarLink(link, _outward(forwarder, link, traveller), guest, tried | {outlet.place})
+    routed.leads_to = outlet.router
+    _begin(forwarder, routed, placed.connection)
+    return routed
+
+
+def _allows(link: Any, guest: Origin | None, tried: frozenset[Any]) -> Allows:
+    """To which other routers a link may go: never back to the edge of its client, and where it has
+    come a way already only from an edge to elsewhere, or from elsewhere to an edge.
+    """
+    came_by = link.session.connection
+    comes_up = _is_edges(came_by)
+
+    def allows(outlet: FarOutlet | UplinkOutlet) -> bool:
+        if outlet.place in tried:
+            return False
+        if guest is None:
+            # an edge attaches links of its addresses as well
+            return outlet.place is not came_by
+        if isinstance(outlet, FarOutlet):
+            return comes_up
+        return outlet.leads_down and outlet.router != router_in_key(guest.key)
+
+    return allows
+
+
+def _is_edges(connection: Any) -> bool:
+    """Whether it is a connection that an edge has made to this router."""
+    return connection.settings.role == EDGE and not connection.is_client
+
+
+def _go_elsewhere(forwarder: Any, lost: FarLink) -> bool:
+    """Have another container asked in the place of one that the link does not get to."""
+    link = lost.peer
+    placed = forwarder.link_routes.placed(link)
+    if link.state != LinkState.ATTACH_RCVD or placed is None:
+        return False
+    forwarder.link_routes.ended(link, ROUTE_CHANGED)
+    forwarder.link_routes.left(link)
+    try:
+        routed = _place(forwarder, link, placed.route, lost.guest, lost.tried)
+    except AmqpError:
+        return False
+    lost.is_lost = True
+    routed.hear_early(lost)
+    return True
+
+
+def attach_received(forwarder: Any, link: Any) -> None:
+    """Another router attaches a link that is on its way to a container: pass it on.
+
+    Raises `AmqpError` at link scope where the way does not lead on here.
+    """
+    traveller = traveller_of(link.remote_attach)
+    reach = forwarder.reach
+    if traveller.destination == reach.me:
+        _arrive(forwarder, link, traveller)
+        return
+    if link.session.connection.settings.role == EDGE:
+        # no edge is on the way to anywhere
+        raise route_changed()
+    path = reach.path(traveller.destination)
+    connection = None if path is None else reach.connection(path.via)
+    if (
+        path is None
+        or connection is None
+        or connection is link.session.connection
+        or connection.state != ConnectionState.OPENED
+        or path.cost >= traveller.cost
+    ):
+        raise route_changed()
+    traveller = attrs.evolve(traveller, cost=path.cost)
+    routed = RoutedLink(link, _outward(forwarder, link, traveller))
+    routed.leads_to = traveller.destination
+    _begin(forwarder, routed, connection)
+    link.is_routed = True
+
+
+def _arrive(forwarder: Any, link: Any, traveller: Traveller) -> None:
+    """The containers of the link's route are here or at an edge, or who has attached the link is
+    one, and has it placed here.
+    """
+    origin = traveller.origin
+    connection = link.session.connection
+    if _is_edges(connection) and router_in_key(origin.key) != connection.remote_open.container_id:
+        raise invalid(CLIENT)
+    parsed = remote_link_routes.parse_key(traveller.key)
+    route = None if parsed is None else forwarder.link_routes.route_by(*parsed)
+    if route is None or (route.direction == "in") is not isinstance(link, IncomingLink):
+        raise route_changed()
+    link.remote_attach = attrs.evolve(link.remote_attach, properties=traveller.properties)
+    routed_links.check_lifetime(forwarder, link)
+    try:
+        _place(forwarder, link, route, origin, frozenset())
+    except AmqpError as error:
+        raise route_changed() if error.condition == NO_ROUTE else error from None
+    link.is_routed = True
+
+
+def _attach_here(forwarder: Any, link: Any, placed: Any) -> RoutedLink:
+    """Attach a link of the router's own to a container."""
+    origin: Origin = placed.origin
+    frame = routed_links.readdressed(link, link.remote_attach, placed.sent)
+    frame = attrs.evolve(frame, name=origin.forwarded_name, handle=0)
+    routed = RoutedLink(link, frame)
+    try:
+        _take_name(forwarder, routed, origin)
+    except AmqpError:
+        forwarder.link_routes.left(link)
+        raise
+    _begin(forwarder, routed, placed.connection)
+    return routed
+
+
+def _take_name(forwarder: Any, routed: RoutedLink, origin: Origin) -> None:
+    """Take the name that the link has at containers from whoever has it, at whichever router."""
+    link = routed.peer
+    names = forwarder.link_names
+    holding = Holding(origin.container_id, origin.name, isinstance(link, OutgoingLink), origin)
+    holder = names.forwarded(holding)
+    if holder is not None and holder is not link:
+        if not names.may_take(origin, holder.terminus.holding.origin):
+            raise stealing.refused(forwarder, link, holder)
+        stealing.take_away(forwarder, link, holder)
+    routed.holding = holding
+    names.enter_forwarded(holding, link)
+
+
+def _begin(forwarder: Any, routed: RoutedLink, connection: Any) -> None:
+    link = routed.peer
+    try:
+        routed.begin(connection)
+    except AmqpError as error:
+        forwarder.link_names.leave_forwarded(routed.holding, link)
+        forwarder.link_routes.left(link)
+        raise AmqpError(error.condition, error.description, Scope.LINK) from None
+    link.terminus = routed
+
+
+def _outward(forwarder: Any, link: Any, traveller: Traveller) -> Attach:
+    """The attach for the next router. Its name is no other link's, whoever has attached that."""
+    forwarder.routed.hops += 1
+    name = f"trioute.route.{forwarder.reach.me}.{forwarder.routed.hops}"
+    remote: Attach = link.remote_attach
+    return attrs.evolve(remote, name=name, handle=0, properties=traveller.told())
+
+
+def _address_of(link: Any) -> str | None:
+    remote = link.remote_attach
+    terminus: Any = remote.target if isinstance(link, IncomingLink) else remote.source
+    address = getattr(terminus, "address", None)
+    return address if isinstance(address, str) else None

@@ -1,0 +1,265 @@
+"""Steal links: a link that is attached again replaces the old one (section 2.6.1).
+
+The old link is closed with `amqp:link:stolen` after the new attach has been answered, and what it
+leaves behind is resolved before anything is sent on the new one. After a link error nothing may
+name its deliveries any more (section 2.6.5), so a stolen sender is told all outcomes before: what
+no receiver has whole is taken back and released, what one has is modified, delivery-failed.
+Of very many deliveries the last ones are resolved in later turns
+(docs/decisions/0094-links-taken-over-in-turns.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from router.amqp import constants
+from router.amqp.constants import Condition
+from router.core.deliveries import credit
+from router.core.link_routes import routed_detach
+from router.core.links.suspended import Moving, search
+from router.core.model.address import HERE, Address, Consumer, Producer
+from router.engine import attaching
+from router.engine.events import LinkDetached, LinkStealingRefused, LinkStolen
+from router.engine.link import IncomingLink, Link
+from router.engine.states import Settling
+from router.errors import AmqpError, Scope
+
+RELEASED = int(constants.Descriptor.RELEASED)
+TOLD = int(Settling.TOLD)
+# Work of stealing a link, counted in frames (`Connection.count_work`).
+WORK = 1024
+
+
+def holder_of(forwarder: Any, link: Link) -> Link | None:
+    """Return the link that `link`, not yet answered, is to take over from, or None.
+
+    Raises amqp:resource-locked if the peer may not take it over.
+    """
+    names = forwarder.link_names
+    holder: Link | None = names.holder(link)
+    suspended = forwarder.suspended.find(link)
+    if suspended is not None and not names.may_resume(link, suspended.link):
+        holder = suspended.link
+    elif holder is None or names.may_steal(link, holder):
+        return holder
+    raise refused(forwarder, link, holder)
+
+
+def refused(forwarder: Any, link: Link, holder: Link) -> AmqpError:
+    """Return the error for a link that may not take over from another, and count it."""
+    forwarder.link_names.refused += 1
+    forwarder.observer.event_received(link.session.connection, LinkStealingRefused(link, holder))
+    # the peer must not learn who has it
+    return AmqpError(
+        Condition.RESOURCE_LOCKED, f"a link named {link.name!r} is attached elsewhere", Scope.LINK
+    )
+
+
+def node_kept(forwarder: Any, link: Link, terminus: Any) -> Address | None:
+    """Return the dynamic node that `terminus` names if `link` takes it over, or None.
+
+    That is if the node was made for the link that `link` takes over from, or resumes: this link has
+    not ceased to exist, so neither has the node (section 3.5.10).
+    """
+    holder = forwarder.link_names.holder(link)
+    suspended = forwarder.suspended.find(link)
+    if suspended is not None:
+        holder = suspended.link
+    if holder is None or not terminus.address:
+        return None
+    address: Address | None = forwarder.table.find(terminus.address)
+    return address if address is not None and address.creator is holder else None
+
+
+def take_over(forwarder: Any, link: Link, holder: Link | None) -> None:
+    """Enter `link`, which is attached, and close the link that had its name, if there is one."""
+    forwarder.link_names.enter(link)
+    if holder is None:
+        return
+    if not isinstance(holder, IncomingLink):
+        _hand_over(holder.owner, link.owner)
+    address = holder.owner.address
+    if address is not None and address.creator is holder and address is link.owner.address:
+        # the dynamic node made for the old link belongs to the new one now
+        address.creator = link
+    take_away(forwarder, link, holder)
+
+
+def suspend(forwarder: Any, link: Link, holder: Link) -> None:
+    """Close the link whose name `link` has, and keep its terminus for `link` to resume."""
+    attaching.detach(holder, True, _stolen(forwarder, link, holder), keeps_terminus=True)
+
+
+def take_away(forwarder: Any, link: Link, holder: Link) -> None:
+    """Close the link whose name `link` has now, and resolve what it leaves behind."""
+    stolen = _stolen(forwarder, link, holder)
+    if isinstance(holder, IncomingLink) and not holder.is_routed:
+        _StolenSender(forwarder, holder, stolen).begin(link.owner)
+    elif holder.is_attached():
+        attaching.detach(holder, True, stolen)
+    else:
+        # it awaits the container's answer
+        routed_detach.give_up(forwarder, holder.terminus, routed_detach.Farewell(False, None))
+        attaching.refuse(holder, stolen)
+
+
+def _stolen(forwarder: Any, link: Link, holder: Link) -> AmqpError:
+    """Count a stolen link; return the error to close it with."""
+    # so that it cannot be stolen twice
+    forwarder.link_names.leave(holder)
+    forwarder.link_names.stolen += 1
+    # for the detach; the attach is counted by itself
+    link.session.connection.count_work(WORK)
+    forwarder.observer.event_received(link.session.connection, LinkStolen(link, holder))
+    return AmqpError(Condition.STOLEN, "the link has been attached elsewhere", Scope.LINK)
+
+
+def _hand_over(old: Consumer, new: Consumer) -> None:
+    """Move the copies that wait for a receiver to the receiver that has its name now.
+
+    A receiver that is resuming has not joined its address: nobody would look at what it got.
+    """
+    is_there = old.address is new.address and new.resuming is None
+    if is_there and old.waiting is not new.waiting:
+        new.waiting.extend(old.waiting)
+        old.waiting.clear()
+
+
+class _Unresumable:
+    """Stand-in for the terminus of a stolen sender whose deliveries are still being moved."""
+
+    # it has nothing to resume
+    unsettled: Final[dict[bytes, Any]] = {}
+
+    def __init__(self, moving: Moving) -> None:
+        self.moving = moving
+
+    def outlives(self, _: LinkDetached | None) -> bool:
+        """Return False: it ends with its link."""
+        return False
+
+    def give_up(self, _: Any) -> None:
+        """Do nothing, because that has been done."""
+
+
+class _StolenSender:
+    """Task that tells a sender whose link is stolen all outcomes, then closes the link.
+
+    Of very many unsettled deliveries the last ones are resolved in later turns. What the sender
+    sends meanwhile is ignored, as if it came after the detach. The link that has its name now gets
+    no credit before, so that nothing that still waits can be sent once more.
+    """
+
+    def __init__(self, forwarder: Any, link: IncomingLink, error: AmqpError) -> None:
+        self._forwarder = forwarder
+        self._link = link
+        self._error = error
+        self._owner: Producer = link.owner
+        # the delivery of which no more comes in
+        self._current = link.current
+        self._successor: Producer | None = None
+        self._capacity = 0
+
+    def begin(self, successor: Producer | None) -> None:
+        """Resolve the first deliveries.
+
+        `successor` is the producer that has its name now, None if that does not send here.
+        """
+        forwarder, link = self._forwarder, self._link
+        link.close_error = self._error
+        link.session.recent_link = None
+        terminus, link.terminus = link.terminus, None
+        if terminus is not None:
+            terminus.give_up(forwarder)
+            if terminus.moving is not None:
+                # to resolve its deliveries, those have to be moved first
+                link.terminus = _Unresumable(terminus.moving)
+        # so that its address gives it no credit, either
+        self._owner.capacity = 0
+        credit.stop(link)
+        if successor is not None and successor.side == HERE:
+            earlier = self._owner.awaits
+            (self if earlier is None else earlier).keep_waiting(successor)
+        if link.unsettled:
+            forwarder.turn.deferred.go_through(self._parts(), self._resolve, self._end)
+        else:
+            self._end()
+
+    def keep_waiting(self, successor: Producer) -> None:
+        """Withhold credit from a sender until the link is closed."""
+        self._successor = successor
+        self._capacity, successor.capacity = successor.capacity, 0
+        successor.awaits = self
+
+    def _is_over(self) -> bool:
+        """Return whether the link is detached or lost, and so all of it is resolved."""
+        return self._link.owner is not self._owner
+
+    def _parts(self) -> Iterator[Any]:
+        """Yield each open delivery, or those copies of it whose receivers have not settled."""
+        link = self._link
+        for delivery in search(link.terminus, link.session.incoming, link):
+            if delivery is None or self._is_over():
+                yield None
+            elif delivery.address is None:
+                # It was meant to resume an unknown delivery, or not even its head has come.
+                if not delivery.discarded:
+                    self._forwarder.settle(delivery, RELEASED, b"")
+                yield None
+            elif delivery.settling == TOLD:
+                # its outcome was told, by its receiver or by us
+                yield None
+            else:
+                # no more copies are made of it: those made decide its outcome
+                self._forwarder.spreads.give_up(delivery)
+                for part in [delivery] if delivery.copies is None else delivery.copies:
+                    # a copy that its receiver has settled has no parent any more
+                    yield part if part is delivery or part.parent is delivery else None
+
+    def _resolve(self, part: Any) -> None:
+        """Resolve a delivery, or one of its copies, depending on where it is now."""
+        if self._is_over():
+            return
+        forwarder = self._forwarder
+        outgoing = part.outgoing
+        if outgoing is not None and part.complete and outgoing.current is not part:
+            # a receiver has it whole; what that says from now on is not passed on
+            forwarder.settle_lost(part)
+            forwarder.sender_lost(part)
+            return
+        is_current = self._current is not None and self._current in (part, part.parent)
+        if outgoing is None:
+            self._take_back(part)
+        # A receiver that has a part of it is told of the abort once there is room.
+        forwarder.backlog.drop(part)
+        # one that has not come in whole is aborted, and counted as such
+        part.discarded = part.discarded or not is_current or part.parent is not None
+        if _was_whole(part):
+            part.address.counters.count_outcome(forwarder.settle_lost(part))
+            return
+        forwarder.settle(part, RELEASED, b"")
+        if not is_current:
+            part.address.counters.count_outcome(RELEASED)
+
+    def _take_back(self, part: Any) -> None:
+        """Take a delivery, or a copy for one receiver, out of the queue that it waits in."""
+        if part.waits_in is not None and part.waits_in.remove(part):
+            self._forwarder.count_out(part)
+        self._forwarder.note_credit(part.address, None)
+
+    def _end(self) -> None:
+        """Close the link, as all outcomes are told, and give the successor its credit."""
+        attaching.detach(self._link, True, self._error)
+        successor = self._successor
+        if successor is not None and successor.awaits is self:
+            successor.awaits = None
+            if successor.link.owner is successor:
+                successor.capacity = self._capacity
+                self._forwarder.note_credit(successor.address, successor)
+
+
+def _was_whole(delivery: Any) -> bool:
+    """Return whether a receiver may have had a delivery whole before it is sent again to resume."""
+    consumer = None if delivery.outgoing is None else delivery.outgoing.owner
+    return consumer is not None and consumer.resuming is not None

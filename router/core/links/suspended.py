@@ -1,0 +1,439 @@
+"""Suspended termini: sources and targets that outlive their links, with their deliveries.
+
+A peer that asks for it, by a timeout or an expiry-policy (section 3.5.6), may detach a link, or
+lose it with its session or connection, and attach it again. Until then deliveries that it had not
+settled are kept, where otherwise they would be resolved at once. This is bounded: in time, by
+`terminusTimeoutLimitSeconds`, and by how many termini may be without a link at once.
+
+As long as its session lasts, deliveries of a link that is merely detached stay "live": they keep
+their delivery-ids, and dispositions may name them (section 2.7.6). After that they are known by
+their tags only, and called "parked". (docs/decisions/0035-suspended-links.md.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+from router.amqp.constants import TerminusExpiryPolicy
+from router.amqp.outcomes import MAX_KEPT_BYTES
+from router.core.addresses import nodes
+from router.core.addresses.link_names import LinkNames, key_of, user_of
+from router.core.deliveries import source_outcomes
+from router.engine.account import SUSPENDED, SUSPENDED_BYTES, link_bytes
+from router.engine.deferred import THINGS_A_STEP, Deferred
+from router.engine.events import LinkDetached
+from router.engine.link import Link, OutgoingLink
+from router.engine.outbox import Turn
+from router.engine.states import Settling
+from router.engine.unsettled import Unsettled
+
+# How many termini may be suspended; a peer may suspend links under ever new names.
+MAX_SUSPENDED = 1000
+# How many deliveries a sender may leave in doubt without resuming them.
+MAX_UNSETTLED = 65536
+# How many termini end in the turn in which they expire; each takes as long as a lost link.
+EXPIRED_AT_ONCE = 2 * THINGS_A_STEP
+TAG_BYTES = 8
+NO_STATE = 0
+EMPTY = b""
+
+Policy = TerminusExpiryPolicy
+
+
+class Moving(Protocol):
+    """Task that moves the deliveries of a reattached link, over several turns."""
+
+    steps: Iterator[None]
+    """Moves one delivery a step; the task and anyone who needs all moved share it."""
+
+    def go_on_to(self, link: Link) -> None:
+        """Move all deliveries to `link`, by which the terminus is attached now."""
+
+
+class Terminus:
+    """Source or target of the router, with the granted expiry-policy and timeout (seconds).
+
+    `link` is the one that it is attached by, or was last. `unsettled` are its parked deliveries, by
+    delivery-tag, oldest first; `outcomes` the states of those that their receivers have settled
+    meanwhile: (code, octets; empty without fields).
+    """
+
+    def __init__(self, link: Link, policy: TerminusExpiryPolicy, timeout_s: int) -> None:
+        self.link = link
+        self.policy = policy
+        self.timeout_s = timeout_s
+        self.address: Any = None
+        self.unsettled: dict[bytes, Any] = {}
+        self.outcomes: dict[bytes, tuple[int, bytes]] = {}
+        # when it expires, in the turn's time; 0 while that is not known
+        self.expires_at = 0.0
+        # the source or target that its peer was told
+        self.granted: Any = None
+        # whether its deliveries have no delivery-ids any more
+        self.is_parked = False
+        # how many tasks are parking its deliveries, and what to call after that
+        self._parkings = 0
+        self._once_parked: list[Callable[[], None]] = []
+        # moves them to the link that it is attached by, while not all have been moved
+        self.moving: Moving | None = None
+        self._tags_made = 0
+        # octets that its peer is charged for it while it has no link
+        self.charged = 0
+
+    def outlives(self, event: LinkDetached | None) -> bool:
+        """Return whether the terminus stays when its link goes as `event` says."""
+        if event is None or event.closed:
+            return False
+        return self.timeout_s > 0 or self.policy is not Policy.LINK_DETACH
+
+    def new_tag(self) -> bytes:
+        """Return a delivery-tag that no delivery of this terminus has had."""
+        self._tags_made += 1
+        return self._tags_made.to_bytes(TAG_BYTES, "big")
+
+    def live(self) -> list[Any]:
+        """Return the deliveries of its link that still have a delivery-id, oldest first."""
+        if self.moving is not None:
+            for _ in self.moving.steps:
+                pass
+        return self._unsettled().of_link(self.link)
+
+    def _unsettled(self) -> Unsettled:
+        session = self.link.session
+        found: Unsettled = (
+            session.outgoing if isinstance(self.link, OutgoingLink) else session.incoming
+        )
+        return found
+
+    def park(self) -> None:
+        """Take the deliveries from their session, so that they have no delivery-ids any more.
+
+        An incomplete delivery is left where it is: it cannot be resumed.
+        """
+        self.is_parked = True
+        link, deliveries = self.link, self.live()
+        link.session.connection.count_work(len(deliveries))
+        for delivery in deliveries:
+            self._park(delivery, link)
+
+    def park_in_turns(self, deferred: Deferred, over: Callable[[], None] | None = None) -> None:
+        """Park the first deliveries at once and the others in later turns; then call `over`.
+
+        Call `park` if all of them are needed before that.
+        """
+        self.is_parked = True
+        link = self.link
+        self._parkings += 1
+
+        def parked() -> None:
+            self._parkings -= 1
+            if over is not None:
+                over()
+            if not self._parkings:
+                waiting, self._once_parked = self._once_parked, []
+                for act in waiting:
+                    act()
+
+        if link.unsettled:
+            link.session.connection.count_work(link.unsettled)
+            found = search(self, self._unsettled(), link)
+            deferred.go_through(found, lambda each: self._park(each, link), parked)
+        else:
+            parked()
+
+    @property
+    def is_being_parked(self) -> bool:
+        """Return whether its deliveries are being taken from their session."""
+        return self._parkings > 0
+
+    def once_parked(self, act: Callable[[], None]) -> bool:
+        """Call `act` when parking is finished.
+
+        Returns False, and does nothing, if the deliveries are not being parked.
+        """
+        if not self.is_being_parked:
+            return False
+        self._once_parked.append(act)
+        return True
+
+    def _park(self, delivery: Any, link: Any) -> None:
+        """Take a delivery from the session of `link`, unless it is settled or parked by now."""
+        if delivery is link.current:
+            return
+        if isinstance(link, OutgoingLink):
+            if delivery.outgoing_open and delivery.outgoing is link:
+                link.session.close_outgoing(delivery)
+                self.unsettled[delivery.tag] = delivery
+        elif delivery.incoming_open and delivery.incoming is link:
+            link.session.close_incoming(delivery)
+            self._remember(delivery)
+
+    def _remember(self, delivery: Any) -> None:
+        """Remember a sender's unsettled delivery; its link has the settle mode (section 2.7.5)."""
+        was_told, delivery.settling = delivery.settling == Settling.TOLD, int(Settling.FIRST)
+        tag = delivery.incoming_tag
+        if was_told and delivery.outcome == NO_STATE:
+            # there is no receiver, and the sender has been told so by the router
+            return
+        if delivery.address is None:
+            # its sender resumed a delivery that is unknown here
+            return
+        former = self.unsettled.get(tag)
+        if former is not None:
+            # its tag should not have been reused: it cannot be resumed any more
+            former.suspended = None
+            self.outcomes.pop(tag, None)
+        if was_told:
+            self.outcomes[tag] = (delivery.outcome, delivery.outcome_octets or EMPTY)
+        delivery.suspended = self
+        self.unsettled[tag] = delivery
+
+    def settled(self, delivery: Any, code: int, octets: Any) -> None:
+        """Keep a delivery's outcome for its sender, unless that has settled it already."""
+        tag = delivery.incoming_tag
+        if self.unsettled.get(tag) is delivery:
+            kept = bytes(octets) if len(octets) <= MAX_KEPT_BYTES else EMPTY
+            self.outcomes[tag] = (code, kept)
+
+    def forget_all_but(self, tags: list[bytes]) -> None:
+        """Forget all deliveries but these, whatever happens to them."""
+        self.unsettled = {tag: self.unsettled[tag] for tag in tags}
+        self.outcomes = {tag: self.outcomes[tag] for tag in tags if tag in self.outcomes}
+
+    def give_up(self, forwarder: Any) -> None:
+        """Resolve the parked deliveries, as when a link is lost that may not be resumed.
+
+        Of very many, the last ones are resolved in later turns.
+        """
+        if not self.unsettled:
+            return
+        unsettled, self.unsettled = self.unsettled, {}
+        self.outcomes.clear()
+        is_source = isinstance(self.link, OutgoingLink)
+
+        def resolve(delivery: Any) -> None:
+            if not is_source:
+                delivery.suspended = None
+                forwarder.sender_lost(delivery)
+            elif not delivery.settled:
+                outcome = source_outcomes.settle_lost(forwarder, delivery)
+                delivery.address.current_counters().count_outcome(outcome)
+
+        forwarder.turn.deferred.go_through(unsettled.values(), resolve)
+
+
+class _Moved(Protocol):
+    """Terminus of links whose deliveries may be moving to another."""
+
+    moving: Moving | None
+
+
+def search(terminus: _Moved | None, unsettled: Unsettled, link: Link) -> Iterator[Any]:
+    """Yield the deliveries of a link, as `Unsettled.search` does.
+
+    Before that, those that its terminus had by earlier links are moved to it.
+    """
+    if terminus is not None and terminus.moving is not None:
+        # not `yield from`, which would close the steps together with this generator
+        for _ in terminus.moving.steps:
+            yield None
+    yield from unsettled.search(link)
+
+
+class Suspended:
+    """Termini of a router that have no link; none stays longer than `limit_s`, 0 is not at all.
+
+    `next_expiry` is when to call `expire`, in the turn's time; 0 while that is not needed.
+    """
+
+    def __init__(self, turn: Turn, names: LinkNames, limit_s: int) -> None:
+        self.turn = turn
+        self.names = names
+        self.limit_s = limit_s
+        self.next_expiry = 0.0
+        # how many links were resumed
+        self.resumed = 0
+        self._termini: dict[tuple[str, str, bool], Terminus] = {}
+        # the same by user, and by the sessions and connections of their last links; oldest
+        # first
+        self._by_user: dict[tuple[bool, str], dict[Terminus, None]] = {}
+        self._of: dict[Any, dict[Terminus, None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._termini)
+
+    def deliveries(self) -> int:
+        """Return the number of deliveries that are parked for links that may come back.
+
+        One whose outcome is known counts twice, until its sender has heard it.
+        """
+        return sum(len(each.unsettled) + len(each.outcomes) for each in self._termini.values())
+
+    def grant(
+        self, link: Link, address: Any, asked: Any, resumed: Terminus | None
+    ) -> Terminus | None:
+        """Return the terminus for a source or target as a peer asks for it.
+
+        That is `resumed`, if there is one, with the policy and timeout asked for now. Returns None
+        if the terminus ends with its link.
+        """
+        policy, timeout_s = self._allowed(link, asked)
+        if resumed is not None:
+            resumed.policy, resumed.timeout_s = policy, timeout_s
+            return resumed
+        if policy is Policy.LINK_DETACH and timeout_s == 0:
+            return None
+        terminus = Terminus(link, policy, timeout_s)
+        terminus.address = address
+        return terminus
+
+    def _allowed(self, link: Link, asked: Any) -> tuple[TerminusExpiryPolicy, int]:
+        """Return the policy and timeout to grant; for "never" the longest timeout."""
+        policy = asked.expiry_policy
+        is_ordinary = policy is Policy.SESSION_END and not asked.timeout
+        if is_ordinary or not self.limit_s or not self.names.knows(link):
+            return Policy.LINK_DETACH, 0
+        if policy is Policy.NEVER:
+            return Policy.LINK_DETACH, self.limit_s
+        return policy, min(asked.timeout, self.limit_s)
+
+    def find(self, link: Link) -> Terminus | None:
+        """Return the terminus without a link whose name `link` has, or None."""
+        return self._termini.get(key_of(link)) if self._termini else None
+
+    def recovered(self, link: Link) -> Any:
+        """Return the source or target of a link reattached without one (section 2.6.3)."""
+        found = self.find(link)
+        return None if found is None else found.granted
+
+    def enter(self, forwarder: Any, terminus: Terminus, event: LinkDetached) -> None:
+        """Add a terminus whose link has gone."""
+        terminus.is_parked = False
+        if event.lost or event.error is not None:
+            terminus.park_in_turns(self.turn.deferred)
+        session = terminus.link.session
+        self._termini[key_of(terminus.link)] = terminus
+        self._by_user.setdefault(_user(terminus), {})[terminus] = None
+        for of in (session, session.connection):
+            self._of.setdefault(of, {})[terminus] = None
+        if terminus.policy is Policy.LINK_DETACH:
+            self._count_down(forwarder, terminus)
+        if key_of(terminus.link) in self._termini:
+            self._charge(forwarder, terminus)
+        if len(self._termini) > MAX_SUSPENDED:
+            self.end(forwarder, self._one_too_many())
+
+    def _charge(self, forwarder: Any, terminus: Terminus) -> None:
+        """Charge the peer for a terminus, or end it where that would be too much."""
+        link = terminus.link
+        account = link.session.connection.account
+        count = SUSPENDED_BYTES + link_bytes(link.name, (link.attach, link.remote_attach))
+        refusal = account.refusal(count)
+        account.charge(SUSPENDED, count)
+        terminus.charged = count
+        if refusal is not None:
+            self.end(forwarder, terminus)
+
+    def _release(self, terminus: Terminus) -> None:
+        if terminus.charged:
+            terminus.link.session.connection.account.release(SUSPENDED, terminus.charged)
+            terminus.charged = 0
+
+    def _one_too_many(self) -> Terminus:
+        """Return the oldest terminus of the user who has most, so that others keep theirs."""
+        greediest = max(self._by_user.values(), key=len)
+        return next(iter(greediest))
+
+    def take(self, terminus: Terminus) -> None:
+        """Remove a terminus that has a link again."""
+        self._release(terminus)
+        self._forget(terminus)
+        terminus.expires_at = 0.0
+        self.resumed += 1
+
+    def end(self, forwarder: Any, terminus: Terminus) -> None:
+        """Remove a terminus that has expired or is of no use, and resolve its deliveries."""
+        self._release(terminus)
+        self._forget(terminus)
+        terminus.park_in_turns(self.turn.deferred, lambda: terminus.give_up(forwarder))
+        nodes.left(forwarder, terminus.address, terminus.link)
+
+    def _forget(self, terminus: Terminus) -> None:
+        del self._termini[key_of(terminus.link)]
+        session = terminus.link.session
+        _leave(self._by_user, _user(terminus), terminus)
+        _leave(self._of, session, terminus)
+        _leave(self._of, session.connection, terminus)
+
+    def session_ended(self, forwarder: Any, session: Any) -> None:
+        """Park the deliveries of a session that has ended; let termini expire that end with it."""
+        for terminus in list(self._of.get(session, ())):
+            if not terminus.is_parked:
+                terminus.park_in_turns(self.turn.deferred)
+            if terminus.policy is Policy.SESSION_END:
+                self._count_down(forwarder, terminus)
+
+    def connection_closed(self, forwarder: Any, connection: Any) -> None:
+        """Let termini expire that end with a connection, as that is closed."""
+        for terminus in list(self._of.get(connection, ())):
+            if terminus.policy is Policy.CONNECTION_CLOSE:
+                self._count_down(forwarder, terminus)
+
+    def expire(self, forwarder: Any) -> None:
+        """End the termini that have expired; of very many, the last ones in later turns."""
+        now = self.turn.now
+        expired = []
+        self.next_expiry = 0.0
+        for terminus in self._termini.values():
+            if not terminus.expires_at:
+                continue
+            if terminus.expires_at <= now:
+                expired.append(terminus)
+            elif not self.next_expiry or terminus.expires_at < self.next_expiry:
+                self.next_expiry = terminus.expires_at
+
+        def end(terminus: Terminus) -> None:
+            # it may have a link again
+            if self._termini.get(key_of(terminus.link)) is terminus and terminus.expires_at:
+                self.end(forwarder, terminus)
+
+        self.turn.deferred.go_through(expired, end, at_once=EXPIRED_AT_ONCE)
+
+    def end_all(self, forwarder: Any) -> None:
+        """End all termini, because the router shuts down."""
+        for terminus in list(self._termini.values()):
+            self.end(forwarder, terminus)
+
+    def _count_down(self, forwarder: Any, terminus: Terminus) -> None:
+        if terminus.timeout_s == 0:
+            self.end(forwarder, terminus)
+            return
+        terminus.expires_at = self.turn.now + terminus.timeout_s
+        if not self.next_expiry or terminus.expires_at < self.next_expiry:
+            self.next_expiry = terminus.expires_at
+
+
+def _leave(sets: dict[Any, dict[Terminus, None]], whose: Any, terminus: Terminus) -> None:
+    """Remove a terminus from one of many sets, and the set once it is empty."""
+    left = sets[whose]
+    del left[terminus]
+    if not left:
+        del sets[whose]
+
+
+def _user(terminus: Terminus) -> tuple[bool, str]:
+    return user_of(terminus.link.session.connection)
+
+
+def lifetime(terminus: Terminus | None) -> dict[str, Any]:
+    """Return the lifetime fields of a source or target for the answer to its attach."""
+    if terminus is None:
+        return {"expiry_policy": Policy.LINK_DETACH}
+    return {"expiry_policy": terminus.policy, "timeout": terminus.timeout_s}
+
+
+def remember(terminus: Terminus | None, granted: Any) -> None:
+    """Keep the source or target that the peer is told."""
+    if terminus is not None:
+        terminus.granted = granted

@@ -1,0 +1,101 @@
+cimport cython
+from router.core.model.counters cimport Counters
+from router.core.model.waiting cimport WaitingQueue
+from router.engine.link cimport IncomingLink, OutgoingLink
+
+cdef unsigned long long UNLIMITED
+
+cdef class Ties
+cdef class Producer
+cdef class Consumer
+
+@cython.final
+cdef class Address:
+    cdef public str name
+    cdef public int phase
+    cdef public str key
+    cdef public int treatment
+    cdef public Counters counters
+    cdef public list producers
+    cdef public list consumers
+    cdef public Py_ssize_t resumable
+    cdef public dict resuming
+    cdef public WaitingQueue waiting
+    cdef public object limits
+    cdef public object refusing
+    cdef public bint redelivers
+    cdef public bint keeps
+    cdef public Py_ssize_t rotation
+    cdef public bint is_moving
+    cdef public unsigned long long egress_mark
+    cdef public Py_ssize_t sided
+    cdef public unsigned long long lanes
+    cdef public int priority
+    cdef public double drop_after_s
+    cdef public object last_dropped
+    cdef public Ties ties
+    cdef public Counters heir
+    cdef public object transit
+    cdef public bint credit_due
+    cdef public object sharing
+    cdef public bint is_dynamic
+    cdef public object creator
+    cdef public object lifetime
+
+    cpdef int add_producer(self, Producer producer) except -1
+    @cython.locals(last=Producer)
+    cpdef bint remove_producer(self, Producer producer) except -1
+    cpdef int add_consumer(self, Consumer consumer) except -1
+    @cython.locals(last=Consumer)
+    cpdef bint remove_consumer(self, Consumer consumer) except -1
+    cpdef object largest_taken(self)
+
+@cython.final
+cdef class Ties:
+    cdef public Address fallback
+    cdef public Address primary
+    cdef public object exchange
+    cdef public dict fed_by
+    cdef public object sharing
+    cdef public object moving
+    cdef public bint is_serving
+    cpdef bint is_needed(self)
+    cpdef bint is_none(self)
+
+@cython.final
+cdef class Producer:
+    cdef public IncomingLink link
+    cdef public Address address
+    cdef public Py_ssize_t place
+    cdef public long long capacity
+    cdef public long long low_mark
+    cdef public long long waiting
+    cdef public bint is_fallback
+    cdef public int side
+    cdef public int tree
+    cdef public int stripe
+    cdef public object awaits
+    cdef public int enters
+
+@cython.final
+cdef class Consumer:
+    cdef public OutgoingLink link
+    cdef public Address address
+    cdef public WaitingQueue waiting
+    cdef public Py_ssize_t place
+    cdef public bint is_resumable
+    cdef public unsigned long long limit
+    cdef public bint shows_passage
+    cdef public bint browses
+    cdef public bint rejects_durable
+    cdef public int side
+    cdef public int tree
+    cdef public long long cost
+    cdef public unsigned long long takes
+    cdef public list beside
+    cdef public object progress
+    cdef public object resuming
+    cdef public bint is_later
+    cdef public int passes_traces
+
+cpdef bint spreads_to(Consumer consumer, Producer producer) except -1

@@ -1,0 +1,202 @@
+"""Backlog: octets that came in and could not be sent on yet.
+
+Each octet held counts three times: against the frames that its session may send ahead, against
+what its connection may have waiting, and against what the router may hold in all. The nearer these
+limits, the less the peer may send (docs/decisions/0004); what exceeds the router's limit anyway is
+given up by `shedding`. The ttl of a message runs down while it waits, and its priority decides how
+early it is taken (`waiting`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from router.amqp.peek import PRIORITY, find_absolute_expiry, find_header
+from router.amqp.revision import without_ttl, write_ttl
+from router.core.model.deadlines import Deadlines
+from router.engine.delivery import Delivery
+from router.engine.held_up import hold_up
+from router.engine.link import IncomingLink
+from router.engine.outbox import Turn
+from router.engine.session import Session
+from router.engine.states import SessionState, Settling
+
+MAPPED = int(SessionState.MAPPED)
+# A deadline of 0 would mean never.
+LONG_AGO = 1e-9
+# This part of the limit may be granted beyond sessions' shares, for large messages (`window`).
+PART_LENT = 4
+ROUTED = int(Settling.ROUTED)
+# How nearly every section's descriptor is written, in three octets (section 1.2), and a header's.
+SMALL_ULONG = 0x53
+HEADER = 0x70
+
+
+class Backlog:
+    """Octets that wait, of all connections of a router."""
+
+    def __init__(self, turn: Turn, limit_bytes: int) -> None:
+        self.turn = turn
+        self.held_bytes = 0
+        self.limit_bytes = limit_bytes
+        turn.lendable_bytes += limit_bytes // PART_LENT
+        # what waits and expires
+        self.deadlines = Deadlines()
+        # how many seconds the wall clock is ahead of `turn.now`, told by who has a clock; 0 where
+        # absolute-expiry-time is not to be looked at
+        self.wall_ahead_s = 0.0
+
+    def hold(self, delivery: Delivery, view: Any, start: int, end: int) -> None:
+        """Keep octets that cannot be sent now; they count against the peer that sent them."""
+        chunk: Any = bytes(memoryview(view)[start:end])
+        if delivery.chunks is None:
+            delivery.chunks = deque()
+            if not delivery.started:
+                delivery.priority = PRIORITY
+                if delivery.message_format == 0 and delivery.settling != ROUTED:
+                    header = None
+                    deadline = 0.0
+                    if not begins_without_header(view, start, end):
+                        header = find_header(view, start, end)
+                    if header is not None:
+                        delivery.priority = header.priority
+                        if header.ttl_at:
+                            # what is left is written over it when it leaves
+                            chunk = bytearray(chunk)
+                            delivery.ttl_at = header.ttl_at
+                            deadline = max(self.turn.now + header.ttl_ms / 1000, LONG_AGO)
+                    if self.wall_ahead_s:
+                        expiry_ms = find_absolute_expiry(view, start, end)
+                        if expiry_ms is not None:
+                            expiry = max(expiry_ms / 1000 - self.wall_ahead_s, LONG_AGO)
+                            deadline = min(deadline, expiry) if deadline else expiry
+                    if deadline:
+                        delivery.deadline = deadline
+                        self.deadlines.enter(delivery, self.turn.now)
+                if delivery.address.priority >= 0:
+                    delivery.priority = delivery.address.priority
+        delivery.chunks.append(chunk)
+        count = len(chunk)
+        delivery.held_bytes += count
+        self.held_bytes += count
+        session = delivery.incoming.session
+        session.window.held_frames += 1
+        connection = session.connection
+        connection.held_bytes += count
+        if connection.held_bytes > connection.settings.held_limit_bytes:
+            connection.held_back = True
+        self.turn.is_pressed = self.held_bytes * 2 > self.limit_bytes
+
+    def set_limit(self, limit_bytes: int) -> None:
+        """Set the limit in octets, and with it the part that is lent to large messages."""
+        self.turn.lendable_bytes += limit_bytes // PART_LENT - self.limit_bytes // PART_LENT
+        self.limit_bytes = limit_bytes
+
+    def forget_ttl(self, delivery: Delivery) -> None:
+        """Remove the ttl of a message that waits, so that it waits without a limit."""
+        self.deadlines.leave(delivery)
+        delivery.deadline = 0.0
+        if delivery.ttl_at:
+            delivery.ttl_at = 0
+            self.replace_first(delivery, without_ttl(bytes(delivery.chunks[0])))
+
+    def tell_ttl(self, delivery: Delivery) -> None:
+        """Write the remaining ttl into the header, in the first chunk."""
+        left_ms = max(0, int((delivery.deadline - self.turn.now) * 1000))
+        write_ttl(delivery.chunks[0], delivery.ttl_at, left_ms)
+
+    def replace_first(self, delivery: Delivery, octets: bytes) -> None:
+        """Replace the first chunk of a delivery that waits."""
+        count = len(delivery.chunks[0]) - len(octets)
+        delivery.chunks[0] = octets
+        self._release(delivery, 0, count)
+
+    def _release(self, delivery: Delivery, frames: int, count: int) -> None:
+        """Release octets that have been sent or given up, and reopen windows if they may."""
+        delivery.held_bytes -= count
+        self.held_bytes -= count
+        session = delivery.incoming.session
+        session.window.held_frames -= frames
+        connection = session.connection
+        connection.held_bytes -= count
+        self.turn.is_pressed = self.held_bytes * 2 > self.limit_bytes
+        if (
+            connection.held_back
+            and connection.held_bytes * 2 < connection.settings.held_limit_bytes
+        ):
+            connection.held_back = False
+            for each in connection.local_sessions.values():
+                if each.state == MAPPED:
+                    each.note_spent()
+        elif frames and session.state == MAPPED:
+            # for the session's other links, too, if this one has gone
+            session.note_window()
+
+    def hand_over(self, delivery: Delivery, link: IncomingLink) -> None:
+        """Move a delivery to another link of its sender; what waits of it counts there now."""
+        if delivery.outgoing is None and delivery.chunks is not None:
+            _move(delivery, link)
+        if delivery.chunks is None:
+            delivery.incoming = link
+            return
+        count = delivery.held_bytes
+        frames = len(delivery.chunks)
+        self._release(delivery, frames, count)
+        delivery.incoming = link
+        delivery.held_bytes = count
+        self.held_bytes += count
+        session = link.session
+        session.window.held_frames += frames
+        connection = session.connection
+        connection.held_bytes += count
+        if connection.held_bytes > connection.settings.held_limit_bytes:
+            connection.held_back = True
+        self.turn.is_pressed = self.held_bytes * 2 > self.limit_bytes
+
+    def drop(self, delivery: Delivery) -> None:
+        """Discard what waits of a delivery."""
+        if delivery.chunks is not None:
+            frames = len(delivery.chunks)
+            delivery.chunks = None
+            self.deadlines.leave(delivery)
+            self._release(delivery, frames, delivery.held_bytes)
+
+    def send(self, session: Session, delivery: Delivery) -> bool:
+        """Send what waits of a delivery; return whether nothing is left of it."""
+        chunks = delivery.chunks
+        while chunks:
+            if session.remote_incoming_window <= 0 or session.outbox.congested:
+                hold_up(session, delivery.outgoing)
+                return False
+            chunk = chunks[0]
+            count = len(chunk)
+            is_last = len(chunks) == 1 and delivery.complete
+            sent = session.send(delivery, chunk, 0, count, not is_last)
+            delivery.address.counters.bytes_out += sent
+            if sent < count:
+                # a view: a peer that takes small pieces must not make us copy the rest each time
+                chunks[0] = memoryview(chunk)[sent:]
+                self._release(delivery, 0, sent)
+                return False
+            chunks.popleft()
+            self._release(delivery, 1, count)
+        delivery.chunks = None
+        self.deadlines.leave(delivery)
+        return True
+
+
+def begins_without_header(view: Any, start: int, end: int) -> bool:
+    """Return whether `view[start:end]` plainly begins with a section other than the header."""
+    if end - start < 3:
+        return False
+    form: int = view[start + 1]
+    descriptor: int = view[start + 2]
+    return form == SMALL_ULONG and descriptor != HEADER
+
+
+def _move(delivery: Delivery, link: IncomingLink) -> None:
+    """Move a delivery that waits by side and sender to the place for another link."""
+    queue = delivery.waits_in
+    if queue is not None:
+        queue.moves(delivery, link)

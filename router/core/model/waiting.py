@@ -1,0 +1,441 @@
+"""Queue of waiting deliveries: by priority, and oldest first within one priority.
+
+A header's priority (section 3.2.1) matters only here, among what waits: what can be sent on at once
+overtakes nothing. There are ten levels, 0 to 9. Nearly all deliveries have the ordinary one, 4, and
+its queue always exists; the others are made when something of their priority waits, and removed
+when nothing does.
+
+What comes from elsewhere in a network, or goes on there by a lane of its own, waits apart: in a
+queue for each priority, lane and side, so that a consumer that takes only some of these finds the
+next at once, whatever waits before it for others. Of the heads of such queues the earliest to
+arrive is the oldest; within a turn no order between senders is promised.
+
+What is removed from the middle is only marked: it stays in its queue, as a husk, until it comes to
+the front or the end, or until there are more husks than deliveries. So a removal costs the same
+however many wait (docs/decisions/0096-taking-from-the-middle.md).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
+from typing import Any
+
+from router.core.model.queues_by_side import Apart, Place, lane_of, level_of, number_in, number_of
+from router.core.model.size_index import BySize
+from router.engine.delivery import Delivery
+from router.engine.link import IncomingLink
+
+LEVELS = 10
+ORDINARY = 4
+HERE = 0
+EVERY_LANE = 2**64 - 1
+UNLIMITED = 2**64 - 1
+# Husks are removed only if there are more than so many.
+FEW_HUSKS = 64
+# If so many at the front are too large, the next is searched by size.
+FEW_LOOKS = 32
+
+
+class WaitingQueue:
+    """Queue of deliveries by their `priority`; `count` is how many there are."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._ordinary: deque[Any] = deque()
+        # a queue for each recently used priority, including `_ordinary`; None as long as all that
+        # waits is ordinary
+        self._levels: list[deque[Any] | None] | None = None
+        # the queues of what waits apart; None if nothing ever has
+        self._apart: Apart | None = None
+        # how many deliveries and queues the last `take_for` has looked at; and whether it has to
+        # be repeated in a later step
+        self.looked_at = 0
+        self.is_unfinished = False
+        # removed deliveries that are still in a queue; None if there are none, and no `_sized`
+        self._husks: set[Any] | None = None
+        # indices of queues that were searched by size; None if none was
+        self._sized: BySize | None = None
+        # how many came from each side of a network but `HERE`; None if none did
+        self._elsewhere: dict[int, int] | None = None
+        # how many came by each link; None until `senders` is called
+        self._senders: dict[Any, int] | None = None
+
+    def append(self, delivery: Delivery) -> None:
+        """Append a delivery to those of its priority."""
+        self._enter(delivery, delivery.incoming)
+
+    def _enter(self, delivery: Delivery, link: Any) -> None:
+        if self._husks is not None and delivery in self._husks:
+            # otherwise it would still be found at its former place
+            self._sweep()
+        self.count += 1
+        delivery.waits_in = self
+        side = HERE if link is None else link.side
+        if side:
+            self._count_side(side, 1)
+        if self._senders is not None:
+            self._count_sender(link, 1)
+        if side or delivery.lane:
+            if self._apart is None:
+                self._apart = Apart()
+            self._apart.append(number_of(delivery, side), delivery)
+        elif delivery.priority == ORDINARY:
+            self._ordinary.append(delivery)
+        else:
+            self._level(delivery.priority).append(delivery)
+        if self._sized is not None:
+            self._sized.append(self.count, self._queue_of(delivery), delivery)
+
+    def popleft(self) -> Delivery:
+        """Take the oldest of the highest priority; raise IndexError if nothing waits."""
+        if self._apart is not None and self._apart.count:
+            found = self.take_for(EVERY_LANE, None, UNLIMITED)
+            assert found is not None
+            return found
+        levels = self._levels
+        if levels is None:
+            taken: Delivery = self._ordinary.popleft()
+            self._leaves(taken)
+            if self._husks is not None:
+                self._prune(self._ordinary)
+            return taken
+        for level in range(LEVELS - 1, -1, -1):
+            queue = levels[level]
+            if queue:
+                taken = queue.popleft()
+                self._leaves(taken)
+                if self._husks is not None:
+                    self._prune(queue)
+                self._forget_levels()
+                return taken
+        raise IndexError("nothing waits")
+
+    def take_for(self, takes: int, sides: set[int] | None, limit: int) -> Delivery | None:
+        """Take the next delivery that a consumer may have, or None.
+
+        It goes by one of the lanes `takes`, given as bits, came from one of `sides`, None for all,
+        and has at most `limit` octets. None also if that takes so long that it `is_unfinished`.
+        """
+        best: Delivery | None = None
+        highest = -1
+        self.looked_at = 0
+        self.is_unfinished = False
+        if takes & 1 and (sides is None or HERE in sides):
+            for queue in self._queues():
+                best = self._first(queue, limit)
+                if self.is_unfinished:
+                    return None
+                if best is not None:
+                    highest = best.priority
+                    break
+        if self._apart is not None and self._apart.count:
+            for group in self._apart.groups():
+                level = level_of(group)
+                if level < highest or not takes >> lane_of(group) & 1:
+                    continue
+                found = self._first_apart(group, sides, limit)
+                if self.is_unfinished:
+                    return None
+                if found is None:
+                    continue
+                if best is None or level > highest or found.arrived < best.arrived:
+                    best = found
+                    highest = level
+        if best is not None:
+            self._take(best)
+        return best
+
+    def _first_apart(self, group: int, sides: set[int] | None, limit: int) -> Delivery | None:
+        """Return the oldest that waits apart in a group, from some sides, and is not larger."""
+        apart = self._apart
+        assert apart is not None
+        if sides is not None and len(sides) == 1:
+            for side in sides:
+                queue = apart.queues.get(number_in(group, side))
+                self.looked_at += 1
+                return self._first(queue, limit) if queue else None
+        best: Delivery | None = None
+        aside: list[Place] = []
+        while True:
+            queue = apart.first(group, sides, aside)
+            self.looked_at += apart.looked_at
+            if not queue:
+                break
+            oldest: Delivery = queue[0]
+            if best is not None and oldest.arrived >= best.arrived:
+                break
+            found = self._first(queue, limit)
+            if self.is_unfinished:
+                break
+            if found is not None and (best is None or found.arrived < best.arrived):
+                best = found
+            if found is oldest:
+                break
+            # the next queue may have something older
+            apart.put_aside(group, aside)
+        apart.put_back(group, aside)
+        return best
+
+    def _first(self, queue: Any, limit: int) -> Delivery | None:
+        """Return the first delivery of a queue that has no more than so many octets."""
+        left = FEW_LOOKS
+        for each in queue:
+            delivery: Delivery = each
+            self.looked_at += 1
+            if delivery.size <= limit and delivery.waits_in is self:
+                return delivery
+            left -= 1
+            if not left:
+                return self._first_by_size(queue, limit)
+        return None
+
+    def _first_by_size(self, queue: Any, limit: int) -> Delivery | None:
+        """Return the same, for a queue in which many at the front are too large."""
+        if self._sized is None:
+            self._sized = BySize()
+        if self._husks is None:
+            # so that queues are pruned whenever something leaves them
+            self._husks = set()
+        found = self._sized.first(self, queue, limit)
+        self.looked_at += self._sized.looked_at
+        self.is_unfinished = self._sized.is_unfinished
+        if found is not None and self._queue_of(found) is not queue:
+            # it has moved to another queue since
+            self._sized.forget(queue)
+            self.is_unfinished = True
+            return None
+        return found
+
+    def _queue_of(self, delivery: Delivery) -> Any:
+        """Return the queue that a waiting delivery is in."""
+        link: Any = delivery.incoming
+        side = HERE if link is None else link.side
+        if side or delivery.lane:
+            return (
+                None if self._apart is None else self._apart.queues.get(number_of(delivery, side))
+            )
+        if self._levels is None:
+            return self._ordinary
+        return self._levels[delivery.priority]
+
+    def top(self, takes: int = EVERY_LANE) -> int:
+        """Return the highest priority that waits for some lanes, given as bits; -1 if none."""
+        levels = self._levels
+        highest = -1
+        if not takes & 1:
+            pass
+        elif levels is None:
+            if self.count > (0 if self._apart is None else self._apart.count):
+                highest = ORDINARY
+        else:
+            for level in range(LEVELS - 1, -1, -1):
+                if levels[level]:
+                    highest = level
+                    break
+        if self._apart is not None and self._apart.count:
+            highest = max(highest, self._apart.top(takes))
+        return highest
+
+    def remove(self, delivery: Delivery) -> bool:
+        """Remove a delivery, wherever it stands; return whether it was here."""
+        if delivery.waits_in is not self:
+            return False
+        if self._husks is None:
+            self._husks = set()
+        self._husks.add(delivery)
+        queue = self._queue_of(delivery)
+        self._leaves_apart(delivery)
+        self._leaves(delivery)
+        self._prune(queue)
+        if self._husks is not None and len(self._husks) > max(self.count, FEW_HUSKS):
+            self._sweep()
+        self._forget_levels()
+        return True
+
+    def _prune(self, queue: Any) -> None:
+        """Remove husks from both ends of a queue."""
+        husks = self._husks
+        if husks is None:
+            return
+        while queue:
+            first: Delivery = queue[0]
+            if first.waits_in is self:
+                break
+            queue.popleft()
+            husks.discard(first)
+        while queue:
+            last: Delivery = queue[len(queue) - 1]
+            if last.waits_in is self:
+                break
+            queue.pop()
+            husks.discard(last)
+        if self._sized is not None:
+            self._sized.let_go(self, queue)
+            if self.count == 0:
+                self._sized = None
+        if not husks and self._sized is None:
+            self._husks = None
+
+    def _sweep(self) -> None:
+        """Remove all husks."""
+        self._husks = None if self._sized is None else set()
+        for queue in self._all_queues():
+            kept = [each for each in queue if each.waits_in is self]
+            queue.clear()
+            queue.extend(kept)
+
+    def _take(self, delivery: Delivery) -> None:
+        """Take a delivery out of its queue."""
+        queue = self._queue_of(delivery)
+        first: Delivery = queue[0]
+        if first is not delivery:
+            self.remove(delivery)
+            return
+        queue.popleft()
+        self._leaves_apart(delivery)
+        self._leaves(delivery)
+        self._prune(queue)
+        self._forget_levels()
+
+    def _leaves_apart(self, delivery: Delivery) -> None:
+        link: Any = delivery.incoming
+        if self._apart is not None and (delivery.lane or (link is not None and link.side)):
+            self._apart.leaves()
+
+    def extend(self, deliveries: Iterable[Delivery]) -> None:
+        """Append deliveries, each to those of its priority."""
+        for delivery in deliveries:
+            self.append(delivery)
+
+    def clear(self) -> None:
+        """Remove all deliveries."""
+        for queue in self._all_queues():
+            for delivery in queue:
+                if delivery.waits_in is self:
+                    delivery.waits_in = None
+        self._husks = None
+        self._sized = None
+        self.count = 0
+        self._ordinary.clear()
+        self._levels = None
+        self._apart = None
+        self._elsewhere = None
+        self._senders = None
+
+    def by_side(self) -> dict[int, int]:
+        """Return how many wait from each side of a network that any came from."""
+        counts = {} if self._elsewhere is None else dict(self._elsewhere)
+        here = self.count - sum(counts.values())
+        if here:
+            counts[HERE] = here
+        return counts
+
+    def senders(self) -> dict[Any, int]:
+        """Return the links that waiting deliveries came by, with how many each has."""
+        if self._senders is None:
+            self._senders = {}
+            for delivery in self:
+                self._count_sender(delivery.incoming, 1)
+        return self._senders
+
+    def moves(self, delivery: Delivery, link: IncomingLink) -> bool:
+        """Move a delivery to another link of its sender, before it becomes its own.
+
+        Returns whether the delivery waits here.
+        """
+        before: Any = delivery.incoming
+        if before.side == link.side:
+            # it keeps its place
+            self._senders = None
+            return delivery.waits_in is self
+        if not self.remove(delivery):
+            return False
+        self._enter(delivery, link)
+        return True
+
+    def _leaves(self, delivery: Delivery) -> None:
+        self.count -= 1
+        delivery.waits_in = None
+        if self._elsewhere is not None:
+            link: Any = delivery.incoming
+            if link is not None and link.side:
+                self._count_side(link.side, -1)
+        if self._senders is not None:
+            self._count_sender(delivery.incoming, -1)
+
+    def _count_sender(self, link: Any, count: int) -> None:
+        senders = self._senders
+        if senders is None:
+            return
+        left = senders.get(link, 0) + count
+        if left > 0:
+            senders[link] = left
+        else:
+            senders.pop(link, None)
+
+    def _count_side(self, side: int, count: int) -> None:
+        counts = self._elsewhere
+        if counts is None:
+            counts = self._elsewhere = {}
+        left = counts.get(side, 0) + count
+        if left:
+            counts[side] = left
+        else:
+            counts.pop(side, None)
+            if not counts:
+                self._elsewhere = None
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __bool__(self) -> bool:
+        return self.count > 0
+
+    def __iter__(self) -> Iterator[Delivery]:
+        """Yield all deliveries, in the order in which they would be taken."""
+        if self._apart is None or not self._apart.count:
+            for queue in self._queues():
+                for delivery in queue:
+                    if delivery.waits_in is self:
+                        yield delivery
+            return
+        levels: dict[int, list[deque[Any]]] = {}
+        for queue in self._all_queues():
+            if queue:
+                levels.setdefault(queue[0].priority, []).append(queue)
+        for level in sorted(levels, reverse=True):
+            for delivery in heapq.merge(*levels[level], key=attrgetter("arrived")):
+                if delivery.waits_in is self:
+                    yield delivery
+
+    def _all_queues(self) -> list[deque[Any]]:
+        if self._apart is None:
+            return self._queues()
+        return [*self._queues(), *self._apart.queues.values()]
+
+    def _queues(self) -> list[deque[Any]]:
+        if self._levels is None:
+            return [self._ordinary]
+        return [queue for queue in reversed(self._levels) if queue is not None]
+
+    def _level(self, priority: int) -> deque[Any]:
+        if self._levels is None:
+            self._levels = [None] * LEVELS
+            self._levels[ORDINARY] = self._ordinary
+        queue = self._levels[priority]
+        if queue is None:
+            queue = self._levels[priority] = deque()
+        return queue
+
+    def _forget_levels(self) -> None:
+        """Remove empty queues when only ordinary deliveries are left."""
+        levels = self._levels
+        if levels is None:
+            return
+        for level in range(LEVELS):
+            if level != ORDINARY and levels[level]:
+                return
+        self._levels = None

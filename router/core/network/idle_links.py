@@ -1,0 +1,79 @@
+"""Links of other routers to addresses that nobody receives from here.
+
+Somebody who receives may come back within `GRACE_S`. After that the link is detached, and what
+waits for it at the other router goes elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+
+from router.core.addresses.related import is_exchange
+from router.core.deliveries import sides
+from router.core.model.address import MESH, OWN_TREE, Address, Producer
+from router.core.network.transit import no_route
+from router.engine import attaching
+from router.engine.outbox import Turn
+
+# How long somebody may take to come back.
+GRACE_S = 0.5
+
+
+class Unserved:
+    """Such links, and since when each is one, in the order of these times."""
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
+        self._since: OrderedDict[Producer, float] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._since)
+
+    def add(self, producer: Producer) -> None:
+        """Note a link by which nothing can go on from now on, or from some time ago on."""
+        self._since.setdefault(producer, self._turn.now)
+
+    def discard(self, producer: Producer) -> None:
+        """Forget a link that has gone, or by which something can go on."""
+        self._since.pop(producer, None)
+
+    def look_at(self, address: Address) -> None:
+        """Note the links of other routers to an address that nobody receives from, or forget them
+        if somebody does.
+        """
+        change = self.discard if is_served(address) else self.add
+        for producer in address.producers:
+            # a tree's links are its root's to give up
+            if producer.side == MESH and producer.tree == OWN_TREE:
+                change(producer)
+
+    def due(self) -> Iterator[None]:
+        """Detach the links whose time has come, one in each step."""
+        while self._since:
+            producer, since = next(iter(self._since.items()))
+            if self._turn.now - since < GRACE_S:
+                break
+            self._turn_away(producer)
+            yield
+
+    def _turn_away(self, producer: Producer) -> None:
+        """Detach a link by which nothing can go on, unless something is under way on it."""
+        link, address = producer.link, producer.address
+        assert address is not None
+        del self._since[producer]
+        if not link.is_attached() or link.owner is not producer:
+            return
+        if address.transit is None and is_served(address):
+            # somebody has come in this turn, or in one whose end is not done yet
+            return
+        if link.unsettled or link.current is not None:
+            # not before the same time has passed again
+            self.add(producer)
+        else:
+            attaching.detach(link, True, no_route())
+
+
+def is_served(address: Address) -> bool:
+    """Return whether somebody at this router receives what comes from another one."""
+    return sides.has_receiver(address, MESH) or is_exchange(address)

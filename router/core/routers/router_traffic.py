@@ -1,0 +1,128 @@
+"""Of what came in, what came from other routers, and of what went out, what went on to them.
+
+Forwarding counts a delivery once where it comes in and once where it goes out, wherever it is from
+and for. Which of these were other routers' is known from their links, each of which counts what it
+carries: what is over is added up when it leaves its address (`link_over`), and what is there when
+somebody asks. None of this runs once a message.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from router.core.model.address import ROUTED, Address
+from router.core.model.counters import Counters
+from router.core.routers.names import key_of
+from router.engine.link import IncomingLink
+
+# The roles of connections to other routers, and of those to containers.
+ROUTERS: Final = frozenset(("inter-router", "edge"))
+CONTAINER: Final = "route-container"
+# Where more addresses have been passed through than this, those are forgotten that nobody wants.
+MOST_PASSED: Final = 10_000
+
+
+def link_over(counters: Counters, link: Any) -> None:
+    """Keep what a link has carried that leaves its address now; it is asked for once."""
+    role = link.session.connection.settings.role
+    if role in ROUTERS:
+        if isinstance(link, IncomingLink):
+            counters.from_routers += _begun(link)
+        else:
+            counters.to_routers += link.deliveries
+    elif role == CONTAINER:
+        if isinstance(link, IncomingLink):
+            counters.from_containers += _begun(link)
+        else:
+            counters.to_containers += link.deliveries
+
+
+def counted(address: Address) -> Counters:
+    """What an address has counted, with what the links have carried that are there."""
+    total = Counters()
+    total.add(address.counters)
+    for link in _links(address):
+        link_over(total, link)
+    return total
+
+
+def add(total: Counters, address: Address) -> None:
+    """Add what an address has counted, all but what links to containers carry that are there."""
+    total.add(address.counters)
+    if _may_be_across(address):
+        for link in _links(address):
+            if link.session.connection.settings.role in ROUTERS:
+                link_over(total, link)
+
+
+def entered(counters: Counters) -> int:
+    """How many deliveries came from clients and containers, and not from other routers."""
+    return counters.ingress - counters.from_routers
+
+
+def left(counters: Counters) -> int:
+    """How many deliveries went to clients and containers, and not to other routers."""
+    return counters.egress - counters.to_routers
+
+
+class Passed:
+    """What has gone through this router, from one router to another, by the keys of addresses."""
+
+    def __init__(self, wanted: Mapping[str, Any]) -> None:
+        # what anybody in the network wants
+        self._wanted = wanted
+        self._over: Counter[str] = Counter()
+        # the ways that are there, by key
+        self._ways: dict[str, dict[Address, None]] = {}
+
+    def begin(self, address: Address) -> None:
+        """Enter a way through."""
+        self._ways.setdefault(key_of(address), {})[address] = None
+
+    def over(self, address: Address) -> None:
+        """Forget a way through, and keep what it has counted."""
+        key = key_of(address)
+        ways = self._ways[key]
+        del ways[address]
+        if not ways:
+            del self._ways[key]
+        count = address.counters.to_routers
+        if not count:
+            return
+        self._over[key] += count
+        if len(self._over) > MOST_PASSED + len(self._wanted):
+            self._over = Counter({k: n for k, n in self._over.items() if k in self._wanted})
+
+    def of(self, key: str) -> int:
+        """Return how much has passed for a key so far, by the ways that are there and by others."""
+        ways = self._ways.get(key, ())
+        return self._over[key] + sum(counted(address).to_routers for address in ways)
+
+
+def _may_be_across(address: Address) -> bool:
+    """Whether links of an address may be other routers', which few are."""
+    if address.sided or address.transit is not None or address.treatment == ROUTED:
+        return True
+    # a link that takes its leave is on no side any more
+    return bool(address.resuming)
+
+
+def _links(address: Address) -> Iterator[Any]:
+    """The links of an address that have not left it, nor are lost."""
+    for producer in address.producers:
+        if producer.link.owner is producer:
+            yield producer.link
+    for consumers in (address.consumers, address.resuming):
+        for consumer in consumers:
+            if consumer.link.owner is consumer:
+                yield consumer.link
+
+
+def _begun(link: Any) -> int:
+    """How many deliveries of a link have begun on their way: all, but for one whose message's head
+    has not all come.
+    """
+    current = link.current
+    return int(link.deliveries) - (current is not None and current.address is None)

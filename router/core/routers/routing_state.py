@@ -1,0 +1,240 @@
+"""What a router knows of its network: who can be reached, by which neighbour, and who wants what.
+
+The routing protocol (`router.control.network`) writes it, and the core reads it: the two meet here
+and nowhere else. What is wanted here, at this router, goes the other way: the core notes it and
+the protocol tells the others. None of this is read once a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from heapq import nsmallest
+from itertools import islice
+from typing import Any, Final, TypeAlias
+
+import attrs
+
+from router.core.model.split_table import ListedTable
+
+# What the first letter of a key says; behind that of a mobile address comes its phase.
+MOBILE = "M"
+# link routes: of links that peers send on (in) or receive on (out), by prefix or by pattern
+IN_PREFIX, OUT_PREFIX, IN_PATTERN, OUT_PATTERN = "C", "D", "E", "F"
+# an edge router, by its id
+EDGE = "H"
+# and by its id and instance, so that two of one id are noticed; and one that was turned away
+EDGE_RUN, EDGE_AWAY = "I", "J"
+OF_EDGES = (EDGE, EDGE_RUN, EDGE_AWAY)
+# What is wanted at one router alone is kept once for so many routers more than can be reached.
+MOST_ALONE: Final = 1000
+# So many of the routers where somebody receives are enough to know, those that are nearest; and so
+# many keys are remembered with theirs.
+NEAREST: Final = 32
+MOST_FOUND: Final = 128
+# in the place of the phase: who takes what nobody else does
+FALLBACK_PHASE = "F"
+# and for those who may change what is configured there
+CHANGERS_PHASE = "C"
+
+
+def mobile_key(name: str, phase: str = "0") -> str:
+    """By what routers tell each other of an address."""
+    return f"{MOBILE}{phase}{name}"
+
+
+@attrs.frozen
+class Interest:
+    """That an address is received from at a router.
+
+    `treatment` is the address's there, one of `address.CLOSEST` and the like; `shows`: whether
+    somebody there is shown where messages have been.
+    """
+
+    treatment: int
+    shows: bool = False
+
+
+# The cost of the way to a router, its id, and what is received from there.
+Place: TypeAlias = tuple[int, str, Interest]
+
+
+@attrs.frozen
+class Path:
+    """How to get to a router: by which neighbour, and the sum of the costs of the whole way."""
+
+    via: str
+    cost: int
+
+
+@attrs.frozen
+class Branch:
+    """What lies behind one child in a tree: `digest` tells two trees apart, `routers` are all that
+    are in it, the child among them.
+    """
+
+    child: str
+    digest: bytes
+    routers: frozenset[str]
+
+
+@attrs.frozen
+class Tree:
+    """The cheapest ways from one router to all others, as far as this router has a part in it.
+
+    `digest` is that of what lies from here on, which is what `parent` knows this router's branch
+    by; the root has no parent.
+    """
+
+    root: str
+    parent: str | None
+    digest: bytes
+    branches: tuple[Branch, ...]
+
+
+class Reach:
+    """The network as the router `me` sees it; alone there is nobody else."""
+
+    def __init__(self, me: str) -> None:
+        self.me = me
+        # the connections to neighbours, by their ids: those by which messages go
+        self.neighbours: dict[str, Any] = {}
+        # to every router that can be reached
+        self.paths: Mapping[str, Path] = {}
+        # by key, the routers that can be reached where somebody receives
+        self.wanted: ListedTable[str, dict[str, Interest]] = ListedTable()
+        # how many of these keys are edge routers, and no addresses
+        self.edges = 0
+        # what is wanted at one router alone, as most is, is the same object for all such keys
+        self._alone: dict[tuple[str, Interest], dict[str, Interest]] = {}
+        # the nearest of those who want something, by key, where that has been asked of late
+        self._found: dict[str, list[Place]] = {}
+        # what is received from here, which the others are to know
+        self.here: dict[str, Interest] = {}
+        # the keys of `here` that have changed since the protocol took them
+        self.changed_here: dict[str, None] = {}
+        # who acts on changes: of paths and neighbours, and of what is wanted, by key
+        self.on_paths: list[Callable[[], None]] = []
+        self.on_wanted: list[Callable[[str], None]] = []
+        # has the protocol take what has changed here, in this turn
+        self.on_here: Callable[[], None] = lambda: None
+        self._tree_of: Callable[[str], Tree | None] = lambda _: None
+
+    # What the protocol says.
+
+    def set_paths(
+        self,
+        neighbours: Mapping[str, Any],
+        paths: Mapping[str, Path],
+        tree_of: Callable[[str], Tree | None],
+    ) -> None:
+        """From now on these are the neighbours, and the ways to all others; `tree_of` gives the
+        tree of a root, or None where nothing comes from there.
+        """
+        self.neighbours = dict(neighbours)
+        self.paths = paths
+        self._found.clear()
+        if len(self._alone) > 2 * len(paths) + MOST_ALONE:
+            self._alone.clear()
+        self._tree_of = tree_of
+        for watcher in self.on_paths:
+            watcher()
+
+    def set_wanted(self, router: str, key: str, interest: Interest | None) -> None:
+        """Somebody receives at a router that can be reached, or with None nobody does any more."""
+        routers = self.wanted.get(key)
+        if interest is not None:
+            if routers is None:
+                self.wanted[key] = self._only(router, interest)
+                self.edges += key.startswith(OF_EDGES)
+            elif routers.get(router) == interest:
+                return
+            elif len(routers) > 1:
+                routers[router] = interest
+            elif router in routers:
+                self.wanted[key] = self._only(router, interest)
+            else:
+                self.wanted[key] = {**routers, router: interest}
+        elif routers is None or router not in routers:
+            return
+        elif len(routers) > 1:
+            del routers[router]
+            if len(routers) == 1:
+                self.wanted[key] = self._only(*next(iter(routers.items())))
+        else:
+            del self.wanted[key]
+            self.edges -= key.startswith(OF_EDGES)
+        self._found.pop(key, None)
+        for watcher in self.on_wanted:
+            watcher(key)
+
+    def _only(self, router: str, interest: Interest) -> dict[str, Interest]:
+        """That nobody but this router wants something."""
+        found = self._alone.get((router, interest))
+        if found is None:
+            found = self._alone[router, interest] = {router: interest}
+        return found
+
+    # What the core asks.
+
+    def path(self, router: str) -> Path | None:
+        """How to get to a router, or None where there is no way."""
+        return self.paths.get(router)
+
+    def connection(self, neighbour: str) -> Any | None:
+        """The connection by which messages go to a neighbour."""
+        return self.neighbours.get(neighbour)
+
+    def tree(self, root: str) -> Tree | None:
+        """The tree along which what is sent to many comes from a router, or goes from here."""
+        return self._tree_of(root)
+
+    def count(self, key: str) -> int:
+        """At how many routers somebody receives."""
+        return len(self.wanted.get(key, ()))
+
+    def places(self, key: str) -> list[Place]:
+        """Where else somebody receives: cost, router and interest, the nearest first."""
+        return self._nearest(key, None)
+
+    def nearest(self, key: str) -> list[Place]:
+        """The first of these `places`, of which only so many matter; not to be changed."""
+        found = self._found.get(key)
+        if found is None:
+            if len(self._found) >= MOST_FOUND:
+                self._found.clear()
+            found = self._found[key] = self._nearest(key, NEAREST)
+        return found
+
+    def _nearest(self, key: str, most: int | None) -> list[Place]:
+        wanted, paths = self.wanted.get(key), self.paths
+        if wanted is None:
+            return []
+        every = ((paths[router].cost, router) for router in wanted if router in paths)
+        some = sorted(every) if most is None or len(wanted) <= most else nsmallest(most, every)
+        return [(cost, router, wanted[router]) for cost, router in some]
+
+    # What the core says.
+
+    def want(self, key: str, interest: Interest | None) -> None:
+        """Somebody receives here, on these terms; or with None nobody does any more."""
+        if self.here.get(key) == interest:
+            return
+        if interest is None:
+            del self.here[key]
+        else:
+            self.here[key] = interest
+        self.changed_here[key] = None
+        self.on_here()
+
+    def take_changed_here(self, most: int | None = None) -> Iterable[tuple[str, Interest | None]]:
+        """What has changed here since this was asked last, so much of it at most; None for what is
+        wanted no more.
+        """
+        changed = self.changed_here
+        if most is None or len(changed) <= most:
+            self.changed_here = {}
+        else:
+            changed = dict.fromkeys(islice(changed, most))
+            for key in changed:
+                del self.changed_here[key]
+        return [(key, self.here.get(key)) for key in sorted(changed)]

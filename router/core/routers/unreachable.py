@@ -1,0 +1,27 @@
+"""Explain that a name leads to a router or edge router (`_edge/<id>/…`) that cannot be found.
+
+Used to find out why nothing flows. Nothing here runs per message.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.core.routers.names import edge_key_in, router_in
+
+
+def absent(network: Any, name: str) -> str | None:
+    """Return in words which router a name leads to, if that router cannot be found.
+
+    None if it is there or may be there, or if the name leads to no router.
+    """
+    router, edge = router_in(name), edge_key_in(name)
+    if network.is_on and router is not None:
+        is_there = router == network.reach.me or network.reach.path(router) is not None
+        return None if is_there else f"there is no way to a router {router}"
+    if network.edges is None or not network.edges.lacks(name):
+        return None
+    if not network.is_on:
+        place = f"router {router}" if edge is None else f"edge router {edge[1:]}"
+        return f"the interior routers know no {place}"
+    return None if edge is None else f"no edge router {edge[1:]} is connected to the network"

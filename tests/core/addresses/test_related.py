@@ -1,0 +1,69 @@
+"""Who is whose fallback, and whose senders' messages come to whom."""
+
+from __future__ import annotations
+
+from router.core.addresses.related import (
+    forget,
+    held,
+    places,
+    producers,
+    served_by,
+    sources,
+    tie,
+    untie,
+)
+from router.core.addresses.rules import AddressRule
+from router.core.model.address import BALANCED, FALLBACK, Address
+
+from support.in_memory import Router
+from support.waypoints import out_of
+
+
+def pair() -> tuple[Address, Address]:
+    primary, fallback = Address("q", BALANCED), Address("q", BALANCED, phase=FALLBACK)
+    tie(primary, fallback)
+    return primary, fallback
+
+
+def test_two_addresses_are_tied_and_untied() -> None:
+    primary, fallback = pair()
+    assert primary.ties is not None
+    assert primary.ties.is_needed()
+    assert not primary.ties.is_none()
+    assert fallback.ties is not None
+    assert not fallback.ties.is_needed()
+    untie(primary, fallback)
+    assert [each.ties for each in (primary, fallback)] == [None, None]
+
+
+def test_nobody_is_served_where_nobody_receives() -> None:
+    primary, fallback = pair()
+    assert served_by(primary) is primary
+    assert served_by(fallback) is fallback
+    assert places(primary) == []
+    # those that there are stay
+    forget(primary)
+    assert primary.ties is not None
+    alone = Address("r", BALANCED)
+    assert (served_by(alone), places(alone), sources(alone)) == (alone, [], [alone])
+
+
+def test_the_fallback_serves_while_nobody_else_does() -> None:
+    router = Router([AddressRule(True, "q", "balanced", fallback=True)])
+    sender = router.client().sender("q")
+    out_of(router.client(), "qd.fallback")
+    primary, fallback = router.table.in_use("q"), router.table.in_use("q", FALLBACK)
+    assert primary is not None
+    assert fallback is not None
+    assert served_by(primary) is fallback
+    assert places(primary) == [fallback]
+    assert sources(fallback) == [fallback, primary]
+    assert producers(fallback) == primary.producers
+    assert held(fallback) == sender.credit == 10
+    receiver = router.client().receiver("q", credit=5)
+    assert served_by(primary) is primary
+    assert places(primary) == [primary]
+    assert sources(fallback) == [fallback]
+    assert held(fallback) == 0
+    receiver.detach()
+    assert served_by(primary) is fallback

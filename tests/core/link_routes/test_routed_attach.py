@@ -1,0 +1,94 @@
+"""What routers tell each other of a link on its way to a container."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given, strategies as st
+
+from router.amqp.framing import decode_frame_body, decode_frame_header, encode_frame
+from router.amqp.performatives import Attach
+from router.amqp.types import Symbol
+from router.core.addresses.route_peers import Origin
+from router.core.link_routes.routed_attach import (
+    MAX_COST,
+    Traveller,
+    is_traveller,
+    route_changed,
+    traveller_of,
+)
+from router.core.routers.link_properties import PROPERTIES
+from router.errors import AmqpError, Scope
+
+WHO = Origin("a#5", "l", "client", False, "anonymous")
+KINDS = st.none() | st.booleans() | st.integers(0, 99) | st.text(max_size=5)
+PROPERTY_MAPS = st.dictionaries(
+    st.sampled_from(["colour", "qd.cost", "qd.link-route", "qd.properties"]).map(Symbol), KINDS
+)
+
+
+def attach(properties: dict[Any, Any] | None) -> Attach:
+    return Attach("hop", 0, False, properties=properties)
+
+
+def over_the_wire(frame: Attach) -> Attach:
+    octets = encode_frame(0, frame)
+    header = decode_frame_header(octets)
+    decoded, _ = decode_frame_body(octets, header.body_offset, header.size)
+    assert isinstance(decoded, Attach)
+    return decoded
+
+
+@given(
+    properties=st.none() | PROPERTY_MAPS,
+    is_container=st.booleans(),
+    user=st.none() | st.text(max_size=5),
+    cost=st.integers(0, MAX_COST),
+)
+def test_what_is_told_is_heard(
+    properties: dict[Any, Any] | None, is_container: bool, user: str | None, cost: int
+) -> None:
+    origin = attrs.evolve(WHO, is_container=is_container, user=user)
+    traveller = Traveller("Cq", "c", cost, origin, properties)
+    frame = over_the_wire(attach(traveller.told()))
+    assert is_traveller(frame)
+    assert traveller_of(frame) == traveller
+
+
+def test_a_cost_that_is_beyond_all_costs() -> None:
+    told = Traveller("Cq", "c", MAX_COST + 1, WHO, None).told()
+    assert traveller_of(attach(told)).cost == MAX_COST
+
+
+@pytest.mark.parametrize("properties", [None, {}, {Symbol("qd.destination"): "c"}])
+def test_other_links_are_no_travellers(properties: dict[Any, Any] | None) -> None:
+    assert not is_traveller(attach(properties))
+
+
+@pytest.mark.parametrize(
+    ("key", "wrong"),
+    [
+        ("qd.link-route", 5),
+        ("qd.destination", None),
+        ("qd.cost", "much"),
+        ("qd.cost", True),
+        ("qd.cost", None),
+        ("qd.name", None),
+        ("qd.container", 5),
+        ("qd.client", 5),
+        ("qd.user", 5),
+        (PROPERTIES, "none"),
+    ],
+)
+def test_what_is_told_wrong_is_an_error_of_the_link(key: str, wrong: Any) -> None:
+    told = Traveller("Cq", "c", 1, WHO, {}).told()
+    with pytest.raises(AmqpError) as caught:
+        traveller_of(attach({**told, Symbol(key): wrong}))
+    assert caught.value.condition == "amqp:invalid-field"
+    assert caught.value.scope is Scope.LINK
+
+
+def test_who_says_that_the_way_is_another() -> None:
+    assert route_changed().condition == "trioute:route-changed"

@@ -1,0 +1,11 @@
+"""What is new of a network can be told from all else."""
+
+from __future__ import annotations
+
+from router.core.routers.news import ConflictSeen, NeighbourLost, RoutersChanged
+
+
+def test_news_is_known_by_what_it_is_about() -> None:
+    assert RoutersChanged(("b",), (), 2) == RoutersChanged(("b",), (), 2)
+    assert NeighbourLost("b") != NeighbourLost("c")
+    assert ConflictSeen("b", "x") != ConflictSeen("b", "y")
