@@ -1,10 +1,9 @@
-"""Which of the two builds this is: the data plane compiled, or the same files interpreted.
+"""Tell which of the two builds this is: the data plane compiled, or the same files interpreted.
 
-A module `x.py` with an `x.pxd` beside it belongs to the data plane and is compiled where a C
-compiler is at hand. Nothing else in the program asks which build runs; this module answers for
-people, for `trioute --version` and for the test suite. It imports the standard library only,
-because the build hook loads it before anything is installed. No section of the specification
-applies.
+A module `x.py` with an `x.pxd` beside it belongs to the data plane, and is compiled if a C compiler
+is available. Nothing else in the program asks which build runs; this module answers for people,
+for `trioute --version` and for the test suite. It imports only the standard library, because the
+build hook loads it before anything is installed. No section of the specification applies.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ _PACKAGE_DIR: Final = Path(__file__).resolve().parent
 def hot_modules(package_dir: Path = _PACKAGE_DIR) -> list[str]:
     """Return the dotted names of the data plane's modules, sorted: those that compile on their own.
 
-    That is each one with a `.pxd` beside it, but for the few whose `.pxd` holds the compiled
-    bodies itself, as inline functions: those are compiled into the modules that call them.
+    These are all modules with a `.pxd` beside them, except for the few whose `.pxd` holds the
+    compiled bodies itself, as inline functions: those are compiled into the modules that call them.
     """
     found = []
     for pxd in package_dir.rglob("*.pxd"):
@@ -46,7 +45,7 @@ def hot_modules(package_dir: Path = _PACKAGE_DIR) -> list[str]:
 
 
 def _is_inlined(pxd: Path) -> bool:
-    """Tell whether the `.pxd` holds bodies of functions that the `.py` beside it defines too."""
+    """Return whether the `.pxd` holds bodies of functions that the `.py` beside it defines too."""
     inline = re.findall(r"^cdef inline [^(]*?(\w+)\(", pxd.read_text("utf-8"), re.MULTILINE)
     defined = re.findall(r"^def (\w+)\(", pxd.with_suffix(".py").read_text("utf-8"), re.MULTILINE)
     return not set(inline).isdisjoint(defined)
@@ -55,7 +54,7 @@ def _is_inlined(pxd: Path) -> bool:
 def compiled_modules(package_dir: Path = _PACKAGE_DIR) -> list[str]:
     """Return those of `hot_modules` that an import would load as machine code.
 
-    Asks the import system which file it would take, and imports nothing.
+    Asks the import system which file it would use, and imports nothing.
     """
     compiled = []
     for name in hot_modules(package_dir):
@@ -119,7 +118,7 @@ def describe(package_dir: Path = _PACKAGE_DIR) -> str:
 
 
 def notice(package_dir: Path = _PACKAGE_DIR) -> str:
-    """Return the line that an uncompiled installation owes its user, or "" where none is due."""
+    """Return the notice for users of an uncompiled installation, or "" if none is due."""
     built = record(package_dir) or {}
     if not built.get("why"):
         return ""

@@ -1,10 +1,10 @@
 """Prepare the changes of a new configuration beside the running router.
 
 A configuration may be very large, and so may the difference to the next one. `prepare` does all
-work that grows with either, in a thread. It changes nothing in the router, and reads only what no
-one but another change of the configuration can change. What cannot be done in a thread is entered
-in steps, without any effect yet (`enter`). The work left for the turn in which the configuration is
-taken up does not grow with it (docs/decisions/0038-changes-under-traffic.md).
+work that grows with either, in a thread. It changes nothing in the router, and reads only what
+no other task changes, except for another change of the configuration. What cannot be done in a
+thread is entered in steps, without any effect yet (`enter`). The work left for the turn that takes
+up the configuration does not grow with it (docs/decisions/0038-changes-under-traffic.md).
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from router.net.exchange import Exchange
 
 T = TypeVar("T")
 
-# After so many steps, what was entered is moved out of the collector's way.
+# Steps after which new entries are moved out of the collector's way.
 GROWN_OLD_EVERY: Final = 1024
-# If more entities than these change, the parts of the router are made anew for all.
+# If more entities change, the parts of the router are rebuilt for all of them.
 MANY_EDITS: Final = 64
 
 
 class Changed(Protocol):
-    """The parts of a router that change in more than one step."""
+    """Parts of a router that change in more than one step."""
 
     @property
     def exchange(self) -> Exchange:
@@ -54,12 +54,12 @@ class Changed(Protocol):
 
     @property
     def control(self) -> Control:
-        """Return what decides where addresses lead: auto-links, link routes, the network."""
+        """Return the control of where addresses lead: auto-links, link routes, the network."""
 
 
 @attrs.frozen
 class RuleChange:
-    """The address rules to remove and to add, if they are few."""
+    """Address rules to remove and to add, if they are few."""
 
     removed: list[AddressRule]
     added: list[AddressRule]
@@ -67,7 +67,7 @@ class RuleChange:
 
 @attrs.frozen
 class Changes:
-    """What changes in each part of a router; None for a part that stays as it is.
+    """Changes to each part of a router; None for a part that stays as it is.
 
     `fields` are the changed attributes, each with its entity.
     """
@@ -79,7 +79,7 @@ class Changes:
     redirects: Redirects | None = None
     exchanges: ExchangeChange | FewExchanges | None = None
     link_routes: RouteChange | None = None
-    # with the names of those that have changed; or these alone, with what takes their places
+    # all, with the names of the changed ones; or by name only the changed ones, None if removed
     auto_links: tuple[Wanted, list[str]] | dict[str, Plan | None] | None = None
     costs: Mapping[Endpoint, int | None] | None = None
 
@@ -91,11 +91,11 @@ def prepare(
     differences: tuple[Difference, ...],
     edits: Edits | None = None,
 ) -> Changes:
-    """Prepare what a router needs to go from `old` to `wanted`; may run in a thread.
+    """Return the changes that a router needs to go from `old` to `wanted`; may run in a thread.
 
-    `differences` are those of the two. Entities that are the same in both have to be the same
-    objects (`router.config.revisions.share`). `edits` is all that is other, where that is known:
-    where it is little, what stays is not looked at.
+    `differences` are those of the two. Entities that are equal in both have to be the same objects
+    (`router.config.revisions.share`). `edits` has all entities that differ, if they are known. If
+    they are few, the entities that stay are not looked at.
     """
     if edits is not None and len(edits) > MANY_EDITS:
         edits = None
@@ -167,7 +167,7 @@ def _exchanges(
 def _both(
     edit: Edit, configured: Callable[[Iterable[Any]], Sequence[T]]
 ) -> tuple[T | None, T | None]:
-    """Return what the two of an edit mean to the core."""
+    """Return the rules of the core for the old and the new entity of an edit."""
     old, new = ([] if each is None else configured([each]) for each in (edit.old, edit.new))
     return old[0] if old else None, new[0] if new else None
 
@@ -175,7 +175,7 @@ def _both(
 def _others(
     entity: str, old: Iterable[Any], new: Iterable[Any], edits: Edits | None
 ) -> tuple[list[Any], list[Any]]:
-    """Return the objects that only the first has, and those that only the second has."""
+    """Return the objects that only `old` has, and those that only `new` has."""
     if edits is not None:
         return others(edits, entity)
     before, after = set(map(id, old)), set(map(id, new))
@@ -184,7 +184,7 @@ def _others(
 
 
 def enter(running: Changed, changes: Changes) -> Iterator[None]:
-    """Enter ahead, step by step, what the turn needs that takes the changes up.
+    """Enter ahead, step by step, what the turn that takes up the changes needs.
 
     It has no effect before that turn.
     """
@@ -202,7 +202,7 @@ def _enter(running: Changed, changes: Changes) -> Iterator[None]:
 
 
 def give_up(running: Changed, changes: Changes) -> None:
-    """Remove what was entered of changes that are not taken up after all."""
+    """Remove what was entered for changes that are not taken up after all."""
     if changes.exchanges is not None:
         running.exchange.forwarder.exchanges.give_up(changes.exchanges)
     if changes.link_routes is not None:
@@ -212,7 +212,7 @@ def give_up(running: Changed, changes: Changes) -> None:
 def pieces(
     configuration: Configuration, differences: Iterable[Difference] = ()
 ) -> Iterator[object]:
-    """Take apart, piece by piece, a configuration that is no longer needed.
+    """Yield the pieces of a configuration that is no longer needed, taking it apart.
 
     See `Deferred.forget` (`router.engine.deferred`). Objects that are also used elsewhere stay.
     """

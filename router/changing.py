@@ -1,6 +1,6 @@
-"""How a running router becomes another one: the part of `node` that changes the other parts.
+"""Change the configuration of a running router: the part of `node` that changes the other parts.
 
-What can fail is done first, beside what runs. Then the rest is done between two turns, in which
+Everything that can fail is done first, beside what runs. The rest is done between two turns, where
 nothing fails and nothing waits (docs/decisions/0038-changes-under-traffic.md).
 """
 
@@ -43,19 +43,19 @@ from router.settings import take_up
 
 log = structlog.get_logger("router")
 
-# Of how many entities that change at once the log names each.
+# How many of the entities that change at once are named in the log.
 MOST_LOGGED = 50
-# How long it may take to find the addresses of listeners' hosts: nothing else changes meanwhile.
+# How long resolving the hosts of listeners may take. No other change is made meanwhile.
 LONGEST_BIND_S = 10.0
-# What other parts than the configuration's know to be wrong with one.
+# Checks of a configuration by other packages than `router.config`.
 FURTHER_CHECKS = (find_too_long,)
 
 
 class Changing:
-    """A router that can become another one, of parts that `node` makes.
+    """Router whose configuration can be changed; `node` makes its parts.
 
-    `base` is what the configuration file says, `keeper` keeps what is not in it, and `revision` is
-    the number of the configuration that it begins with.
+    `base` is what the configuration file says, `keeper` stores what is not in the file, and
+    `revision` is the number of the first configuration.
     """
 
     exchange: Exchange
@@ -72,21 +72,21 @@ class Changing:
         self.base = base
         self.keeper = keeper
         self.history = History(configuration, time.time(), revision)
-        # what management tells of, once there is something
+        # what management shows, once it is started
         self.view: RouterView | None = None
-        # why it cannot become another one, if so
+        # why the configuration cannot be changed now, or None
         self.refuses: str | None = STARTING
         self.rechecks = Rechecks(FURTHER_CHECKS)
         self._applying = trio.Lock()
 
     @property
     def configuration(self) -> Configuration:
-        """What it runs."""
+        """Return the configuration that runs."""
         return self.history.current.configuration
 
     @property
     def kept_in(self) -> str | None:
-        """Where what is changed is kept for the next start; None where it is lost."""
+        """Return where changes are kept for the next start, or None if they are lost."""
         return None if self.keeper is None else str(self.keeper.file)
 
     async def apply(
@@ -96,12 +96,12 @@ class Changing:
         base: Base | None = None,
         edits: Edits | None = None,
     ) -> Applied:
-        """Become what another configuration says, under traffic, as a whole or not at all.
+        """Apply another configuration under traffic, as a whole or not at all.
 
-        One after the other, where several ask; who has made `wanted` of a configuration that is
-        not the one any more when it is his turn has to look again. `base` is what the
-        configuration file says, where that is news. `edits` is all that `wanted` has other than
-        `configuration`, where that is known: it is not looked for then. Raises
+        Calls run one after the other. If the configuration was changed while a call waited, it
+        raises `Overtaken`, and the caller has to derive `wanted` from the new one. `base` is what
+        the configuration file says, if that is new. `edits` has all differences of `wanted` from
+        `configuration`, if they are known; otherwise they are searched for. Raises
         `router.config.reload.NotApplied`, and then nothing has changed.
         """
         before = self.configuration
@@ -125,7 +125,7 @@ class Changing:
                 if differences or base is not None:
                     await self._save(wanted, base or self.base)
                 if self.refuses is not None:
-                    # the end came in between, and the next start is not to run it either
+                    # shutdown began meanwhile, and the next start must not run it either
                     with trio.CancelScope(shield=True):
                         await self._save(before, self.base)
                     self._check_phase()
@@ -150,9 +150,9 @@ class Changing:
         return Applied(differences, revision.number, self.kept_in)
 
     async def examine(self, wanted: Configuration) -> tuple[Difference, ...]:
-        """What `apply` would change; raises `NotApplied` where it would do nothing of it.
+        """Return what `apply` would change; raise `NotApplied` if it would change nothing at all.
 
-        A large configuration takes a while, in which the router goes on.
+        A large configuration takes a while; the router goes on meanwhile.
         """
         self._check_phase()
         try:
@@ -165,7 +165,7 @@ class Changing:
             raise NotApplied([self.refuses])
 
     async def _enter(self, changes: Changes) -> None:
-        """Do a little at a time what can be done ahead; everybody else has turns in between."""
+        """Enter changes ahead, a little at a time, with the turns of all others in between."""
         clock = self.exchange.clock
         end = clock() + SLICE_S
         for _ in enter(self, changes):
@@ -179,7 +179,7 @@ class Changing:
         self.exchange.finish_turn()
 
     async def _save(self, wanted: Configuration, base: Base) -> None:
-        """Keep what is about to be run; a crash before it is run does no harm."""
+        """Save the configuration that is about to run; a crash before it runs does no harm."""
         keeper = self.keeper
         if keeper is None:
             return
@@ -193,8 +193,9 @@ class Changing:
     def _note(
         self, wanted: Configuration, differences: tuple[Difference, ...], cause: str
     ) -> tuple[Revision, Revision | None]:
-        """Remember, log and show what is run from now on; also returns what is not remembered any
-        more.
+        """Record, log and show the configuration that runs from now on.
+
+        Return its revision, and the one that was dropped from the history, if any.
         """
         if not differences:
             return self.history.current, None
@@ -207,8 +208,10 @@ class Changing:
         return revision, oldest
 
     def _forget(self, oldest: Revision) -> None:
-        """Free what is not remembered any more; the one after it has all but a few of its entities,
-        unless much was changed between the two.
+        """Free a revision that was dropped from the history.
+
+        The revision after it shares all but a few of its entities, unless much was changed between
+        the two.
         """
         *_, following = self.history
         forget = self.exchange.turn.deferred.forget
@@ -218,7 +221,7 @@ class Changing:
             forget(drained(list(oldest.differences)))
 
     def treat_addresses(self) -> None:
-        """Look again at addresses that could not be treated as they should be."""
+        """Try again to treat addresses that could not be treated as configured."""
         if self.treating.pending:
             self.exchange.begin_turn()
             self.treating.go_on()
@@ -228,7 +231,10 @@ class Changing:
 def _readied(
     running: Changing, old: Configuration, wanted: Configuration, edits: Edits | None
 ) -> Changes:
-    """What takes long with a large configuration, and does not change the router."""
+    """Check and prepare changes, which takes long if the configuration is large.
+
+    This does not change the router; it runs in a thread.
+    """
     if edits is None:
         wanted = share(old, wanted)
     differences = find_differences(old, wanted, edits)

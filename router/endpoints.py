@@ -1,11 +1,11 @@
-"""The listeners and connectors of a running router, and how they become others under traffic.
+"""Listeners and connectors of a running router, and their changes under traffic.
 
-A change has two steps. `prepare` does all that can fail: it binds what is to be bound and reads
-what is to be read, beside what runs. Then `commit` cannot fail and does not wait, so that no turn
-falls in between: either all of it is done, or `discard` leaves all as it was.
+A change has two steps. `prepare` does all that can fail: it binds sockets and reads files, beside
+what runs. Then `commit` cannot fail and does not wait, so no turn falls in between: either all
+of it is done, or `discard` leaves everything as it was.
 
-A listener that listens where one listened before gets that one's own sockets, so whoever connects
-meanwhile waits in the same backlog as ever (docs/decisions/0038-changes-under-traffic.md).
+A listener that replaces another one on the same address takes over its sockets, so connections that
+come meanwhile wait in the same backlog (docs/decisions/0038-changes-under-traffic.md).
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ from router.net.listeners import AmqpListener, close_sockets, open_listeners, re
 
 log = structlog.get_logger("router.connector")
 
-# What of a connector needs another connection: where it leads to, and who the router is there.
+# Attributes of a connector that cannot change without a new connection: where it leads, and as whom
+# the router authenticates.
 _OF_CONNECTION = ("host", "port", "role", "sasl_username", "sasl_mechanisms")
 
 
 @attrs.frozen
 class Listening:
-    """Where one listener can be reached."""
+    """Listener and the addresses at which it can be reached."""
 
     listener: ListenerSettings
     addresses: tuple[tuple[str, int], ...]
@@ -45,29 +46,29 @@ class Listening:
 
 @attrs.define(eq=False)
 class Standing:
-    """A listener that is bound, and how to end it."""
+    """Listener that is bound, and the means to end it."""
 
     settings: ListenerSettings
     sockets: list[trio.SocketListener]
     server: AmqpListener | HttpListener
     scope: trio.CancelScope = attrs.Factory(trio.CancelScope)
-    # for HTTP, whose answers under way are finished
+    # for HTTP, where responses under way are finished
     stop: trio.Event = attrs.Factory(trio.Event)
 
     @property
     def place(self) -> tuple[str, int, str | None]:
-        """Where it listens, as it was asked to."""
+        """Return the configured host, port and address family."""
         listener = self.settings
         return listener.host.lower(), listener.port, listener.socket_address_family
 
     @property
     def listening(self) -> Listening:
-        """Where it can be reached."""
+        """Return the addresses at which it can be reached."""
         bound = tuple(s.socket.getsockname()[:2] for s in self.sockets)
         return Listening(self.settings, bound)
 
     def end(self) -> None:
-        """Accept no more. The connections that there are go on."""
+        """Stop accepting. Existing connections go on."""
         self.scope.cancel()
         self.stop.set()
         if isinstance(self.server, AmqpListener):
@@ -76,23 +77,23 @@ class Standing:
 
 @attrs.define
 class Prepared:
-    """What is ready to take the place of what runs."""
+    """Listeners and connectors that are ready to replace the running ones."""
 
     listeners: dict[str, Standing] = attrs.Factory(dict)
     opened: list[Standing] = attrs.Factory(list)
     ended: list[Standing] = attrs.Factory(list)
-    # listeners whose users are others by now
+    # listeners whose users file has changed
     reread: list[tuple[AmqpListener, Users]] = attrs.Factory(list)
     connectors: tuple[ConnectorSettings, ...] = ()
 
     def discard(self) -> None:
-        """Leave everything as it was."""
+        """Close the new sockets, and leave everything as it was."""
         for standing in self.opened:
             close_sockets(standing.sockets)
 
 
 class Endpoints:
-    """Those of one router. `make_app` is what a listener for HTTP serves."""
+    """Listeners and connectors of one router. `make_app` makes the app of an HTTP listener."""
 
     def __init__(
         self,
@@ -105,24 +106,25 @@ class Endpoints:
         self._make_app = make_app
         self.listeners: dict[str, Standing] = {}
         self.connectors: dict[str, AmqpConnector] = {}
-        # connections for single links that a container has redirected, by their names
+        # connectors for single links that a container has redirected, by name
         self.aside: dict[str, AmqpConnector] = {}
-        # where they run: what accepts and connects, what serves HTTP, and the connections
+        # nurseries for accepting and connecting, for serving HTTP, and for connections
         self._nurseries: tuple[trio.Nursery, trio.Nursery, trio.Nursery] | None = None
         self._is_stopping = False
 
     def start(
         self, accepting: trio.Nursery, serving: trio.Nursery, connections: trio.Nursery
     ) -> None:
-        """From now on what is committed runs in these: what accepts and connects, what serves HTTP,
-        and the connections.
+        """Set the nurseries in which everything that is committed runs from now on.
+
+        They are for accepting and connecting, for serving HTTP, and for connections.
         """
         self._nurseries = accepting, serving, connections
 
     async def prepare(self, wanted: Configuration) -> Prepared:
-        """Bind and read what a configuration needs that does not run yet.
+        """Bind sockets and read files that a new configuration needs.
 
-        Raises `OSError` where a socket cannot be had, and
+        Raises `OSError` if a socket cannot be bound, and
         `router.config.mistakes.InvalidConfiguration` for a users file.
         """
         prepared = Prepared(connectors=wanted.connectors)
@@ -168,7 +170,7 @@ class Endpoints:
         return AmqpListener(listener, sockets, self._exchange, self._container_id)
 
     def commit(self, prepared: Prepared) -> None:
-        """Have what was prepared take the place of what runs; to be called outside of turns."""
+        """Replace what runs by what was prepared; call this outside of turns."""
         sizes = [
             *(each.settings.max_frame_size for each in prepared.opened),
             *(connector.max_frame_size for connector in prepared.connectors),
@@ -211,16 +213,17 @@ class Endpoints:
         ended.extend((connector, "the connector is removed") for connector in before.values())
         for connector, why in ended:
             connector.stop(why)
-        # one that is configured anew counts on where the one before it did
+        # a reconfigured connector counts in the tally of the previous one
         for connector in self.connectors.values():
             connector.tally.is_over = False
 
-    # Links that are redirected (`router.control.redirected`).
+    # Redirected links (`router.control.redirected`).
 
     def follow(self, connection: Connection, redirect: Redirect, name: str) -> str:
-        """Keep a connection of this name to where a link redirect leads that came by another one.
+        """Keep a connection with this name to the target of a link redirect.
 
-        Returns why it may not be followed, for people, or nothing.
+        `connection` is the one by which the redirect came. Return why it may not be followed, for
+        people, or an empty string.
         """
         reason = self._follow(connection, redirect, name)
         facts = {"connection": connection.number, "to": str(redirect)}
@@ -262,17 +265,17 @@ class Endpoints:
         return ""
 
     def leave(self, name: str) -> None:
-        """Close the connection of this name after this turn, and make no other."""
+        """Close the connection with this name after this turn, and make no other."""
         connector = self.aside.pop(name, None)
         if connector is not None and not self._is_stopping and self._nurseries is not None:
             self._nurseries[0].start_soon(_stop, connector)
 
     def stop(self) -> None:
-        """Begin no connection any more; those that are there are closed by somebody else."""
+        """Stop making connections; `router.net.shutdown` closes the existing ones."""
         self._is_stopping = True
 
     def close_http(self) -> None:
-        """Let answers under way be finished, and serve no others."""
+        """Let HTTP responses under way be finished, and accept no more requests."""
         for standing in self.listeners.values():
             standing.stop.set()
 
@@ -291,10 +294,13 @@ async def _serve(
 def _handed_over(
     listener: ListenerSettings, givers: list[Standing]
 ) -> list[trio.SocketListener] | None:
-    """Sockets of a listener that ends where this one is to listen; it is no giver any more."""
+    """Return copies of the sockets of an ending listener in the same place, or None.
+
+    That listener is removed from `givers`.
+    """
     place = (listener.host.lower(), listener.port, listener.socket_address_family)
     found = [each for each in givers if each.place == place]
-    # with port 0 there may be several, of which the one of the same name is meant
+    # with port 0 there may be several; only the one of the same name is meant
     found.sort(key=lambda each: each.settings.name != listener.name)
     if not found or (listener.port == 0 and found[0].settings.name != listener.name):
         return None
@@ -314,7 +320,7 @@ def _port(listener: trio.SocketListener) -> int:
 
 
 def _reread(standing: Standing) -> Iterator[tuple[AmqpListener, Users]]:
-    """The users of a listener that stays, if they are others by now."""
+    """Yield a listener that stays and its users, if its users file has changed."""
     server = standing.server
     if isinstance(server, AmqpListener):
         users = read_users(standing.settings)

@@ -1,10 +1,10 @@
-"""The one small tree of exceptions (part 2, sections 2.8.14 to 2.8.18).
+"""Exceptions of the package (part 2, sections 2.8.14 to 2.8.18).
 
-Whatever bytes a peer sends, one type leaves the code that reads them: `AmqpError`. It says which
-error condition the peer is told and how much has to end for it, a link, a session or the
-connection. The reader of bytes knows nothing of links, so it names the widest scope; an engine
-that knows better narrows it. Mistakes of our own callers (a value of the wrong type to be
-encoded) are `TypeError` and `ValueError` as anywhere in Python, for no peer is to blame.
+Whatever octets a peer sends, the code that reads them raises only one type: `AmqpError`. It has the
+error condition for the peer and says what has to end: a link, a session or the connection. The
+decoder knows nothing of links, so it names the widest scope; an engine that knows better narrows
+it. Mistakes of our own callers (a value of the wrong type to be encoded) are `TypeError` and
+`ValueError` as anywhere in Python, because no peer is to blame.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 
 class Scope(enum.Enum):
-    """What has to end because of an error."""
+    """Endpoint that has to end because of an error."""
 
     LINK = "link"
     SESSION = "session"
@@ -22,19 +22,20 @@ class Scope(enum.Enum):
 
 
 class TriouteError(Exception):
-    """Everything that this package raises on purpose."""
+    """Base class of all exceptions that this package raises on purpose."""
 
 
 class ConfigurationError(TriouteError):
-    """A configuration that cannot be run."""
+    """Configuration that cannot be run."""
 
 
 LONGEST_WORDS = 1000
 
 
 def words_of(error: BaseException) -> str:
-    """Return an exception's type and text on one line. Never raises, whatever the exception's code
-    does, and returns nothing that cannot be encoded.
+    """Return an exception's type and text on one line, at most `LONGEST_WORDS` characters long.
+
+    Never raises, whatever the exception's code does. The text can always be encoded.
     """
     try:
         text = str(error)
@@ -46,17 +47,17 @@ def words_of(error: BaseException) -> str:
 
 
 class PluginHung(BaseException):
-    """Raised within a plugin's code that has kept the router's event loop for too long.
+    """Interruption of plugin code that has kept the router's event loop for too long.
 
-    It is no Exception, so that no handler of the plugin takes it for an error of its own.
+    It is not an `Exception`, so that no handler of the plugin takes it for an error of its own.
     """
 
 
 class AmqpError(TriouteError):
-    """A peer broke the protocol, or asked for what it cannot have.
+    """Protocol violation by a peer, or request of a peer that cannot be granted.
 
-    `condition` is an error condition's symbolic name, `description` is for people to read, and
-    `info` becomes the error's info map.
+    `condition` is the symbolic name of an error condition, `description` is for people to read, and
+    `info` becomes the info map of the error.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""Fairness between hosts: where there are too many connections, the host with most makes room.
+"""Fairness between hosts: if there are too many connections, the host with most makes room.
 
-One host may open as many connections as it likes. What it holds and what it waits for is counted
-by its address, so that it takes from itself before it takes from others.
+One host may open as many connections as it likes. Its connections and its waiting requests are
+counted by its address, so that it takes from itself before it takes from others.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ T = TypeVar("T")
 
 
 class Crowd(Generic[T]):
-    """Members by the host that each belongs to, those of a host in the order in which they came.
+    """Members grouped by host, those of each host in the order in which they came.
 
-    Everything takes constant time, but for passing over hosts in `next`.
+    Every operation takes constant time, except for skipping hosts in `next`.
     """
 
     def __init__(self) -> None:
         # the host whose turn is next comes first
         self._hosts: dict[str, dict[T, None]] = {}
-        # the hosts that have so many members, by that number; those with most come last
+        # the hosts with so many members, indexed by that number; those with most come last
         self._by_size: list[dict[str, None]] = [{}]
         self._count = 0
 
@@ -33,7 +33,7 @@ class Crowd(Generic[T]):
         return len(self._hosts.get(host, ()))
 
     def add(self, host: str, member: T) -> None:
-        """Add a member that is not in yet, behind all others of its host."""
+        """Add a new member, behind all others of its host."""
         members = self._hosts.setdefault(host, {})
         size = len(members)
         members[member] = None
@@ -44,7 +44,7 @@ class Crowd(Generic[T]):
         self._by_size[size + 1][host] = None
 
     def discard(self, host: str, member: T) -> bool:
-        """Take a member out; return whether it was in."""
+        """Remove a member; return whether it was there."""
         members = self._hosts.get(host)
         if members is None or member not in members:
             return False
@@ -61,8 +61,9 @@ class Crowd(Generic[T]):
         return True
 
     def largest(self) -> str:
-        """Return the host with most members, of several the one that had as many first; raises
-        LookupError where there are none.
+        """Return the host with most members; of several, the one that had as many first.
+
+        Raises LookupError if there are no members.
         """
         if not self._count:
             raise LookupError("no host has a member")
@@ -77,8 +78,9 @@ class Crowd(Generic[T]):
         return next(reversed(self._hosts[host]))
 
     def next(self, may: Callable[[str], bool]) -> T | None:
-        """Take out the oldest member of the host whose turn it is, of those that `may`, and put
-        its host behind the others; None where there is none.
+        """Remove and return the oldest member of the next host that `may`, or return None.
+
+        Its host goes behind the others.
         """
         host = next(filter(may, self._hosts), None)
         if host is None:

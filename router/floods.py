@@ -1,15 +1,14 @@
-"""Floods of log lines: what peers can repeat at will is written so often and no more, and counted.
+"""Limit floods of log lines: lines that peers can repeat at will are dropped and counted.
 
-A kind of line is its event, its level, its module and, where the router says why, the condition.
-Of each kind one connection may cause a burst of lines and then so many a second; so may all
-connections of one host, and all together, each with more room. So no peer fills a disk, neither by
-attaching for ever nor by connecting for ever, and what one kind of line has too many of takes
-nothing from another.
-Lines that name no peer, connection, listener or connector are not limited, nor is what is traced.
+A kind of line is its event, its level, its module and, if the router chose it, the condition. For
+each kind, one connection may cause a burst of lines and then so many a second. So may all
+connections of one host, and all connections together, each with more room. So no peer fills a disk,
+neither by attaching for ever nor by connecting for ever, and too many lines of one kind take no
+room from another. Lines that name no peer, connection, listener or connector are not limited, nor
+are traces.
 
-What memory this takes is bounded: the kinds are few, and of those who cause them the ones unheard
-of for longest are forgotten; so are, whenever a summary is made, those who have all their room
-again.
+Memory use is bounded: there are few kinds, and the least recently used sources are forgotten. So
+are, at each summary, the sources that have all their room again.
 """
 
 from __future__ import annotations
@@ -23,24 +22,24 @@ import attrs
 import structlog
 from structlog.typing import EventDict, WrappedLogger
 
-# The event of the lines that say how many were left out.
+# The event of the lines that report how many were suppressed.
 SUPPRESSED: Final = "lines suppressed"
-# How much room for a burst there is, in seconds of the steady rate.
+# Size of a burst, in seconds of the steady rate.
 BURST_S: Final = 10
-# What the connections of one host, and all connections, may cause, in shares of one connection.
+# Rates of one host and of all connections, as multiples of the rate of one connection.
 HOST_SHARES: Final = 4
 ALL_SHARES: Final = 20
-# How many sources of lines are remembered, by kind of line, and how many are told of one by one.
+# How many sources are remembered, counted for each kind, and how many have their own summary.
 MOST_SOURCES: Final = 4096
 MOST_SUMMARIES: Final = 20
 
-# What names the source of a line: the fields that a summary shows, and their values.
+# Source of a line: the fields that a summary shows, and their values.
 Source = tuple[tuple[str, object], ...]
 
 
 @attrs.frozen
 class Kind:
-    """What makes two lines alike. A condition counts if we chose it: a peer could choose any."""
+    """Kind of log lines. A condition counts only if we chose it: a peer could choose any."""
 
     level: str
     event: str
@@ -50,7 +49,7 @@ class Kind:
 
 @attrs.define
 class _Bucket:
-    """How many lines there is room for, as of `at`; and how many there was none for."""
+    """Token bucket: room for lines as of `at`, and the number of suppressed lines."""
 
     rate: int
     room: float
@@ -58,25 +57,25 @@ class _Bucket:
     suppressed: int = 0
 
     def refill(self, now: float) -> None:
-        """Make the room that time has made, up to that for a burst."""
+        """Add the room that has accrued since `at`, up to a burst."""
         self.room = min(self.rate * BURST_S, self.room + (now - self.at) * self.rate)
         self.at = now
 
     def is_full(self, now: float) -> bool:
-        """Whether a new one would be the same."""
+        """Return whether it is the same as a new bucket."""
         return self.room + (now - self.at) * self.rate >= self.rate * BURST_S
 
 
 @attrs.frozen
 class Summary:
-    """So many lines of a kind were left out; to be logged at `level` with these facts."""
+    """Number of suppressed lines of a kind, to be logged at `level` with these facts."""
 
     level: str
     facts: dict[str, object]
 
 
 class Floods:
-    """A processor for structlog that drops what is too much, and keeps count.
+    """Processor for structlog that drops excess lines and counts them.
 
     `lines_per_second` is for one connection, and 0 is no limit; `now` is a clock in seconds.
     """
@@ -85,15 +84,15 @@ class Floods:
         self._rate = lines_per_second
         self._now = now
         self._since = now()
-        # the one used last is last
+        # least recently used first
         self._buckets: OrderedDict[tuple[Kind, Source], _Bucket] = OrderedDict()
-        # what was left out of those that were forgotten
+        # lines suppressed for sources that were forgotten
         self._forgotten: Counter[Kind] = Counter()
 
     def __call__(self, _logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
-        """Let a line pass; raises `structlog.DropEvent` for one too many."""
+        """Let a line pass; raise `structlog.DropEvent` if it exceeds a limit."""
         name = str(event.get("event"))
-        # frames of a connection that is traced are what somebody has asked for
+        # somebody has asked for the frames of a traced connection
         if not self._rate or name == SUPPRESSED or method == "trace":
             return event
         condition = "" if event.get("by_peer", True) else str(event.get("condition", ""))
@@ -122,9 +121,9 @@ class Floods:
         return True
 
     def take_summaries(self) -> list[Summary]:
-        """What was left out since this was last asked, most first, and begin to count anew.
+        """Return what was suppressed since the last call, most first, and reset the counts.
 
-        The largest are told one by one, the others together by kind.
+        The largest sources have a summary each; the others are summarized by kind.
         """
         now = self._now()
         in_s = round(now - self._since, 1)
@@ -148,7 +147,7 @@ class Floods:
 
 
 def _sources(event: EventDict) -> Iterator[tuple[Source, int]]:
-    """Who caused a line, from the nearest to the widest, and the shares that each has."""
+    """Yield the sources of a line, from the narrowest to the widest, with the shares of each."""
     peer = event.get("peer")
     nearest: Source = tuple(
         (name, event[name]) for name in ("connection", "connector", "listener") if name in event

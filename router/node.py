@@ -1,4 +1,4 @@
-"""One running router: builds the parts, opens the nursery; no logic of its own."""
+"""Run a router: build its parts and open its nurseries; no logic of its own."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from router.parts import Parts
 
 log = structlog.get_logger("router")
 
-# A dynamic address is a capability: who knows it may use it. 120 bits cannot be guessed.
+# A dynamic address is a capability: whoever knows it may use it. 120 bits cannot be guessed.
 DYNAMIC_NAME_BYTES = 15
 
 
@@ -41,11 +41,11 @@ def _make_token() -> str:
 
 
 class Node(Changing):
-    """A router made from a configuration; `run` is its whole life.
+    """Router made from a configuration; `run` is its whole life.
 
-    `base` is what the configuration file says, which may be something else, and `keeper` keeps
-    what is not in it; without one that is lost at the end. `revision` is the number that the
-    configuration has among all that were run.
+    `base` is what the configuration file says, which may differ. `keeper` stores changes that are
+    not in the file; without one, they are lost at the end. `revision` is the number of the
+    configuration among all that have run.
     """
 
     def __init__(
@@ -78,8 +78,8 @@ class Node(Changing):
             self.exchange, self.container_id, self.exposition.registry, self.control.network
         )
         self.plugins.change(configuration.plugins)
-        # called once all connections are closed, if a plugin cannot be stopped; whoever runs the
-        # router may end the process then, and otherwise it waits for the plugin
+        # called once all connections are closed, if a plugin cannot be stopped; the caller of `run`
+        # may end the process then, or else the router waits for the plugin
         self.on_stuck: Callable[[], None] = lambda: None
         self.exposition.collector.plugins = self.plugins.reading
         self.exchange.chores.append(lambda _: self.treat_addresses())
@@ -99,11 +99,12 @@ class Node(Changing):
     ) -> None:
         """Listen, connect and forward until `stop` is set, then close every connection in order.
 
-        Reports where it listens once all sockets are bound; raises `OSError` where one cannot be.
+        Reports the listening addresses once all sockets are bound; raises `OSError` if one cannot
+        be bound.
         """
         prepared = await self.endpoints.prepare(self.configuration)
         try:
-            # HTTP outlives the connections: until the end it tells how the shutdown goes.
+            # HTTP outlives the connections: it reports the progress of the shutdown until the end.
             async with trio.open_nursery() as serving:
                 await self._run_amqp(prepared, serving, stop, task_status.started)
                 self.endpoints.close_http()
@@ -120,7 +121,7 @@ class Node(Changing):
     ) -> None:
         async with trio.open_nursery() as connections:
             async with trio.open_nursery() as own:
-                # what connections leave behind is resolved until the last of them is closed
+                # deferred work of connections is done until the last of them is closed
                 own.start_soon(self.exchange.work_off)
                 await self._start_agent(own, connections)
                 await own.start(self.plugins.run, connections)
@@ -144,11 +145,11 @@ class Node(Changing):
                     self.on_stuck()
                 own.cancel_scope.cancel()
             connections.cancel_scope.cancel()
-        # what the last of them left behind
+        # deferred work of the last connections
         await self.exchange.catch_up()
 
     async def _start_agent(self, own: trio.Nursery, connections: trio.Nursery) -> None:
-        """Have `$management` answered, unless it is configured to be unavailable."""
+        """Start the agent of `$management`, unless the address is configured to be unavailable."""
         if self.table.treatment(NODE) == UNAVAILABLE:
             return
         exchange = self.exchange
@@ -171,19 +172,19 @@ class Node(Changing):
             control=self.control,
             plugins=self.plugins,
         )
-        # nobody can guess whose links these are, and so nobody can steal them
+        # nobody can guess this container-id, so nobody can steal the links
         agent_id = f"{self.container_id}.{_make_token()}"
         own.start_soon(view.streams.run)
         await own.start(Agent(view, dial, agent_id).run)
         self.readiness.watch(self._lost_agent)
 
     def _needed_connector(self) -> str | None:
-        """What is wrong with the first connector that has not the connection it needs."""
+        """Return why the first connector that lacks a needed connection lacks it, or None."""
         lacking = (each.lacks() for each in self.endpoints.connectors.values())
         return next((reason for reason in lacking if reason is not None), None)
 
     def _unreached_routers(self) -> Iterator[str]:
-        """The connectors to other routers that have never had a connection."""
+        """Yield the names of connectors to other routers that have never had a connection."""
         for each in self.endpoints.connectors.values():
             if each.connector.role in ROLES and not each.tally.opened:
                 yield each.connector.name

@@ -1,5 +1,4 @@
-"""What a router is made of, without sockets, tasks or management: its tables, its exchange, and
-what decides where addresses lead.
+"""Parts of a router without sockets, tasks and management: tables, exchange and control.
 
 `node` gives these parts sockets and the real clock; a simulation gives them neither.
 """
@@ -32,11 +31,12 @@ from router.net.exchange import Exchange
 
 
 class Parts:
-    """The parts of a router with this configuration.
+    """Parts of a router with this configuration.
 
-    `clock` gives seconds that never go back; without one it is the system's. `make_token` gives
-    texts that are never the same twice; a dynamic address is made of one, and who knows it may use
-    it. By `wall_clock`, in seconds since 1970, others tell what starts later under the same id.
+    `clock` returns seconds that never go back; by default it is the system's. `make_token` returns
+    texts that are never the same twice; a dynamic address contains one, and whoever knows it may
+    use it. `wall_clock`, in seconds since 1970, gives the instance number by which other routers
+    recognize a later start under the same id.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Parts:
     ) -> None:
         router = configuration.router
         self.container_id = router.id or socket.gethostname()
-        # how names begin that lead to this router wherever they are used
+        # prefix of addresses that lead to this router from anywhere in the network
         is_edge = router.mode == "edge"
         self._place = f"_edge/{self.container_id}" if is_edge else f"_topo/0/{self.container_id}"
         self._make_token = make_token
@@ -90,7 +90,7 @@ class Parts:
         self.control.link_routes.configure(configured_link_routes(configuration.link_routes))
         self.exchange.auto_links = self.control.auto_links
         self.control.auto_links.configure(configured_auto_links(configuration.auto_links))
-        # nobody waits yet
+        # no connection waits for its turn yet
         while self.exchange.turn.deferred.step():
             pass
         self.exchange.listeners.append(self.control.event_received)
@@ -106,7 +106,7 @@ class Parts:
         self.control.configure_uplinks(configuration)
 
     def _join_network(self, router: RouterSettings, instance: int) -> None:
-        """Be one of the routers of a network."""
+        """Join a network of routers, as an edge or an interior router."""
         mode: Mode = "edge" if router.mode == "edge" else "interior"
         exchange = self.exchange
         membership = Membership(self.container_id, mode, instance, FEATURES_SPOKEN)

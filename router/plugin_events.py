@@ -70,14 +70,14 @@ class Event:
 
 @attrs.frozen
 class ConnectionOpened(Event):
-    """Both sides have sent their open."""
+    """Opening of a connection: both sides have sent their open."""
 
     connection: ConnectionInfo
 
 
 @attrs.frozen
 class ConnectionRefused(Event):
-    """A peer's open was answered by a close with an error."""
+    """Refusal of a connection: a peer's open was answered by a close with an error."""
 
     connection: ConnectionInfo
     condition: str
@@ -86,7 +86,7 @@ class ConnectionRefused(Event):
 
 @attrs.frozen
 class ConnectionClosed(Event):
-    """A connection has ended. `condition` is empty if it was closed without an error."""
+    """End of a connection. `condition` is empty if it was closed without an error."""
 
     connection: ConnectionInfo
     by_peer: bool
@@ -96,14 +96,14 @@ class ConnectionClosed(Event):
 
 @attrs.frozen
 class LinkAttached(Event):
-    """A link is attached, by either side."""
+    """Attaching of a link, by either side."""
 
     link: LinkInfo
 
 
 @attrs.frozen
 class LinkRefused(Event):
-    """A peer's attach was answered by a detach with an error."""
+    """Refusal of a link: a peer's attach was answered by a detach with an error."""
 
     link: LinkInfo
     condition: str
@@ -112,7 +112,7 @@ class LinkRefused(Event):
 
 @attrs.frozen
 class LinkDetached(Event):
-    """A link is detached, or was lost with its session or connection; `totals` are final.
+    """End of a link: detached, or lost with its session or connection; `totals` are final.
 
     `closed` is the flag of the detach (section 2.7.7): the terminus is destroyed as well.
     """
@@ -128,9 +128,9 @@ class LinkDetached(Event):
 
 @attrs.frozen
 class LinkStolen(Event):
-    """A link has taken the name of another link of the same container (section 2.6.1).
+    """Stealing of a link: `link` has taken the name of another one (section 2.6.1).
 
-    The other one, `previous`, is detached.
+    The other one, `previous`, was of the same container, and is detached.
     """
 
     link: LinkInfo
@@ -139,12 +139,12 @@ class LinkStolen(Event):
 
 @attrs.frozen
 class OutcomesSettled(Event):
-    """The senders of `count` deliveries of a link were told the same outcome.
+    """Outcome that the senders of `count` deliveries of a link were told.
 
-    They came together and left by the link `out_link`; it is None if they have not left, or were
-    copied to several receivers. `outcome` is the name of the outcome (section 3.4), of a receiver
-    or of the router, and `age_s` how long ago they came, in seconds. Deliveries that were sent
-    settled have no outcome.
+    The deliveries came together and left by the link `out_link`; it is None if they have not left,
+    or were copied to several receivers. `outcome` is the name of the outcome (section 3.4), of a
+    receiver or of the router, and `age_s` how long ago they came, in seconds. Deliveries that were
+    sent settled have no outcome.
     """
 
     link: LinkInfo
@@ -156,9 +156,9 @@ class OutcomesSettled(Event):
 
 @attrs.frozen
 class MessagesExpired(Event):
-    """The ttl of `count` messages of a link (section 3.2.1) has ended before a receiver took them.
+    """Expiry of `count` messages of a link: their ttl (section 3.2.1) ended while they waited.
 
-    `address` is where they waited.
+    No receiver has taken them. `address` is where they waited.
     """
 
     link: LinkInfo
@@ -176,7 +176,7 @@ class LinkSuspended(Event):
 
 @attrs.frozen
 class LinkResumed(Event):
-    """A peer has attached a suspended link again (section 2.6.13)."""
+    """Resumption of a link: a peer has attached the suspended link again (section 2.6.13)."""
 
     link: LinkInfo
     unsettled: int
@@ -184,7 +184,7 @@ class LinkResumed(Event):
 
 @attrs.frozen
 class Redirected(Event):
-    """A peer was redirected (sections 2.8.16 and 2.8.18): its connection or, if given, its link."""
+    """Redirect of a peer's connection or, if given, of its link (sections 2.8.16 and 2.8.18)."""
 
     connection: ConnectionInfo
     link: LinkInfo | None
@@ -195,7 +195,7 @@ class Redirected(Event):
 
 @attrs.frozen
 class NeighbourFound(Event):
-    """Another router has become a neighbour: messages go to it directly."""
+    """New neighbour: another router to which messages go directly."""
 
     router: str
     cost: int
@@ -203,7 +203,7 @@ class NeighbourFound(Event):
 
 @attrs.frozen
 class NeighbourCostChanged(Event):
-    """The cost of the connection to a neighbour has changed; `before` is the previous cost."""
+    """Change of the cost of the connection to a neighbour; `before` is the previous cost."""
 
     router: str
     cost: int
@@ -212,9 +212,9 @@ class NeighbourCostChanged(Event):
 
 @attrs.frozen
 class NeighbourMeasured(Event):
-    """The shortest round trip of the last HELLOs with a neighbour, in seconds.
+    """Shortest round trip of the last HELLOs with a neighbour, in seconds.
 
-    It takes the time of both routers' turns with it. It comes every 8 `helloIntervalSeconds`.
+    It includes the time of both routers' turns. It comes every 8 `helloIntervalSeconds`.
     """
 
     router: str
@@ -224,14 +224,14 @@ class NeighbourMeasured(Event):
 
 @attrs.frozen
 class NeighbourLost(Event):
-    """The last connection to a neighbour was lost."""
+    """Loss of the last connection to a neighbour."""
 
     router: str
 
 
 @attrs.frozen
 class RoutersChanged(Event):
-    """The set of reachable routers has changed; `known` is their number now."""
+    """Change of the set of reachable routers; `known` is their number now."""
 
     found: tuple[str, ...]
     lost: tuple[str, ...]

@@ -1,8 +1,8 @@
-"""What of the settings of a running router is changed how: by entity and attribute.
+"""Apply changed settings to a running router, by entity and attribute.
 
-Listeners and connectors are in `endpoints`. Whatever is in neither place, nor in
-`router.config.reload.NOT_LIVE`, would be silently ignored until the next start; a test sees to it
-that there is no such attribute.
+Listeners and connectors are in `endpoints`. An attribute that is in neither place, nor in
+`router.config.reload.NOT_LIVE`, would be silently ignored until the next start; a test ensures that
+there is no such attribute.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from router.net.exchange import Exchange
 
 
 class Running(Protocol):
-    """The parts of a router that settings are about."""
+    """Parts of a router that settings affect."""
 
     exchange: Exchange
     control: Control
@@ -39,9 +39,9 @@ class Running(Protocol):
 
 
 def take_up(running: Running, changes: Changes) -> None:
-    """Have a router's settings as they are wanted, in the turn that there is; never fails.
+    """Apply changed settings to a router, in the current turn; never fails.
 
-    What had to be entered for it is entered (`router.changes`).
+    The caller has already entered what had to be entered ahead (`router.changes`).
     """
     wanted = changes.wanted
     if changes.rules is not None:
@@ -102,7 +102,7 @@ def _set_stealing(running: Running, router: RouterSettings) -> None:
 
 def _set_memory_limit(running: Running, router: RouterSettings) -> None:
     set_limit(running.exchange.forwarder, router.memory_limit_bytes)
-    # it stands for what is not said of state
+    # it is the default of the limits on state
     _set_state_limits(running, router)
 
 
@@ -145,11 +145,11 @@ def _set_metrics(running: Running, metrics: MetricsSettings) -> None:
 
 
 def _elsewhere(_running: Running, _settings: Any) -> None:
-    """Done in `take_up`."""
+    """Do nothing: `take_up` applies the setting, or it is read when it is needed."""
 
 
 LIVE: Final[dict[tuple[str, str], Callable[[Running, Any], None]]] = {
-    # it is read where it is told
+    # it is read when it is reported
     ("router", "metadata"): _elsewhere,
     ("router", "default_distribution"): _elsewhere,
     ("router", "hello_interval_seconds"): _set_network,

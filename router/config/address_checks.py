@@ -83,4 +83,4 @@ def _stuck_receivers(configuration: Configuration, _: Mapping[str, Any]) -> Iter
 
 
 ADDRESS_CHECKS: Final[tuple[Check, ...]] = (_dead_letters, _fallbacks, _holds, _stuck_receivers)
-"""In the order in which they find."""
+"""In the order in which they run."""

@@ -15,7 +15,7 @@ AutoLinkDirection = Literal["in", "out"]
 
 def _name_from_address(self: AutoLinkSettings) -> str:
     name = f"autoLink/{self.direction}/{self.address}"
-    # one address may be on several brokers
+    # several brokers may have the same address
     return name_at(name, self.container_id, self.connection)
 
 

@@ -66,9 +66,9 @@ def build(data: dict[str, Any], folder: Path | None, further: Iterable[Check] = 
     usable = without(data, {finding.path for finding in refused})
     configuration = _anchored(structure(usable).configuration, folder or Path())
     wrong = {finding.path for finding in refused}
-    # An attribute that is not known was probably meant to be the one it is nearest to.
+    # An unknown attribute was probably meant to be the one with the nearest name.
     wrong |= {(*one.path[:-1], one.nearest) for one in refused if one.nearest and one.path[1:]}
-    # One a path is enough: a port is taken whether once or three times.
+    # One finding per path is enough: a port is taken whether once or three times.
     contradictions: dict[DataPath, Finding] = {}
     checks = (find_contradictions, *further)
     for finding in chain.from_iterable(check(configuration, usable) for check in checks):

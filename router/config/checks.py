@@ -28,7 +28,7 @@ from router.config.users import load_users
 
 Check = Callable[[Configuration, Mapping[str, Any]], Iterator[Finding]]
 
-# Of equal ones before it, so many are looked at for each.
+# How many of the equal ones before it each duplicate is compared with.
 MOST_NAMED: Final = 3
 HTTP_ATTRIBUTES: Final = (
     "host",
@@ -90,7 +90,7 @@ def _collide(one: ListenerSettings, other: ListenerSettings) -> bool:
 def _listener_names(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[Finding]:
     listeners = configuration.listeners
     for index, first in _repeats([listener.name for listener in listeners]):
-        # Two without names that want the same socket have a better finding of their own.
+        # Two without names that want the same socket are reported better elsewhere.
         given = _given("listener", (first, index), "name", data)
         if given or not _collide(listeners[first], listeners[index]):
             yield _same_name("listener", index, first, given=given)
@@ -104,8 +104,8 @@ def _connector_names(configuration: Configuration, data: Mapping[str, Any]) -> I
 
 def _address_names(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[Finding]:
     for index, first in _repeats([address.name for address in configuration.addresses]):
-        # Without names, two addresses are called alike because they are alike, which is found
-        # anyway.
+        # Without names, two addresses have the same name only if they are duplicates, which
+        # is found anyway.
         if _given("address", (first, index), "name", data):
             yield _same_name("address", index, first, given=True)
 
@@ -173,7 +173,7 @@ def _covered(address: AddressSettings | RedirectSettings) -> tuple[str, ...] | N
 @lru_cache(maxsize=65536)
 def tokens_covered(prefix: str | None, pattern: str | None) -> tuple[str, ...] | None:
     """Return the tokens that a prefix or a pattern matches; None unless one of them is given."""
-    # of very many addresses few change from one configuration to the next
+    # cached: of very many addresses few change from one configuration to the next
     if (prefix is None) == (pattern is None):
         return None
     if prefix is not None:
@@ -231,7 +231,7 @@ def _redirect_repeats(configuration: Configuration, _: Mapping[str, Any]) -> Ite
         found.setdefault(index, (first, "hostname"))
     for index, first in _repeats([_covered(one) for one in redirects]):
         directions = {redirects[index].direction, redirects[first].direction}
-        # one for each direction is no repetition
+        # one redirect for each direction is no duplicate
         if directions != {"in", "out"}:
             key = "pattern" if redirects[index].prefix is None else "prefix"
             found.setdefault(index, (first, key))
@@ -333,7 +333,7 @@ def _buffers(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[
     }
     for entity, sizes in buffers.items():
         for index, size in enumerate(sizes):
-            # The default is allowed to be more than a small router has: it then just never binds.
+            # The default may be more than a small router has: it then never takes effect.
             if size > limit and "connectionBufferBytes" in data[entity][index]:
                 yield Finding(
                     (entity, index, "connectionBufferBytes"),

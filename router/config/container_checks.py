@@ -14,7 +14,7 @@ from router.config.model import Configuration
 
 def _containers(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
     endpoints: tuple[Any, ...] = (*configuration.listeners, *configuration.connectors)
-    # where a listener or connector is named that is there, it has to be one to containers
+    # a connection that names a listener or connector must lead to containers
     others = {
         each.name: "clients" if each.role == "normal" else "other routers"
         for each in endpoints

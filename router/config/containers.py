@@ -9,7 +9,7 @@ from router.config import kinds
 LONGEST_NAME: Final = 512
 # a container-id, or the name of a listener or connector
 CONTAINER: Final = kinds.text(LONGEST_NAME)
-# what an entity is called, which may be made of several others' names
+# the name of an entity, which may be made of the names of several others
 ENTITY_NAME: Final = kinds.text(4 * LONGEST_NAME)
 
 

@@ -19,8 +19,7 @@ MIB: Final = 2**20
 # idle-time-out is a uint of milliseconds (AMQP 1.0 part 2.7.1).
 LONGEST_TIMEOUT_S: Final = (2**32 - 1) // 1000
 
-# One definition may stand in two classes: attrs makes
-# an attribute of each class from it.
+# Two classes may share a definition: attrs makes an attribute of each class from it.
 ROLE: Final[Role] = attrs.field(
     default="normal",
     metadata=setting(

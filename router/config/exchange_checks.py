@@ -36,7 +36,7 @@ def _missing(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Fin
 def _repeats(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
     exchanges, bindings = configuration.exchanges, configuration.bindings
     yield from _same("exchange", "name", [each.name for each in exchanges], "is the name of")
-    # as in Dispatch, of whichever phase
+    # as in Dispatch, whatever the phase
     places = [each.address and name_of(each.address) for each in exchanges]
     yield from _same("exchange", "address", places, "is the address of")
     same = [

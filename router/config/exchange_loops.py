@@ -16,7 +16,7 @@ from router.config.edits import Edit, Edits
 # An address and its phase.
 Place = tuple[str, int]
 
-# How many ways of exchanges are walked along, for each edit, before the whole is looked at instead.
+# How many steps are walked, for each edit, before the whole configuration is checked instead.
 MOST_WALKED: Final = 1000
 
 
@@ -31,7 +31,7 @@ class Loops:
     def __init__(self) -> None:
         self._places: dict[str, Place] = {}
         self._exchanges: dict[Place, str] = {}
-        # how many ways lead from each exchange to each place, and to each place from each exchange
+        # the number of hops from each exchange to each place, and to each place from each exchange
         self._after: dict[str, Counter[Place]] = {}
         self._before: dict[Place, Counter[str]] = {}
 
@@ -80,7 +80,7 @@ class Loops:
 
         Return how many steps are left; -1 if there is a way, or if the steps are used up.
         """
-        # one that leads to itself is found again on either side
+        # an exchange that leads to itself has to be found again from either side
         found: tuple[set[str], set[str]] = ({start}, {end}) if start != end else (set(), set())
         walks = (
             self._following([start], found[0], ahead=True),
@@ -91,7 +91,7 @@ class Loops:
                 left -= 1
                 step = next(walks[side], None)
                 if step is None:
-                    # all that there is on this side is known, and the other is not among it
+                    # this side has been walked to its end without meeting the other
                     return left
                 if step in found[1 - side] or step == (end, start)[side]:
                     return -1

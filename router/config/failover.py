@@ -10,7 +10,7 @@ from router.config import kinds
 from router.config.setting import setting
 from router.config.urls import USUAL_PORTS, urls
 
-# What a listener has.
+# Attribute of a listener.
 FAILOVER_URLS: Final[tuple[str, ...]] = attrs.field(
     default=(),
     metadata=setting(
@@ -20,7 +20,7 @@ FAILOVER_URLS: Final[tuple[str, ...]] = attrs.field(
     ),
 )
 
-# What a connector has.
+# Attributes of a connector.
 BACKUP_URLS: Final[tuple[str, ...]] = attrs.field(
     default=(),
     metadata=setting(

@@ -20,7 +20,7 @@ from router.config.secret import Secret
 AMQP_PORT: Final = 5672
 LONGEST_ADDRESS: Final = 255
 LONGEST_HOST: Final = 255
-# the router looks at its clock about that often
+# about as often as the router looks at its clock
 SHORTEST_PERIOD_S: Final = 0.25
 HIGHEST_COST: Final = 1_000_000
 
@@ -129,8 +129,8 @@ def seconds(high: int, *, zero: str) -> Kind:
     def read(value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise Refused(words)
-        # Milliseconds are the finest the wire knows (idle-time-out, AMQP 1.0 part 2.7.1). The
-        # comparison is also what refuses nan.
+        # AMQP has no unit below milliseconds (idle-time-out, AMQP 1.0 part 2.7.1). The
+        # comparison also refuses nan.
         if value != 0 and not 0.001 <= value <= high:
             raise Refused(words)
         return abs(float(value))
@@ -144,7 +144,7 @@ def number(low: float, high: float, unit: str = "") -> Kind:
     words = f"a number{of_unit} from {low:g} to {high:g}"
 
     def read(value: object) -> float:
-        # the comparison is also what refuses nan
+        # the comparison also refuses nan
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise Refused(words)
         if not low <= value <= high:

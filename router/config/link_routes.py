@@ -20,7 +20,7 @@ _EXTERNAL_PREFIX: Final = kinds.text(kinds.LONGEST_ADDRESS)
 def _name_from_address(self: LinkRouteSettings) -> str:
     text = self.pattern if self.prefix is None else self.prefix
     name = f"linkRoute/{self.direction}/{text}"
-    # several may share one pattern, each with a container of its own
+    # several link routes may share a pattern, each with a container of its own
     return name_at(name, self.container_id, self.connection)
 
 

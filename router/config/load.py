@@ -126,13 +126,13 @@ def read_toml(text: str, source: str) -> tuple[dict[str, Any], Mapping[DataPath,
         line = column = 0
         if place := _TOML_PLACE.search(problem):
             problem = problem[: place.start()]
-            # An end of the document is the end of its last line that says anything.
+            # For the end of the document, give the end of its last line that is not blank.
             last = text.rstrip()
             line = int(place[1] or last.count("\n") + 1)
             column = int(place[2] or len(last) - last.rfind("\n"))
         problem = f"is not TOML: {problem}"
         raise InvalidConfiguration([Mistake(source, line, column, "", "", problem)]) from None
     except ValueError:
-        # Python's own limit, which tomllib does not speak of.
+        # Python's limit on the digits of a number, which tomllib does not report itself.
         problem = "has a number of too many digits"
         raise InvalidConfiguration([Mistake(source, 0, 0, "", "", problem)]) from None

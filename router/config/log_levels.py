@@ -14,11 +14,11 @@ from router.config.kinds import Kind, Refused
 
 LogLevel = Literal["trace", "debug", "info", "notice", "warning", "error", "critical"]
 LEVELS: Final[tuple[LogLevel, ...]] = get_args(LogLevel)
-"""From the least important up. A level's bit in a mask is 1 shifted by its place here."""
+"""From the least important up. The bit of a level in a mask is 1 shifted by its index here."""
 
 NONE: Final = "none"
 DEFAULT: Final = "DEFAULT"
-"""Stands for all modules that nothing is said of."""
+"""Stands for all modules without levels of their own."""
 MODULES: Final = (
     *("ROUTER", "ROUTER_CORE", "ROUTER_HELLO", "ROUTER_LS", "ROUTER_MA", "MESSAGE", "SERVER"),
     *("AGENT", "AUTHSERVICE", "CONTAINER", "ERROR", "POLICY", "HTTP", "CONN_MGR", "PYTHON"),
@@ -50,7 +50,7 @@ def parse_enabled(text: object) -> int:
         level = word.removesuffix("+")
         if level not in LEVELS:
             raise Refused(_WORDS)
-        # all bits from the level's own up, or its own alone
+        # the bits of the level and all above it, or its own alone
         mask |= (1 << len(LEVELS)) - bit(level) if word.endswith("+") else bit(level)
     if not mask:
         raise Refused(_WORDS)

@@ -16,7 +16,7 @@ import attrs
 
 from router.errors import ConfigurationError
 
-# The way to a value from the top of the data: names of tables and keys, and indices of lists.
+# The path to a value from the top of the data: names of tables and keys, and indices of lists.
 Path = tuple[str | int, ...]
 
 LONGEST_VALUE: Final = 60

@@ -63,7 +63,7 @@ def _mechanism_from_user(self: ConnectorSettings) -> tuple[Mechanism, ...]:
 
 
 _HOST: Final = kinds.text(255, spaces=False)
-# Longer than what the default names are made of, so that no default can be refused.
+# Longer than any default name can be, so that no default is refused.
 _NAME: Final = kinds.text(512)
 LONGEST_HOLD_S: Final = 86400
 _MECHANISMS: Final = kinds.mechanisms(get_args(Mechanism))

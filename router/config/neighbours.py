@@ -20,7 +20,7 @@ from router.config.exchanges import BindingSettings, ExchangeSettings
 from router.config.link_routes import covered
 from router.config.model import ENTITIES, Configuration
 
-# By entity, with the attribute of the configuration that has them.
+# The entities in the index, and the attributes of the configuration that hold them.
 ENTERED: Final = {
     each.name: each.attribute
     for each in ENTITIES
@@ -35,7 +35,7 @@ class Neighbours:
 
     def __init__(self, configuration: Configuration) -> None:
         self._configuration = configuration
-        # a few share something: the one, or several by their identities
+        # by key: an entity or, where several share the key, a dict of them by identity
         self._sharing: dict[Key, Any] = {}
         self._loops = Loops()
         for entity in ENTITIES:
@@ -80,7 +80,7 @@ class Neighbours:
         for edit in edits:
             for entity, one in self._near(edit):
                 found[ENTERED[entity]][id(one)] = one
-        # a binding is right only beside its exchange
+        # a binding is valid only together with its exchange
         for binding in found["bindings"].values():
             for one in self._with(("exchange", "name", binding.exchange_name)):
                 found["exchanges"][id(one)] = one

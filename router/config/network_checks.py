@@ -13,7 +13,7 @@ from router.config.model import Configuration
 
 INTER_ROUTER: Final = "inter-router"
 EDGE: Final = "edge"
-# Which listeners and connectors of these roles there may be, by the router's mode.
+# The mode that the router must have for a listener or connector of these roles.
 _MODES: Final[Mapping[tuple[str, str], str]] = {
     ("listener", INTER_ROUTER): "interior",
     ("connector", INTER_ROUTER): "interior",
@@ -53,7 +53,7 @@ def _roles(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Findi
 
 def _costs(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[Finding]:
     for entity, index, endpoint in _endpoints(configuration):
-        # what a file of Dispatch's says of all of them alike is no mistake
+        # Dispatch files often give all of them the default cost, which is no mistake
         if endpoint.role != INTER_ROUTER and data[entity][index].get("cost", 1) != 1:
             yield Finding(
                 (entity, index, "cost"),

@@ -22,10 +22,10 @@ RESERVED_KEYS: Final = (
     "hostname",
 )
 RESERVED_PREFIXES: Final = ("qd.", "x-opt-qd.", "trioute.")
-# AMQP 1.0 part 1 has no wider integers than 64 bits, and TOML promises no more either.
+# AMQP 1.0 part 1 has no integers wider than 64 bits, and TOML guarantees no more either.
 SMALLEST_LONG: Final = -(2**63)
 LARGEST_LONG: Final = 2**63 - 1
-# The spec nests values freely, but the whole map travels in one frame.
+# The specification allows any depth, but the whole map has to fit one frame.
 DEEPEST: Final = 8
 
 

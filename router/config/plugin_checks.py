@@ -26,7 +26,7 @@ def _missing(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Fin
 def _same_names(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
     first: dict[str, int] = {}
     for index, each in enumerate(configuration.plugins):
-        # metrics are named after plugins, and cannot have other characters in their names
+        # metrics are named after plugins, and allow no other characters in their names
         other = first.setdefault(metric_part(each.name), index)
         if other != index:
             yield Finding(

@@ -14,7 +14,7 @@ from router.config.kinds import Kind, Refused
 from router.config.setting import checked, setting
 
 _NAME: Final = kinds.text(255, spaces=False)
-# TOML promises no wider integers, and AMQP has none.
+# TOML guarantees no wider integers, and AMQP has none.
 _SMALLEST: Final = -(2**63)
 _LARGEST: Final = 2**63 - 1
 _DEEPEST: Final = 8

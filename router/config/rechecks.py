@@ -28,7 +28,7 @@ class Rechecks:
         """
         neighbours = self._neighbours
         is_known = neighbours is not None and neighbours.are_of(old)
-        # what else changes may be about any of those
+        # changes of other entities may concern any of those in the index
         is_among_them = edits is not None and all(each.entity.name in ENTERED for each in edits)
         if edits is not None and neighbours is not None and is_among_them and is_known:
             if neighbours.change(wanted, edits, self._is_right):

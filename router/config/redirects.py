@@ -86,7 +86,7 @@ class RedirectSettings:
     )
 
 
-# What a connector has.
+# Attributes of a connector.
 ALLOW_REDIRECT: Final[bool] = attrs.field(
     default=False,
     metadata=setting(

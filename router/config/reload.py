@@ -22,7 +22,7 @@ What = Literal["added", "removed", "changed"]
 
 SECRET: Final = "(a secret)"
 
-# What only a restart can change, by entity and attribute, and why.
+# Attributes that only a restart can change, by entity and attribute, and why.
 NOT_LIVE: Final = {
     ("router", "id"): "peers and the addresses of this router know it by that name",
     ("router", "mode"): "what the router is to others is decided when it starts",

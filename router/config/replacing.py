@@ -24,7 +24,7 @@ def replace_file(file: Path, text: str) -> None:
             new.flush()
             os.fchmod(new.fileno(), 0o600)
             if file.exists():
-                # Set by root, the file must stay readable for the user that the router runs as.
+                # Replaced by root, the file must stay readable for the user of the router.
                 old = file.stat()
                 os.fchown(new.fileno(), old.st_uid, old.st_gid)
             os.fsync(new.fileno())

@@ -11,7 +11,7 @@ import attrs
 from router.config.model import ENTITIES, Configuration
 from router.config.reload import Difference, key_of
 
-# How many are remembered, with the one that runs.
+# How many revisions are kept, including the one that runs.
 MOST: Final = 20
 
 

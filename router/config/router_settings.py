@@ -21,7 +21,7 @@ LONGEST_TERMINUS_TIMEOUT_S: Final = 86400
 LONGEST_PERIOD_S: Final = 3600
 PERIOD: Final = kinds.period(LONGEST_PERIOD_S)
 MOST_BYTES: Final = 2**50
-# A limit of what is kept, which follows from another one where it is 0.
+# A limit that is derived from another one if it is 0.
 DERIVED_LIMIT: Final = kinds.whole_number(0, MOST_BYTES, "bytes")
 
 

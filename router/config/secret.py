@@ -66,7 +66,7 @@ class Secret:
                 )
             return found
         try:
-            # An editor leaves a line end behind; no password ends with one.
+            # An editor adds a line end; no password ends with one.
             found = Path(self.reference).read_text(encoding="utf-8").rstrip("\r\n")
         except UnicodeDecodeError:
             raise SecretUnavailable(f"the file {self.reference} is not UTF-8 text") from None

@@ -137,8 +137,7 @@ def _findings(
         case Refused():
             yield Finding(path, "is not allowed", f"give {error.allowed}", shown=True)
         case _:
-            # Nothing else is raised by the hooks above: were it, it would be a fault of this
-            # module.
+            # The hooks above raise nothing else; if they did, it would be a bug in this module.
             raise error
 
 

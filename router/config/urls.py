@@ -8,9 +8,9 @@ import attrs
 
 from router.config.kinds import AMQP_PORT, Kind, Refused, is_host
 
-# The port of each scheme where none is named.
+# The default port of each scheme.
 USUAL_PORTS: Final = {"amqp": AMQP_PORT, "amqps": 5671, "ws": 80, "wss": 443}
-# A list goes out in one open, and is gone round one by one.
+# A list has to fit one open, and its entries are tried one by one.
 MOST_URLS: Final = 16
 
 

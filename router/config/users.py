@@ -23,20 +23,19 @@ from router.config.mistakes import InvalidConfiguration, Mistake
 
 SCHEME: Final = "scrypt"
 # 16 MiB and about 35 ms. More would be stronger against a stolen file, but after a restart every
-# client logs in at once, and those that wait longer than the handshake may take come again.
+# client logs in at once, and those that wait longer than the handshake timeout try again.
 N: Final = 2**14
 R: Final = 8
 P: Final = 1
 SALT_BYTES: Final = 16
 HASH_BYTES: Final = 32
-# What one login may cost: memory is 128 * n * r bytes, time goes with n * r * p.
+# Limits of what one login may cost: 128 * n * r bytes, and time proportional to n * r * p.
 LARGEST_MEMORY_BYTES: Final = 64 * 2**20
 LARGEST_WORK: Final = 2**20
 LONGEST_NAME: Final = 255
-# Who a peer is that chose SASL ANONYMOUS; no user may be taken for it, nor it for a user.
+# The user of a peer that chose SASL ANONYMOUS; no other user may have this name.
 ANONYMOUS: Final = "anonymous"
-# No wire sends more in a SASL response than fits the smallest max-frame-size that every peer has to
-# take.
+# A SASL response has to fit the smallest max-frame-size, which every peer has to accept.
 LONGEST_PASSWORD_BYTES: Final = 512
 
 
@@ -119,7 +118,7 @@ def verify(users: Users, user: str, password: str) -> bool:
     """
     stored = users.by_name.get(user)
     given = password.encode("utf-8", "surrogatepass")
-    # An overlong password is no user's, but must not be told from a wrong one by the clock.
+    # An overlong password is always wrong, but must take as long to check as any other.
     fits = len(given) <= LONGEST_PASSWORD_BYTES
     matches = (stored or users.decoy).matches(given[:LONGEST_PASSWORD_BYTES])
     return matches and stored is not None and fits
@@ -180,7 +179,7 @@ def check_name(name: str) -> None:
 
 
 def _scrypt(password: bytes, salt: bytes, n: int, r: int, p: int, length: int) -> bytes:
-    # OpenSSL counts a little beside the 128 * r * (n + p) of the algorithm.
+    # OpenSSL needs a little more than the 128 * r * (n + p) of the algorithm.
     memory = 128 * r * (n + p + 2) + 65536
     return hashlib.scrypt(password, salt=salt, n=n, r=r, p=p, maxmem=memory, dklen=length)
 

@@ -17,7 +17,7 @@ from router.config.model import ENTITIES, Configuration
 from router.config.secret import Secret
 from router.config.setting import default_of, file_name
 
-# Without these a reader would have to know the defaults to see what it is about.
+# Written even at their defaults, so that a reader need not know those.
 _ALWAYS: Final = ("host", "port", "distribution")
 
 
@@ -27,7 +27,7 @@ def format_configuration(configuration: Configuration) -> str:
     parts: list[str] = []
     for name, value in data_of(configuration).items():
         if repeated[name]:
-            # each under a heading of its own, as people write them
+            # each table under a heading of its own, as people write them
             parts.extend(
                 f"[{tomli_w.dumps({name: table}).replace(']', ']]', 1)}" for table in value
             )

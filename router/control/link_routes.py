@@ -63,10 +63,10 @@ class LinkRouting:
         self.change([], [wanted[name] for name in gone if name in wanted])
 
     def change(self, removed: Iterable[str], added: Iterable[Rule]) -> None:
-        """From now on some are not configured any more, by name, and others are; what stays costs
-        nothing. To be called in a turn.
+        """Remove configured link routes by name, and add others. Call it in a turn.
 
-        Those that stay keep what they have, and no link ends because its route does.
+        Those that stay cost nothing and keep their connections. No link ends because its route
+        does.
         """
         change = RouteChange(list(removed), list(added))
         for _ in self.enter(change):

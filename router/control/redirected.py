@@ -28,10 +28,10 @@ class Connecting(Protocol):
     """Maker of connections for redirected links."""
 
     def follow(self, connection: Connection, redirect: Redirect, name: str) -> str:
-        """Keep a connection of this name to where a redirect leads that came by another one.
+        """Keep a connection of this name to the target of a redirect.
 
-        `connection` is the one that the redirect came on. Returns why it may not be followed, for
-        people, or an empty text.
+        `connection` is the one that the redirect came on. Return why it may not be followed, as
+        text for people, or an empty text.
         """
 
     def leave(self, name: str) -> None:

@@ -88,7 +88,7 @@ class Handle:
         return self._metrics.histogram(name, description, labels, buckets)
 
     def subscribe(self, *types: type[Event], capacity: int = 10_000) -> Subscription:
-        """Subscribe to events of these types from now on. Raises ValueError."""
+        """Subscribe to events of these types from now on. Raise ValueError if invalid."""
         self._check_open()
         known = Event.__subclasses__()
         if not types or not set(types) <= set(known):
@@ -103,7 +103,7 @@ class Handle:
         return queue
 
     def sample_deliveries(self, share: float, capacity: int = 65_536) -> DeliverySamples:
-        """Sample this share of the deliveries that enter the network here. Raises ValueError."""
+        """Sample this share of the deliveries that enter the network here. Raise ValueError."""
         self._check_open()
         if not 0 <= share <= 1:
             raise ValueError(f"the share of sampled deliveries must be from 0 to 1, not {share}")
@@ -134,7 +134,7 @@ class Handle:
         return found
 
     def manage(self, entity_type: ManagedType) -> None:
-        """Add a type of management entities. Raises ValueError if it is invalid or added twice."""
+        """Add a type of management entities. Raise ValueError if it is invalid or added twice."""
         self._check_open()
         _check_type(entity_type)
         if entity_type.type in self.types:

@@ -155,7 +155,7 @@ class PluginHost:
     async def stop(self) -> list[str]:
         """Stop all plugins, and wait up to `STOP_S` until they have ended.
 
-        Returns the names of those that have not.
+        Return the names of those that have not.
         """
         ending = list(self._last.values())
         for hosted in ending:
@@ -324,7 +324,7 @@ class PluginHost:
         return self.plugins.get(name)
 
     def reported(self) -> Iterator[tuple[str, ManagedType]]:
-        """Yield the name of the plugin and the type, for each type of entities of plugins."""
+        """Yield each type of entities of plugins, after the name of its plugin."""
         for name, hosted in list(self.plugins.items()):
             for each in hosted.types:
                 yield name, each

@@ -34,9 +34,9 @@ class PluginMetrics:
         self._owners = {} if owners is None else owners
 
     def _full_name(self, name: str) -> str:
-        """Return a metric's name on the page.
+        """Return the full name of a metric.
 
-        Raises ValueError if another plugin has it: `x` of `a_b` and `b_x` of `a` are the same.
+        Raise ValueError if another plugin has it: `x` of `a_b` and `b_x` of `a` are the same.
         """
         full = self.prefix + name
         owner = self._owners.get(full, self)
@@ -48,7 +48,7 @@ class PluginMetrics:
         return full
 
     def close(self) -> None:
-        """Give the names up for other plugins."""
+        """Release the names for other plugins."""
         for name in [name for name, owner in self._owners.items() if owner is self]:
             del self._owners[name]
 

@@ -146,14 +146,14 @@ class Observers:
         age_s: float,
         count: int,
     ) -> None:
-        """Pass on that deliveries were settled (`router.core.deliveries.outcomes.OutcomeObserver`)."""
+        """Pass on that deliveries were settled (`OutcomeObserver` of `router.core`)."""
         if OutcomesSettled in self._wanted:
             self._translate(
                 incoming, lambda now: outcomes_settled(now, incoming, outgoing, code, age_s, count)
             )
 
     def expired(self, incoming: IncomingLink, address: str, count: int) -> None:
-        """Pass on that messages have expired (`router.core.deliveries.outcomes.OutcomeObserver`)."""
+        """Pass on that messages have expired (`OutcomeObserver` of `router.core`)."""
         if MessagesExpired in self._wanted:
             self._translate(
                 incoming, lambda now: MessagesExpired(now, link_info(incoming), address, count)

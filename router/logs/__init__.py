@@ -1,1 +1,1 @@
-"""The log: lines for people or machines, and what is remembered and counted of them."""
+"""Log of the router: lines for people or machines, the last lines, and line counts."""

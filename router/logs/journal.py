@@ -1,8 +1,8 @@
-"""The router's log as a whole: which levels of which module are written, in which form, and where.
+"""Log of the router as a whole: the levels of each module, the format and the output.
 
-Every line belongs to a module (`router.logs.modules`). What is written of each can be changed while
-the router runs; loggers that were bound long before go by it from then on. A line whose level is
-not written costs a call and a comparison.
+Every line belongs to a module (`router.logs.modules`). The levels of a module can be changed while
+the router runs, and all loggers follow at once. A line whose level is not written costs a call and
+a comparison.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from router.logs.recent import Line, Recent
 
 
 class Module:
-    """One module: what is written of it, and how many lines of each level there were."""
+    """Module of the log: the levels that are written, and the number of lines by level."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -36,7 +36,7 @@ class Module:
 
 
 class Logger(structlog.BoundLoggerBase):
-    """What the rest of the router writes to: a method for each level."""
+    """Logger for the rest of the router, with a method for each level."""
 
     def _write(self, level: str, event: str, **facts: Any) -> None:
         output: Output = self._logger
@@ -45,12 +45,12 @@ class Logger(structlog.BoundLoggerBase):
             self._proxy_to_logger(level, event, **facts)
 
     def traced(self, event: str, **facts: Any) -> None:
-        """What was asked for by itself: written at level trace whatever the module's levels are."""
+        """Write a line at level trace, whatever the module's levels: it was asked for by itself."""
         self._logger.module.counts["trace"] += 1
         self._proxy_to_logger("trace", event, **facts)
 
     def exception(self, event: str, **facts: Any) -> None:
-        """An error, with the exception that is being handled."""
+        """Write an error, with the exception that is being handled."""
         facts.setdefault("exc_info", True)
         self._write("error", event, **facts)
 
@@ -67,7 +67,7 @@ for _level in LEVELS:
 
 
 class Output:
-    """Where the lines of one module end."""
+    """Output for the lines of one module."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
@@ -85,7 +85,7 @@ def _print(text: str) -> None:
 
 
 class Journal:
-    """The log of this process. Made before it is begun, it holds nothing."""
+    """Log of this process. Until it is begun, it is empty."""
 
     def __init__(self) -> None:
         self.settings = LogSettings()
@@ -98,7 +98,7 @@ class Journal:
         self.watchers: list[Callable[[LogSettings], None]] = []
 
     def begin(self, settings: LogSettings) -> None:
-        """Have every logger of this process write here from now on."""
+        """Direct every logger of this process to this journal from now on."""
         self.change(settings)
         structlog.configure(
             processors=[
@@ -120,22 +120,22 @@ class Journal:
         self._frames = structlog.get_logger("router.protocol").bind()
 
     def lines_by_level(self) -> dict[str, int]:
-        """How many lines there were of each level, written or not."""
+        """Return the number of lines of each level, written or not."""
         return {
             level: sum(module.counts[level] for module in self.modules.values()) for level in LEVELS
         }
 
     def log_frame(self, connection: int, text: str) -> None:
-        """Write what passed over a connection that is traced."""
+        """Write a frame of a connection that is traced."""
         if self._frames is not None:
             self._frames.traced(text, connection=connection)
 
     def logs_frames(self) -> bool:
-        """Whether the frames of all connections are to be written."""
+        """Return whether the frames of all connections are written."""
         return bool(self.settings.mask("PROTOCOL") & bit("trace"))
 
     def change(self, settings: LogSettings) -> None:
-        """Go by other settings from now on; what was counted and remembered stays."""
+        """Use other settings from now on; the counts and the last lines stay."""
         if settings.lines_per_second != self.settings.lines_per_second:
             self.report_suppressed()
             self.floods = Floods(settings.lines_per_second)
@@ -147,7 +147,7 @@ class Journal:
             watcher(settings)
 
     def report_suppressed(self) -> None:
-        """Write how many lines were left out since this was last done."""
+        """Write how many lines were suppressed since the last report."""
         for summary in self.floods.take_summaries():
             facts = dict(summary.facts)
             log = structlog.get_logger(f"{_OF_MODULE}{facts.pop('module', '')}")

@@ -1,4 +1,4 @@
-"""A line of the log: made harmless, and as the text that Dispatch's tools show."""
+"""Format lines of the log: make them safe, and make the text that Dispatch's tools show."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FRAME: Final = frozenset(
 
 
 def tame(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """Escape what a terminal would obey in texts that peers chose, and cut the long ones."""
+    """Escape control characters in texts, which peers may have chosen, and cut long texts."""
     for key, value in event.items():
         if isinstance(value, str):
             longest = LONGEST_EVENT if key == "event" else LONGEST_TEXT
@@ -31,7 +31,7 @@ def tame(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
 
 
 def plain_text(event: EventDict) -> str:
-    """What a line tells, in one text: `[C7][L7.0.1] link attached name=x`.
+    """Return a line as one text: `[C7][L7.0.1] link attached name=x`.
 
     The numbers are the identities of the `connection` and `router.link` entities.
     """

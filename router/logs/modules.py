@@ -1,4 +1,4 @@
-"""To which of Dispatch's modules a line belongs: that of its logger's name, or of what it is under.
+"""Map loggers to Dispatch's modules: by the logger's name, or the nearest one above it.
 
 Dispatch's other modules have no lines here: the parts of the router that would write them do not
 exist, or write none.
@@ -35,7 +35,7 @@ _MODULES: Final = {
 
 
 def module_of(logger: str) -> str:
-    """The module of the logger with this name; DEFAULT where none is nearer."""
+    """Return the module of the logger with this name; DEFAULT if no other is nearer."""
     name = logger
     while name:
         if name in _MODULES:

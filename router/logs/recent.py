@@ -1,4 +1,4 @@
-"""The last lines of the log, kept for whoever asks the router itself."""
+"""Last lines of the log, kept for requests to the router itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ANY: Final = "surrogatepass"
 
 @attrs.frozen
 class Line:
-    """One line that was written; `at_s` is when, in seconds since 1970."""
+    """Line that was written; `at_s` is when, in seconds since 1970."""
 
     module: str
     level: str
@@ -26,10 +26,10 @@ class Line:
 
 
 class Recent:
-    """So many lines and characters at most; the oldest go first.
+    """Last lines of the log, up to a number of lines and characters; the oldest go first.
 
-    Lines are kept one behind the other in one piece of memory. As objects, many of them made while
-    many connections close, they would hold memory all over the place that these were made of
+    Lines are kept one after the other in one block of memory. As objects, many of them made while
+    many connections close, they would keep memory fragmented that the connections had used
     (docs/decisions/0023-memory-after-connections.md).
     """
 
@@ -39,7 +39,7 @@ class Recent:
         self._characters = 0
 
     def add(self, line: Line) -> None:
-        """Remember a line."""
+        """Add a line, and drop the oldest ones beyond the limits."""
         parts = [part.encode(errors=_ANY) for part in (line.module, line.level, line.text)]
         self._octets += _HEAD.pack(*map(len, parts), len(line.text), line.at_s)
         for part in parts:
@@ -57,11 +57,11 @@ class Recent:
         del self._octets[: _HEAD.size + sum(sizes)]
 
     def characters(self) -> int:
-        """How much is kept."""
+        """Return the number of characters that are kept."""
         return self._characters
 
     def last(self, count: int | None = None) -> list[Line]:
-        """The last `count` lines, or all there are, oldest first."""
+        """Return the last `count` lines, or all there are, oldest first."""
         lines = []
         at = 0
         for number in range(self._count):

@@ -2,8 +2,8 @@
 
 The right is the `management` setting of the connection's listener or connector. A request comes
 with the number of the connection that brought it. The router writes that number on what it delivers
-to itself, in place of any value under that name (`core/deliveries/router_annotations.py`), so no peer can forge it.
-(docs/decisions/0037-who-may-manage.md.)
+to itself, in place of any value under that name (`router.core.deliveries.router_annotations`), so
+no peer can forge it. (docs/decisions/0037-who-may-manage.md.)
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """EXPLAIN: what happens to messages that a user sends to an address, or wants from it, and why.
 
 Nothing is changed: asking about an address does not bring it into use, and no redirect is counted.
-`router.core.diagnosis.blocking` finds out why nothing flows. This module adds which listeners admit the user,
-which rule applies to the address, and who is at its other end.
+`router.core.diagnosis.blocking` finds out why nothing flows. This module adds which listeners admit
+the user, which rule applies to the address, and who is at its other end.
 """
 
 from __future__ import annotations

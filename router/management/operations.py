@@ -180,7 +180,7 @@ def _get_schema(router: RouterView, _request: Request) -> dict[str, Any]:
 
 
 def _described(attribute: Attribute) -> dict[str, Any]:
-    """Return the schema of an attribute; it tells only what can be done to it."""
+    """Return an attribute's part of the schema, with `create` and `update` only if they apply."""
     told: dict[str, Any] = {"type": attribute.kind, "description": attribute.meaning}
     given = attribute.given
     if given is not None:

@@ -84,7 +84,7 @@ class Trace:
         return len(self._lines) >= MOST_WAITING or self._characters >= MOST_WAITING_CHARACTERS
 
     async def wait(self) -> None:
-        """Wait until there is a line, or for as long as the asker may go without a message."""
+        """Wait until there is a line, or a message is due because the requester expects one."""
         if not self._lines:
             self._some = trio.Event()
             with trio.move_on_after(BEAT_S):

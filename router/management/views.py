@@ -250,7 +250,7 @@ class ConnectionView:
 
     @property
     def mechanism(self) -> str | None:
-        """Return the peer's SASL mechanism; None if it did not use SASL."""
+        """Return the SASL mechanism of a peer that connected to the router, or None."""
         user = self.connection.user
         if user is None or self.connection.is_client:
             return None

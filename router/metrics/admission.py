@@ -15,7 +15,7 @@ import trio
 
 from router.fairness import Crowd
 
-# How long a request waits for its turn.
+# How long a request waits for its place and turn.
 WAIT_S: Final = 5.0
 
 

@@ -37,7 +37,7 @@ METRICS: Final = (
     *BY_CONNECTION,
 )
 
-# What the client library of Prometheus tells of the process and of Python, in its own words.
+# Metrics of the process and of Python, which the Prometheus client library adds.
 OF_THE_PROCESS: Final = (
     ("process_cpu_seconds_total", "counter", "Processor time, user and system."),
     ("process_resident_memory_bytes", "gauge", "Memory in use."),

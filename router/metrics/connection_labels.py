@@ -24,7 +24,7 @@ from router.metrics.observed import Carried
 LASTING_S: Final = 60.0
 """How long a connection has to last before it gets a label."""
 
-# So many connections are looked at before the router may go on.
+# How many connections are looked at in one step, before the router can run.
 LOOKED_AT_ONCE: Final = 1000
 
 LABELS: Final = ("connection", "endpoint", "container", "user")
@@ -49,7 +49,7 @@ class ConnectionLabels:
     def __init__(self, observed: Connections, limit: int) -> None:
         self.observed = observed
         self.limit = limit
-        # those that found no label free: they are counted among the others as long as they last
+        # the connections that found no label free: they count as `other` until they end
         self.late: set[int] = set()
 
     def assign(self, now: float) -> None:
@@ -65,7 +65,7 @@ class ConnectionLabels:
         pumps, shown, late = self.observed.pumps, self.observed.shown, self.late
         late.intersection_update(pumps)
         if not self.limit:
-            # nobody is shown, and nobody has found that out too late
+            # no connection has a label, and none counts as having found none free
             return
         lasting = []
         for count, (number, pump) in enumerate(list(pumps.items()), 1):
@@ -78,7 +78,7 @@ class ConnectionLabels:
                 and now - pump.connection.started_at >= LASTING_S
             ):
                 lasting.append(number)
-        # none that has ended meanwhile
+        # without those that have ended meanwhile
         lasting = [number for number in lasting if number in pumps]
         free = max(0, self.limit - len(shown))
         chosen = heapq.nlargest(free, lasting, key=lambda number: _rank(pumps[number]))

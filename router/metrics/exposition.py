@@ -41,7 +41,7 @@ from router.metrics.reading import Reading, read_in_steps
 
 _OPENMETRICS: Final = "application/openmetrics-text"
 _OPENMETRICS_END: Final = b"# EOF\n"
-# So many texts are kept: scrapers ask for one or two content types.
+# How many texts are kept: scrapers ask for one or two content types.
 _TEXTS: Final = 2
 
 Encoder = Callable[[Collector], bytes]
@@ -57,11 +57,11 @@ class RouterCollector:
         self.connection_labels = ConnectionLabels(observed, 0)
         self.started_at = time.monotonic()
         self.metrics: list[Metric] = []
-        # what else takes memory, in octets, by what the metric calls it
+        # further uses of memory, in octets, by their names in the metric
         self.accounts: dict[str, Callable[[], int]] = {}
-        # how many lines of the log there were, by level
+        # the number of log lines, by level
         self.log_lines: Callable[[], Mapping[str, int]] = dict
-        # how the plugins fare
+        # the numbers of the plugins
         self.plugins: Callable[[], PluginsReading] = PluginsReading
         self._reading: Reading | None = None
         self.configure(settings)
@@ -151,7 +151,7 @@ class Exposition:
         PlatformCollector(registry=self.registry)
         GCCollector(registry=self.registry)
         self._turn = trio.Lock()
-        # how many texts have been begun
+        # the number of texts that have been begun
         self.begun = 0
         # the last text of each content type, and the number it was begun as
         self._texts: dict[str, tuple[int, bytes]] = {}
@@ -192,5 +192,5 @@ def _chosen(accept: str) -> tuple[Encoder, str]:
     try:
         return choose_encoder(accept)
     except TypeError:
-        # a version that is no number; whoever writes one gets what everybody can read
+        # the version is not a number: answer in the plain format, which every scraper reads
         return choose_encoder("")

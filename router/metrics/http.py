@@ -39,34 +39,34 @@ from router.metrics.request_heads import (
 
 log = structlog.get_logger("router.http")
 
-# At most so many connections have sent a part of a request's head, and so many requests of each
-# kind wait for their turn; less where the process may have few descriptors, of which each of these
-# is one of so many.
+# The most connections that have sent a part of a request's head, and the most requests of each kind
+# that wait for a place. It is less where the process may have few descriptors: each of these may
+# take one in CROWD_PART.
 MAX_CROWD: Final = 1024
 CROWD_PART: Final = 16
-# So many answers to probes, to other requests, and to what may become another protocol are under
-# way at a time, and so many of them are being made: of what is not a probe one, so that the loop
-# soon comes round to probes.
+# Limits for probes, for other requests, and for requests that may change the protocol: how many
+# answers are under way at a time, and how many of them are being made. Only one of the other
+# requests is, so that the event loop soon returns to probes.
 PROBES: Final = (64, 16)
 REQUESTS: Final = (64, 1)
 OTHERS: Final = (8, 8)
-# How often it is said that requests are refused while it lasts.
+# The shortest time between two warnings that requests are refused.
 WARN_EVERY_S: Final = 10.0
 # How long a connection may take to send a request's header, or be idle before the next one.
 IDLE_S: Final = 5.0
-# So much is read behind a request's head: nothing that can be asked for here has a body, and HTTP/2
-# makes much work of few octets.
+# How much is read behind a request's head: no request here needs a body, and in HTTP/2 few octets
+# can cause much work.
 BEHIND_BYTES: Final = 4096
-# How long an answer may take, from the request until it is made, and then until it is taken.
+# How long an answer may take until it is made, and then until the client has read it.
 ANSWER_S: Final = 10.0
 TAKE_S: Final = 5.0
 # A connection serves one request, so nothing on it can last longer than this.
 LIFE_S: Final = IDLE_S + ANSWER_S + TAKE_S
-# How long a connection stays that was answered before its request had come, and of how many that
-# may be the one.
+# How long a connection stays that was answered before its request had come; at most one in
+# LINGERING_PART of the crowd may stay.
 LINGER_S: Final = 1.0
 LINGERING_PART: Final = 2
-# How long answers that are under way have at the end.
+# How long answers under way may take when the listener stops.
 GRACE_S: Final = 1.0
 
 _TEXT: Final = "text/plain; charset=utf-8"
@@ -77,7 +77,7 @@ Headers = list[tuple[bytes, bytes]]
 Handler = Callable[[trio.SocketStream], Awaitable[object]]
 Room = Callable[[], Awaitable[int]]
 # Accepts connections until cancelled; each is served in the nursery whenever there is room, and
-# closed after. So many wait for that at most, and others are told these octets.
+# then closed. At most that number wait for room, and others are sent these octets.
 Accept = Callable[[Handler, trio.Nursery, Room, int, bytes], Awaitable[None]]
 
 
@@ -115,7 +115,7 @@ def _said(status: int, text: str, **headers: str) -> Answer:
 
 
 _BUSY: Final = _said(503, "too many requests at once", **{"retry-after": "1"})
-# What a connection gets whose request did not come whole; nothing where the client is gone.
+# Answers to incomplete requests; none if the client is gone.
 _UNFINISHED: Final = {
     Unfinished.SLOW: _said(408, "the request did not come in time"),
     Unfinished.LARGE: _said(
@@ -159,7 +159,7 @@ class App:
         with trio.move_on_after(ANSWER_S):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(_discard, receive)
-                # a connection of HTTP/2 may have further requests, each of which asks anew
+                # a connection of HTTP/2 may have further requests, each with a ticket of its own
                 is_single = scope["http_version"].startswith("1")
                 ticket = scope["state"]["ticket"] if is_single else self.ticket()
                 answer = await self.answer(scope["method"], scope["path"], scope["headers"], ticket)
@@ -244,7 +244,7 @@ class HttpListener:
                 )  # fmt: skip
                 await stop.wait()
                 accepting.cancel_scope.cancel()
-            # has connections without a request closed, and the others after their answer
+            # closes connections without a request at once, and the others after their answer
             self._half_requests.close()
             await self._context.terminated.set()
             connections.cancel_scope.deadline = trio.current_time() + GRACE_S
@@ -254,7 +254,7 @@ class HttpListener:
         try:
             host = stream.socket.getpeername()[0]
         except OSError:
-            # reset before it was ever looked at
+            # the client reset the connection before it was served
             return
         head = await self._half_requests.read(stream, IDLE_S, host)
         if isinstance(head, Unfinished):
@@ -285,7 +285,7 @@ class HttpListener:
             with trio.move_on_after(LIFE_S):
                 await TCPServer(self._wrapped, self._config, self._context, state, impatient).run()
         except ExceptionGroup as failures:
-            # Whatever a client makes Hypercorn's tasks fail with leaves their nursery as a group.
+            # Any failure that a client causes in Hypercorn's tasks leaves their nursery as a group.
             self.log.warning("connection failed", reason=repr(failures))
 
     async def _linger(self, stream: trio.SocketStream) -> None:
@@ -357,7 +357,7 @@ class _ImpatientStream:
         if head:
             return head
         if not self._left:
-            # the answer is on its way all the same
+            # wait: the answer is on its way all the same
             await self._closed.wait()
             raise trio.ClosedResourceError
         received: bytes | bytearray

@@ -18,15 +18,15 @@ from router.core.model.address import Address
 from router.core.model.counters import Counters
 
 OTHER: Final = "other"
-"""The label of all addresses together that have none of their own."""
+"""The label of all addresses together that have no label of their own."""
 
 LONGEST_LABEL: Final = 128
-"""In characters; longer addresses are cut, and end in a hash that keeps them apart."""
+"""In characters; longer addresses are cut, and end in a hash that keeps them unique."""
 
-# So many addresses are looked at before the router may go on: some two milliseconds' worth.
+# How many addresses are looked at in one step: about two milliseconds' worth.
 LOOKED_AT_ONCE: Final = 1000
 _HASH_BYTES: Final = 8
-# Names under it are the router's own: nodes it made for one link, which nobody needs to tell apart.
+# The prefix of nodes that the router made for one link, which nobody needs to tell apart.
 _DYNAMIC_PREFIX: Final = "_topo/"
 
 
@@ -51,7 +51,7 @@ class AddressLabels:
         free = self.limit - len(kept)
         if free <= 0:
             return
-        # a heap of the busiest so far; of those that are equally busy the first ones are chosen
+        # a heap of the busiest so far; of equally busy ones the first are chosen
         busiest: list[tuple[int, int, Address]] = []
         for count, address in enumerate(self.table.addresses(), 1):
             if count % LOOKED_AT_ONCE == 0:
@@ -69,7 +69,7 @@ class AddressLabels:
             else:
                 heapq.heappushpop(busiest, ranked)
         for *_, address in sorted(busiest, key=_rank, reverse=True):
-            # one that has left meanwhile is counted among the others
+            # an address that has gone meanwhile counts as `other`
             if self.table.is_in_use(address):
                 kept[address.key] = Counters()
 

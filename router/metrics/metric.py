@@ -34,7 +34,7 @@ class Spread:
 
 Value = float | Spread
 Sample = tuple[tuple[str, ...], Value]
-"""The values of a metric's labels, in order, and the number; of a histogram its spread."""
+"""The values of a metric's labels, in order, and its number or, for a histogram, its spread."""
 
 
 @attrs.frozen

@@ -22,7 +22,7 @@ OF_PROTOCOL: Final = (
     m.MobileTable,
     m.MobileRequest,
 )
-# so that rates begin with the first message
+# zero from the start, so that rates count the first message
 NOTHING: Final = {
     (direction, kind.opcode): 0 for direction in ("in", "out") for kind in OF_PROTOCOL
 }

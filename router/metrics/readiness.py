@@ -35,7 +35,7 @@ class Readiness:
     def reasons(self) -> list[str]:
         """Return why the router is not ready; nothing when it is."""
         if "router" in self._lacking:
-            # before the start and after the end nothing else is news
+            # before the start and during the shutdown no other reason matters
             return [self._lacking["router"]]
         found = [reason for check in self._checks if (reason := check()) is not None]
         return [*self._lacking.values(), *found]

@@ -33,11 +33,11 @@ from router.metrics.observed import Carried, Connecting, Observed, Tallied
 from router.metrics.plugins import PluginsReading
 
 _MAPPED: Final = int(SessionState.MAPPED)
-# How many are read before the router may go on: some two milliseconds' worth.
+# How many are read in one step, before the router can run: about two milliseconds' worth.
 ADDRESSES_AT_ONCE: Final = 1000
 CONNECTIONS_AT_ONCE: Final = 200
 LINKS_AT_ONCE: Final = 500
-# The receivers and senders of addresses that are looked at count, too.
+# The same for looks at the receivers and senders of addresses.
 LOOKS_AT_ONCE: Final = 2000
 
 
@@ -50,7 +50,7 @@ class AddressReading:
     waiting: int = 0
     consumers: int = 0
     producers: int = 0
-    # why what would be sent there now would wait; of one address alone
+    # why a delivery sent there now would wait; only for a single address
     blocked_by: str | None = None
 
     def add(self, address: Address) -> None:
@@ -58,7 +58,7 @@ class AddressReading:
         router_traffic.add(self.counters, address)
         self.waiting += len(address.waiting)
         for consumer in address.consumers:
-            # each has a queue of its own where each gets a copy
+            # with multicast each consumer has a queue of its own
             if consumer.waiting is not address.waiting:
                 self.waiting += len(consumer.waiting)
         self.consumers += len(address.consumers)
@@ -90,7 +90,7 @@ class ConnectionReading:
     traffic: Traffic = attrs.Factory(Traffic)
     held_bytes: int = 0
     unsent_bytes: int = 0
-    # all that its peer makes the router keep
+    # everything that its peer makes the router keep
     memory_bytes: int = 0
     incoming: LinkReading = attrs.Factory(LinkReading)
     outgoing: LinkReading = attrs.Factory(LinkReading)
@@ -210,7 +210,7 @@ def read_in_steps(
         if address.is_dynamic:
             dynamic += 1
         elif is_own_node(table, address):
-            # it has one receiver, the router, which is no client
+            # its one receiver is the router itself, which is no client
             own += 1
             other.consumers -= len(address.consumers)
         else:
@@ -281,10 +281,10 @@ class _Connections:
         self.held_back = self.sessions = self.long_blocked = 0
         # by direction and reason
         self.held_up: Counter[tuple[str, str]] = Counter()
-        # of this step: what keeps links back, and how many of them have been read
+        # of this step: the survey of what keeps links back, and the number of links read
         self._survey = Survey(observed.forwarder)
         self._links = 0
-        # octets of messages that are half sent, of frames that are half come, and of buffers
+        # octets of partly sent messages, of partly received frames, and of output buffers
         self.half_sent = self.input = self.output = 0
 
     def read_in_steps(self) -> Iterator[None]:
@@ -312,7 +312,7 @@ class _Connections:
         else:
             own = self.other
             if number in self.late:
-                # one that may still get a label is not counted here before, and then leaves
+                # a connection that may still get a label must not count here first
                 own.traffic.add(traffic)
         output = connection.outbox.output
         own.held_bytes += connection.held_bytes

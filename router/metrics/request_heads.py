@@ -17,11 +17,11 @@ import trio
 from router.fairness import Crowd
 
 MAX_HEAD_BYTES: Final = 16 * 1024
-# Each line of a head is an object several times over, for whoever parses it.
+# A parser makes several objects from each line of a head.
 MAX_HEAD_LINES: Final = 100
-# So long a half-request stays although others want its place: its next octets may be under way.
+# How long a half-request stays even if others need its place: its next octets may be under way.
 GRACE_S: Final = 0.05
-# For how many rounds of the event loop a request lets others go first while connections arrive.
+# How many rounds of the event loop a request waits at most while connections arrive.
 QUIET_ROUNDS: Final = 256
 _CHUNK_BYTES: Final = 4096
 

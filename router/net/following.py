@@ -28,7 +28,7 @@ class Trail:
 
     @property
     def hops(self) -> int:
-        """How many redirects were followed since the beginning, or since a connection lasted."""
+        """Return the number of redirects followed since the start or a lasting connection."""
         return len(self._seen) - 1
 
     def settle(self) -> None:

@@ -152,9 +152,7 @@ class Traces:
         self.look_at_all()
 
     def log_one(self, pump: Pump, on: bool | None) -> None:
-        """Log the frames of one connection, or do not, whatever holds for all; None takes that
-        back.
-        """
+        """Set whether the frames of one connection are logged; None to use the setting for all."""
         pump.logs_frames = on
         self.look(pump)
 

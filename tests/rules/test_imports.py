@@ -37,6 +37,28 @@ def test_imports_of_this_tree_point_down() -> None:
     assert imports.upward_imports(ROOT) == []
 
 
+def test_imports_in_core_point_down() -> None:
+    assert imports.upward_imports_in_core(ROOT) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "offence"),
+    [
+        ("model/x.py", "from router.core.links import attach", "core.model imports core.links"),
+        ("links/x.pxd", "from router.core.forwarding.x cimport X", "core.links imports core.forwa"),
+        ("extra/x.py", "", "core/extra has no place"),
+        ("x.py", "", "core/x.py has no place"),
+    ],
+)
+def test_an_upward_import_in_core_is_found(
+    tmp_path: Path, path: str, line: str, offence: str
+) -> None:
+    text = f"{line}\nfrom router.core.model import y\n"
+    tree = write_tree(tmp_path, {f"router/core/{path}": text, "router/core/model/y.py": ""})
+    (found,) = imports.upward_imports_in_core(tree)
+    assert offence in found
+
+
 def test_this_tree_is_sans_io_below_net() -> None:
     assert imports.worldly_imports(ROOT) == []
 

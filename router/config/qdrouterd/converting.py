@@ -61,7 +61,7 @@ def _entity(table: Table, folder: Path | None) -> Iterator[str]:
     for key, value in said.items():
         given = table.given.get(key, Given(value, 0))
         yield from map(_comment, given.above)
-        # what was cut off a value may have been meant as a part of it, and that a password
+        # text that was cut off may be a part of the value, and the value a password
         beside = "" if given.cut else given.beside
         yield _with(_pair(key, _placed(table.name, key, value, folder)), beside)
     taken = {key: value for key, value in table.data.items() if key not in said}
@@ -101,7 +101,7 @@ def _literal(value: Any) -> str:
 
 
 def _comment(text: str) -> str:
-    # TOML has no control characters in comments
+    # TOML allows no control characters in comments
     return "".join(sign for sign in text if sign == "\t" or sign.isprintable())
 
 

@@ -18,7 +18,7 @@ from router.config.setting import Setting
 Remarks = Callable[..., None]
 
 _AMQP_ALONE: Final = "it says something of AMQP, which is not spoken here"
-# What of a listener for HTTP says how safe it is.
+# Attributes that keep a listener for HTTP secure.
 _GUARDS: Final = ("sslProfile", "requireSsl")
 
 
@@ -29,7 +29,7 @@ def fit_endpoint(table: Table, fields: Mapping[str, Setting], remark: Remarks) -
         if table.values.get("socketAddressFamily") == "IPv6" and "host" not in table.values:
             table.data["host"] = table.values["host"] = "::"
         if "httpRootDir" in table.values:
-            # who serves files speaks HTTP, whether that is said or not
+            # a listener that serves files speaks HTTP, even without http
             table.values["http"] = True
         if table.values.get("http"):
             _fit_http(table, remark)
@@ -61,7 +61,7 @@ def _fit_http(table: Table, remark: Remarks) -> None:
         remark("missing", table.section.line, place, "nothing is left that would be served")
         return
     for key in [key for key in values if key not in (*HTTP_ATTRIBUTES, *_GUARDS, "httpRootDir")]:
-        # what everybody writes into every listener is not worth a word
+        # attributes that almost every listener has are not worth a remark
         if key not in ("role", "authenticatePeer", "saslMechanisms", "idleTimeoutSeconds"):
             remark("ignored", table.line_of(key), f"{place}.{key}", _AMQP_ALONE)
         del values[key]
@@ -101,7 +101,7 @@ def _fit_login(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> 
         return
     known = [name for name in wanted if _takes(fields, "saslMechanisms", [name])]
     if "PLAIN" in known and len(known) > 1 and "saslUsername" not in table.values:
-        # there is nobody to be
+        # there is no user to log in as
         known.remove("PLAIN")
     path, line = f"{format_path(table.place)}.saslMechanisms", table.line_of("saslMechanisms")
     if not known:

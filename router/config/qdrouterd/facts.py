@@ -15,8 +15,8 @@ import attrs
 from router.config.log_levels import MODULES
 
 Fate = Literal["harmless", "missing", "guard"]
-"""What it is to do without an attribute: nothing that anybody would notice (harmless); the loss of
-what it is for (missing); or less security than was asked for (guard).
+"""Effect of losing an attribute: none that anybody would notice (harmless); its function is lost
+(missing); or there is less security than was asked for (guard).
 """
 Kind = Literal["text", "integer", "boolean", "table"] | tuple[str, ...]
 
@@ -166,7 +166,7 @@ ENTITIES: Final[Mapping[str, Entity]] = {
     "listener": Entity(
         {
             **_ENDPOINT,
-            # nothing is said by an empty text there, which stands for all of the host's addresses
+            # Dispatch's own default is an empty text, which stands for all addresses of the host
             "host": Attribute(default="0.0.0.0", old="addr"),
             "socketAddressFamily": Attribute(_FAMILIES, old="protocolFamily"),
             "authenticatePeer": Attribute("boolean", False, old="requirePeerAuth"),
@@ -354,4 +354,4 @@ OWN: Final[Mapping[str, Mapping[str, object]]] = {
         "durableSubscriptions": "ignore",
     }
 }
-"""What Dispatch does of what is an attribute here alone."""
+"""Behaviour of Dispatch, in terms of attributes that exist only here."""

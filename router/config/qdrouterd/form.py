@@ -14,11 +14,11 @@ Form = Literal["toml", "sections", "json"]
 _NOTHING: Final = re.compile(r"\s*")
 _COMMENT: Final = re.compile(r"^[^\S\n]*#[^\n]*", re.MULTILINE)
 _SECTION: Final = re.compile(r"[\w.-]+[ \t]*\{")
-# TOML begins no line with a brace, and no list of lists either. But `[["name"]]` is a header of it.
+# No line of TOML begins with a brace or a list of lists. But `[["name"]]` is a header in TOML.
 _LIST: Final = re.compile(r'\[\s*(?:\[\s*(?:"(?:[^"\\\n]|\\.)*"\s*,|\])|\{|\]\s*$)')
-# How a file of Dispatch's is called that says nothing, or begins with something else.
+# Suffixes of Dispatch's files, for a file whose content does not tell.
 _SUFFIXES: Final[dict[str, Form]] = {".conf": "sections", ".json": "json"}
-# A key and a colon, or a brace alone, is what only sections have.
+# Only sections contain a key and a colon, or a brace alone.
 _INSIDE: Final = re.compile(r"[\w-]+[ \t]*:|\}")
 
 

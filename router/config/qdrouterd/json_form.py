@@ -29,7 +29,7 @@ class _Refused(Exception):
 
 def read_json(text: str, source: str) -> Document:
     """Read a file; mistakes name `source` as the file. Raises nothing."""
-    # as many characters as there were, so that places stay what they are
+    # comments become spaces, so that positions stay the same
     reader = _Reader(_COMMENT.sub(lambda found: " " * len(found[0]), text))
     sections: list[Section] = []
     try:

@@ -37,7 +37,7 @@ class LogSections:
         self._first = self._first or table
         self._comments.extend(table.section.above)
         enable = values.get("enable")
-        # as all others are, which is what nothing means here
+        # "default" is the same as no levels of its own
         if enable is not None and enable != _AS_OTHERS:
             try:
                 parse_enabled(enable)

@@ -14,7 +14,7 @@ import attrs
 from router.config.qdrouterd.document import Given, Section
 from router.config.qdrouterd.values import read_value
 
-# Names whose yes is the no of what it is called now.
+# Old names of booleans that mean the opposite of the current ones.
 INVERTED: Final[Mapping[tuple[str, str], str]] = {
     ("listener", "allowNoSasl"): "authenticatePeer",
     ("listener", "allowUnsecured"): "requireEncryption",
@@ -65,7 +65,7 @@ def _fixed_address(section: Section) -> tuple[tuple[str, Section], ...]:
     if prefix is not None and isinstance(prefix.value, str):
         bare = prefix.value.strip("/")
         if not bare:
-            # the prefix of all addresses was how the default was set
+            # an empty prefix, of all addresses, used to set the default
             default = attrs.evolve(given["distribution"], line=section.line)
             return (("router", attrs.evolve(section, given={"defaultDistribution": default})),)
         given["prefix"] = attrs.evolve(prefix, value=bare)

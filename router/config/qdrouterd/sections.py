@@ -51,7 +51,7 @@ class _Reader:
             if found is not None:
                 yield self.section(found[1], self.at, comment)
                 continue
-            # so that what it holds is not found fault with line by line
+            # skipped, so that its contents are not reported line by line
             name = re.match(r"[\w.-]+", bare)
             if name is not None and "{" in bare:
                 self.refuse("has more behind the brace, which ends the line", name[0])
@@ -78,7 +78,7 @@ class _Reader:
                 self.refuse(f"cannot be read: {_shown(bare)}", name, "give KEY: VALUE, or }")
                 continue
             key = found[1]
-            # the value may take more lines, and the comments over it are not those within
+            # taken first: the value may have more lines, with comments of their own
             first, comments = self.at, self.taken_comments()
             value = self.value(key, found[2], name)
             if value is not None:
@@ -219,6 +219,6 @@ def _unquoted(lines: list[str]) -> dict[str, Any] | None:
 
 
 def _shown(text: str) -> str:
-    # nothing behind a colon: it may be a password
+    # show nothing behind a colon: it may be a password
     key, colon, _ = text.partition(":")
     return f'"{(key + colon)[:60]}"' if (key + colon).isprintable() else "octets that are no text"

@@ -31,14 +31,14 @@ from router.config.setting import Setting, file_name, setting_of
 _PREFIXES: Final = ("org.apache.qpid.dispatch.", "router.config.")
 _SEPARATORS: Final = re.compile(r"[-_ .]+")
 _OURS: Final = {entity.name: entity for entity in OURS}
-# What Dispatch makes right by itself: the least and the most, and what is taken instead.
+# Values that Dispatch corrects: the range, and what it takes for a value below and above it.
 _RIGHT: Final[Mapping[str, tuple[int, int, int, int]]] = {
     "maxSessions": (1, 32768, 32768, 32768),
     "maxFrameSize": (512, 2**20, 512, 2**20),
     "maxSessionFrames": (1, 2**31 - 1, 2**31 - 1, 2**31 - 1),
     "linkCapacity": (1, 1_000_000, 250, 1_000_000),
 }
-# Names of ports, but for amqp, which our own file takes too.
+# Service names of ports, except amqp, which our own file accepts too.
 _SERVICES: Final = {"amqps": 5671}
 
 
@@ -134,7 +134,7 @@ class _Translator:
     def read(self, table: Table, entity: facts.Entity, ours: OurEntity | None) -> None:
         """Read the values of a section as Dispatch does, by their current names."""
         old = {each.old: key for key, each in entity.attributes.items() if each.old}
-        # of the one table that logs are here, nothing is said in a section for one module
+        # our log table has no attributes in common with Dispatch's section for one module
         own = _fields(ours) if ours is not None and table.name != "log" else ()
         known = dict.fromkeys([*entity.attributes, *own])
         for key, given in table.section.given.items():
@@ -204,7 +204,7 @@ class _Translator:
         if table.name == "autoLink":
             self.tell_apart(table)
         if kept is not table:
-            # what an old entity said of the one that there is since
+            # an old entity has set attributes of an entity that occurs once
             kept.data = {**table.data, **kept.data}
             kept.values = {**table.values, **kept.values}
             kept.given = {**table.given, **kept.given}

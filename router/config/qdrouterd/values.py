@@ -100,7 +100,7 @@ def _table(value: object) -> Mapping[str, Any]:
 def _choice(words: tuple[str, ...], value: object) -> str:
     if isinstance(value, str) and value in words:
         return value
-    # Dispatch takes the numbers of its choices, too
+    # Dispatch accepts the index of a choice, too
     try:
         number = _integer(value)
     except Refused:

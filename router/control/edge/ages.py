@@ -1,4 +1,4 @@
-"""Keys by their age, the oldest first. No operation takes longer where there are very many."""
+"""Keys by their age, the oldest first. No operation takes longer if there are very many."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from router.core.model.split_table import SplitTable
 
 
 class _Node:
-    """A key, since when it counts, and its neighbours: the next older one and the next younger."""
+    """Key, the time since which it counts, and the next older and younger nodes."""
 
     __slots__ = ("key", "older", "since", "younger")
 
@@ -18,7 +18,7 @@ class _Node:
 
 
 class Ages:
-    """Keys, and since when each counts, in seconds."""
+    """Keys, and the time since which each counts, in seconds."""
 
     def __init__(self) -> None:
         self._nodes: SplitTable[str, _Node] = SplitTable()
@@ -54,7 +54,7 @@ class Ages:
         return True
 
     def oldest(self) -> tuple[str, float] | None:
-        """Return the oldest key, and since when it counts; None where there is none."""
+        """Return the oldest key and the time since which it counts; None if there is none."""
         node = self._ends.younger
         return None if node is self._ends else (node.key, node.since)
 

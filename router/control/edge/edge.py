@@ -1,4 +1,4 @@
-"""An edge router: its uplinks, of which some are used, and what it tells its interiors by them."""
+"""Edge router: its uplinks, which of them are active, and its messages to interior routers."""
 
 from __future__ import annotations
 
@@ -34,8 +34,11 @@ ROLE: Final = "edge"
 
 @attrs.frozen
 class UplinkPlan:
-    """How uplinks are wanted: by which connectors, the preferred one first, and how many of them at
-    a time; how often an edge is heard by its interiors, and after how much silence no more.
+    """Settings of the uplinks.
+
+    `order` names the connectors, the preferred one first, and `wanted` is how many uplinks are
+    active at a time. The edge sends a heartbeat every `heartbeat_s`; after `max_age_s` of silence
+    each end gives up the other.
     """
 
     order: tuple[str, ...] = ()
@@ -45,7 +48,7 @@ class UplinkPlan:
 
 
 def configured_plan(configuration: Configuration) -> UplinkPlan:
-    """How the uplinks of an edge router are configured."""
+    """Return the uplink settings of a configuration."""
     router = configuration.router
     return UplinkPlan(
         tuple(each.name for each in configuration.connectors if each.role == ROLE),
@@ -56,7 +59,7 @@ def configured_plan(configuration: Configuration) -> UplinkPlan:
 
 
 class _Pulse:
-    """When an interior was heard last, and when it is told again that the edge is alive."""
+    """Heartbeat state of an uplink: when the interior was heard last, when the next beat is due."""
 
     def __init__(self, now: float) -> None:
         self.heard_at = now
@@ -65,7 +68,7 @@ class _Pulse:
 
 
 class EdgeRouter:
-    """What an edge router, whose id is `me`, has beside what every router has."""
+    """Parts that only an edge router has; `me` is its id."""
 
     def __init__(self, forwarder: Any, me: str, port: Port) -> None:
         self.forwarder = forwarder
@@ -85,7 +88,7 @@ class EdgeRouter:
         self.silent = 0
 
     def configure(self, plan: UplinkPlan) -> None:
-        """From now on uplinks are wanted like this."""
+        """Apply these uplink settings."""
         self.plan = plan
         self.uplinks.configure(plan.order, plan.wanted, self.forwarder.turn.now)
         self._act()
@@ -106,7 +109,7 @@ class EdgeRouter:
         self._note()
 
     def connection_left(self, connection: Any) -> None:
-        """A connection to an interior is over."""
+        """Remove an uplink that is over."""
         if self._pulses.pop(connection, None) is None:
             return
         self._fresh.pop(connection, None)
@@ -119,7 +122,7 @@ class EdgeRouter:
         self._act()
 
     def _act(self) -> None:
-        """Do what follows from which uplinks are used by now."""
+        """Apply the changes of which uplinks are active."""
         changes = self.uplinks.take()
         for number, is_active in changes:
             if number in self._connections:
@@ -136,7 +139,7 @@ class EdgeRouter:
             self._note()
 
     def message_received(self, connection: Any, octets: bytes) -> None:
-        """An interior says something on its control link; raises `AmqpError` where it must not."""
+        """Handle a control message of an interior; raises `AmqpError` if it is not allowed."""
         pulse = self._pulses.get(connection)
         if pulse is None:
             return
@@ -165,22 +168,23 @@ class EdgeRouter:
     # Addresses.
 
     def address_changed(self, address: Address) -> None:
-        """Somebody has come to an address, or has left it."""
+        """Handle a link that was added to an address, or removed from it."""
         self.proxies.address_changed(address)
         self._note()
 
     def opens_way(self, address: Address, side: int) -> bool:
-        """Whether what comes from a side for an address that nobody receives from here may go up;
-        from now on there is somebody for whom it waits.
+        """Return whether a message from a side, for an address without consumers here, may go up.
+
+        If so, the address has a consumer from now on, for which the message waits.
         """
         return side != MESH and self.proxies.opens_way(address)
 
     def is_known(self, name: str) -> bool:
-        """Whether a name may be that of an address beyond."""
+        """Return whether a name may be that of an address beyond the uplinks."""
         return self.proxies.may_be_beyond(name)
 
     def lacks(self, name: str) -> bool:
-        """Whether a name says that it is at another router of which the interiors know nothing."""
+        """Return whether a name is at another router that no interior knows."""
         return self.proxies.is_nowhere(name)
 
     def use_of(self, connection: Any) -> tuple[bool | None, str | None]:
@@ -191,8 +195,10 @@ class EdgeRouter:
         return (None, None) if uplink is None else (uplink.is_active, uplink.reason)
 
     def takes(self, connection: Any, text: str, *, is_sender: bool) -> bool:
-        """Whether a peer's link may be attached to an address: an interior's only where it sends to
-        something that is here, or that this edge receives from that very interior.
+        """Return whether a peer's link may be attached to an address.
+
+        An interior may only send: to an address of this router, or to one that this edge receives
+        from over the same connection.
         """
         if connection not in self._pulses:
             return True
@@ -202,7 +208,7 @@ class EdgeRouter:
         self.forwarder.network.note_edges()
 
     def finish(self) -> None:
-        """At the end of a turn: see to what has changed in it."""
+        """Handle, at the end of a turn, what has changed in it."""
         if self._fresh:
             fresh, self._fresh = self._fresh, {}
             now = self.forwarder.turn.now

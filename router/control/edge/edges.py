@@ -1,8 +1,8 @@
-"""The edges of an interior router: each a side of its own, known to the network by its id.
+"""Edge routers of an interior: each has a side of its own, and the network knows it by its id.
 
-What an edge attaches are ordinary links of their addresses, with the edge's side. What is sent to
-addresses that are at an edge by their names (`_edge/<id>/…`) goes there by links that are attached
-to it. An edge that is silent for longer than it said it would be is given up.
+Links that an edge attaches are ordinary links of their addresses, with the edge's side. Messages
+to addresses at an edge (`_edge/<id>/…`) go there by proxy links that this router attaches. An edge
+that is silent for longer than it has announced is given up.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ THINGS_A_LINK: Final = 4
 
 
 class Edge:
-    """One connection that an edge has; it may have another one beside."""
+    """Connection of an edge router, which may have several."""
 
     def __init__(self, connection: Any, router: str, watcher: Watcher, now: float) -> None:
         self.connection = connection
@@ -63,12 +63,12 @@ class Edge:
 
     @property
     def side(self) -> int:
-        """The side of its links."""
+        """Return the side of its links."""
         return self.watcher.side
 
 
 class Edges:
-    """All edges that are connected here."""
+    """Edge routers that are connected here."""
 
     def __init__(self, forwarder: Any, port: Port) -> None:
         self.forwarder = forwarder
@@ -95,14 +95,14 @@ class Edges:
         self.silent = 0
 
     def side_of(self, connection: Any) -> int:
-        """The side of what an edge's connection leads to; that of all others is here."""
+        """Return the side of an edge's connection; for any other connection it is `HERE`."""
         edge = self.by_connection.get(connection)
         return HERE if edge is None else edge.side
 
     # Edges come and go.
 
     def connection_came(self, connection: Any, router: str, features: frozenset[str]) -> None:
-        """A connection of an edge is open, and its control link can be used."""
+        """Add a connection of an edge that is open, and whose control link can be used."""
         now = self.forwarder.turn.now
         watcher = Watcher(next(self._sides), lambda message: self._tell(connection, message))
         edge = self.by_connection[connection] = Edge(connection, router, watcher, now)
@@ -111,7 +111,7 @@ class Edges:
         self._check_at(edge, now + edge.max_age_s)
 
     def connection_left(self, connection: Any) -> None:
-        """A connection of an edge is over."""
+        """Remove a connection of an edge that is over."""
         edge = self.by_connection.pop(connection, None)
         if edge is None:
             return
@@ -122,7 +122,7 @@ class Edges:
         self.routes.left(connection)
 
     def message_received(self, connection: Any, octets: bytes) -> None:
-        """An edge says something on its control link; raises `AmqpError` where it must not."""
+        """Handle a control message of an edge; raises `AmqpError` if it is not allowed."""
         edge = self.by_connection.get(connection)
         if edge is None:
             return
@@ -155,7 +155,7 @@ class Edges:
             self.port.send(connection, octets)
 
     def _use(self, edge: Edge, *, is_active: bool) -> None:
-        """An edge sends and receives by this connection from now on, or not any more."""
+        """Make the connection of an edge active, or passive."""
         if edge.is_active == is_active:
             return
         edge.is_active = is_active
@@ -180,7 +180,7 @@ class Edges:
         self._note()
 
     def _leave(self, edge: Edge) -> None:
-        """Have nothing sent by an uplink that is not used any more."""
+        """Remove the proxy links from an uplink that is not active any more."""
 
         def unwant(proxy: Proxy) -> None:
             if not edge.is_active:
@@ -193,15 +193,17 @@ class Edges:
     # What is sent to addresses at edges.
 
     def address_changed(self, address: Address) -> None:
-        """Somebody has come to an address, or has left it."""
+        """Handle a link that was added to an address, or removed from it."""
         self.watching.address_changed(address)
         if address.name.startswith(AT_AN_EDGE):
             self._due[address] = None
         self._note()
 
     def opens_way(self, address: Address, side: int) -> bool:
-        """Whether what comes from a side for an address that nobody receives from can go to an
-        edge that is connected here; from now on there is somebody for whom it waits.
+        """Open a link to a connected edge for a message to an address that has no consumer.
+
+        Return whether the address has a consumer now, for which the message waits. A message from
+        the edge's own `side` does not go back there.
         """
         edge = self._edge_at(address.name)
         if edge is None or edge.side == side:
@@ -211,22 +213,22 @@ class Edges:
         return bool(address.consumers)
 
     def is_known(self, name: str) -> bool:
-        """Whether a name is that of an address at an edge that is connected here."""
+        """Return whether a name is that of an address at an edge that is connected here."""
         return self._edge_at(name) is not None
 
     def lacks(self, name: str) -> bool:
-        """Whether a name is that of an address at an edge that is connected to no router here."""
+        """Return whether a name is at an edge that is connected to no known router."""
         key = edge_key_in(name)
         reach = self.forwarder.reach
         return key is not None and key not in reach.here and not reach.wanted.get(key)
 
     def use_of(self, connection: Any) -> tuple[bool | None, str | None]:
-        """Whether an edge uses its connection; why, it knows itself."""
+        """Return whether an edge uses its connection; only the edge knows why."""
         edge = self.by_connection.get(connection)
         return (None if edge is None else edge.is_active), None
 
     def takes(self, connection: Any, text: str, *, is_sender: bool) -> bool:
-        """Whether a peer's link may be attached to an address: edges' like all others."""
+        """Return True: links of edges may be attached like all others."""
         return True
 
     def _edge_at(self, name: str) -> Edge | None:
@@ -239,7 +241,7 @@ class Edges:
         self.forwarder.network.note_edges()
 
     def finish(self) -> None:
-        """At the end of a turn: see to what has changed in it."""
+        """Handle, at the end of a turn, what has changed in it."""
         if not self._is_seeing and (self._due or self._moved):
             self._is_seeing = True
             self.forwarder.turn.deferred.work_off(self._seeings())
@@ -247,7 +249,7 @@ class Edges:
         self.routes.finish()
 
     def _seeings(self) -> Iterator[None]:
-        """See to all that is due; what becomes due meanwhile comes before what is left of all."""
+        """Update all addresses that are due; new ones go before the rest of a full pass."""
         while self._due or self._again or self._moved:
             due, self._due = self._due, {}
             for address in due:
@@ -290,7 +292,7 @@ class Edges:
         self.lines.look(now)
 
     def _looks(self) -> Iterator[None]:
-        """Give up what nobody has sent to for a while, as much as there is now."""
+        """Give up the addresses that have been idle for too long by now."""
         for _ in range(len(self._idle)):
             address = self._first_idle()
             if address is None:
@@ -301,7 +303,7 @@ class Edges:
         self._is_looking = False
 
     def _first_idle(self) -> Address | None:
-        """The address that has been idle for longest, if that is too long."""
+        """Return the address that has been idle for longest, if that is too long."""
         address, since = next(iter(self._idle.items()), (None, inf))
         return address if since + IDLE_S <= self.forwarder.turn.now else None
 
@@ -332,5 +334,5 @@ class Edges:
 
 
 def _proxy(address: Address) -> Proxy:
-    """The link by which what is sent to an address goes to the edge that it is at."""
+    """Return the proxy link by which messages to an address go to the edge that it is at."""
     return Proxy(address.name, CHANGERS if address.phase == CHANGERS else 0, False)

@@ -1,7 +1,7 @@
-"""Keeping proxy links attached: what is wanted on each connection, and how soon it is tried again.
+"""Keep proxy links attached: which are wanted on each connection, and when they are tried again.
 
-Who keeps them says at any time which are wanted and which are not any more, as often as it likes;
-that they are there, `router.control.keeping` sees to.
+The caller says at any time, and as often as it likes, which links are wanted;
+`router.control.keeping` attaches them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STATUSES: Final = (Status.ATTACHING, Status.ACTIVE, Status.FAILED, Status.QUIESC
 
 
 class Line(KeptLine[ProxyLink]):
-    """One proxy link that is wanted on one connection."""
+    """Proxy link that is wanted on one connection."""
 
     def __init__(self, lines: Lines, proxy: Proxy, connection: Any, now: float) -> None:
         super().__init__(lines, proxy.name, connection, now)
@@ -30,9 +30,9 @@ class Line(KeptLine[ProxyLink]):
 
 
 class Lines(Keeping[Line]):
-    """The proxy links of a router.
+    """Proxy links of a router.
 
-    `side_of` says on which side a connection is, and `cost` how far away what lies behind is.
+    `side_of` returns the side of a connection, and `cost` is the cost of what lies behind it.
     """
 
     peer = "router"
@@ -45,22 +45,22 @@ class Lines(Keeping[Line]):
         self._lines: dict[Any, dict[Proxy, Line]] = {}
 
     def every(self) -> Iterator[Line]:
-        """All lines that are wanted."""
+        """Yield all lines that are wanted."""
         for lines in self._lines.values():
             yield from lines.values()
 
     def of(self, connection: Any) -> list[Proxy]:
-        """What is wanted on a connection."""
+        """Return the proxies that are wanted on a connection."""
         return list(self._lines.get(connection, ()))
 
     def line(self, connection: Any, proxy: Proxy) -> Line | None:
-        """A line that is wanted, or None."""
+        """Return a line that is wanted, or None."""
         return self._lines.get(connection, {}).get(proxy)
 
     # What is wanted.
 
     def want(self, connection: Any, proxy: Proxy) -> None:
-        """From now on keep such a link attached on a connection."""
+        """Keep such a link attached on a connection from now on."""
         lines = self._lines.setdefault(connection, {})
         if proxy in lines:
             return
@@ -68,18 +68,18 @@ class Lines(Keeping[Line]):
         self.keep(line)
 
     def unwant(self, connection: Any, proxy: Proxy) -> None:
-        """Have a link go, once what is under way is settled."""
+        """Quiesce a link, and detach it once its deliveries are settled."""
         line = self.line(connection, proxy)
         if line is not None:
             self.retire(line)
 
     def connection_lost(self, connection: Any) -> None:
-        """A connection is over, and its links with it: nothing is wanted there."""
+        """Forget all lines of a connection that is over."""
         self._lines.pop(connection, None)
         self.lose(connection)
 
     def take_out(self, line: Line) -> None:
-        """It is not wanted any more."""
+        """Remove a line from the tables of wanted lines."""
         if self.line(line.connection, line.proxy) is line:
             lines = self._lines[line.connection]
             del lines[line.proxy]
@@ -89,7 +89,7 @@ class Lines(Keeping[Line]):
     # Attaching.
 
     def make(self, line: Line, number: int) -> ProxyLink:
-        """A link whose name tells which way it leads, and where."""
+        """Make a link whose name has its direction, a number and the address."""
         proxy = line.proxy
         way = "in" if proxy.receives else "out"
         name = f"proxy.{way}.{number}.{proxy.name}"
@@ -99,13 +99,13 @@ class Lines(Keeping[Line]):
         return ProxyLink(proxy, name, side, self.cost, line, is_waypoint)
 
     def recovered(self, line: Line) -> None:
-        """What was wrong with it does not matter any more."""
+        """Forget the error of a line that is active again."""
         line.error = None
 
     def failed(self, line: Line) -> None:
-        """Count it."""
+        """Count a failure."""
         self.failures += 1
 
     def retry_s(self, line: Line) -> float:
-        """Twice as long as the last time, up to a bound."""
+        """Return twice the last delay, up to a bound."""
         return float(min(FIRST_RETRY_S * 2 ** min(line.attempts, 16), LONGEST_RETRY_S))

@@ -1,10 +1,9 @@
-"""What an edge router and its interior tell each other on their control link, and its encoding.
+"""Messages between an edge router and an interior on their control link, and their encoding.
 
-Each is an AMQP message of one section, an amqp-value that is a list: a symbol that says what it is,
-and its fields. A list may have more fields behind those that are known here, and a message of
-another kind is passed over, so that a later version can say more to an earlier one. What else
-cannot be understood raises `AmqpError`.
-None of this is part of the routing protocol: interior routers do not tell each other of it.
+Each is an AMQP message of one section, an amqp-value with a list: a symbol for the kind, and the
+fields. Additional fields and messages of unknown kinds are ignored, so that later versions can say
+more. Anything else that cannot be decoded raises `AmqpError`.
+This is no part of the routing protocol: interior routers do not send it to each other.
 """
 
 from __future__ import annotations
@@ -40,16 +39,16 @@ WORK_OF_USE: Final = 1024
 
 @attrs.frozen
 class UplinkUse:
-    """The edge says whether this connection is an active uplink or stands by."""
+    """Message of the edge: this connection is an active uplink, or stands by."""
 
     is_active: bool
 
 
 @attrs.frozen
 class Beat:
-    """A sign of life of the edge, which the interior answers with the same.
+    """Heartbeat of the edge, which the interior answers with the same message.
 
-    `max_age_ms` is after how much silence each of them is to give up the other.
+    Each end gives up the other after `max_age_ms` of silence.
     """
 
     number: int
@@ -58,7 +57,7 @@ class Beat:
 
 @attrs.frozen
 class Watch:
-    """The edge wants to hear of these addresses whether anybody receives, and of those no more."""
+    """Message of the edge: addresses that it watches for consumers, and those it no longer does."""
 
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
@@ -66,10 +65,9 @@ class Watch:
 
 @attrs.frozen
 class Place:
-    """Whether somebody beyond the edge receives from an address, and how it is treated there.
+    """State of an address beyond the edge: whether it has consumers, and its treatment.
 
-    `treatment` is one of `router.core.model.address.CLOSEST` and the like, or `UNSAID` where nobody has
-    said anything of it.
+    `treatment` is one of `router.core.address.CLOSEST` and the like, or `UNSAID` if it is unknown.
     """
 
     key: str
@@ -79,16 +77,17 @@ class Place:
 
 @attrs.frozen
 class Reached:
-    """The interior says how things stand with addresses that are watched."""
+    """Message of the interior: the state of watched addresses."""
 
     places: tuple[Place, ...]
 
 
 @attrs.frozen
 class Routes:
-    """There are containers for the link routes of these keys, and none any more for those: at the
-    edge that says so, or as the interior says beyond that edge. The keys are those that interior
-    routers tell each other of link routes.
+    """Message of either end: keys of link routes that have containers, and that no longer have any.
+
+    The containers are at the edge that sends it or, if an interior sends it, beyond that edge. The
+    keys are those of link routes in the routing protocol.
     """
 
     added: tuple[str, ...] = ()
@@ -106,17 +105,17 @@ _ROUTES: Final = Symbol("ROUTES")
 
 
 class Port(Protocol):
-    """Who has the control links of a router."""
+    """Access to the control links of a router."""
 
     def send(self, connection: Any, octets: bytes) -> None:
-        """Send a message behind all that were sent before it."""
+        """Send a message after all that were sent before it."""
 
     def fail(self, connection: Any, error: AmqpError) -> None:
-        """Close a connection at once, for that reason; its links are lost in this turn."""
+        """Close a connection at once with this error; its links are lost in this turn."""
 
 
 def encode_message(message: Message) -> bytes:
-    """The octets of a message."""
+    """Return the octets of a message."""
     return encode_value(Described(_VALUE, _fields(message)))
 
 
@@ -138,9 +137,9 @@ def _fields(message: Message) -> list[Any]:
 
 
 def decode_message(octets: bytes) -> Message | None:
-    """The message, or None for one of a kind that is not known here.
+    """Return the message, or None if its kind is unknown.
 
-    Raises `AmqpError` for what is none, or has other fields than it should.
+    Raises `AmqpError` if the octets are not a message, or its fields have other types.
     """
     if len(octets) > LONGEST_BYTES:
         raise _malformed(f"{len(octets)} octets; {LONGEST_BYTES} are allowed")
@@ -207,7 +206,7 @@ def _malformed(why: str) -> AmqpError:
 
 
 def work_of(message: Message | None) -> int:
-    """Return how many frames' work it is to act on a message."""
+    """Return the work of handling a message, in frames."""
     match message:
         case Watch() | Routes():
             return WORK + WORK_A_KEY * (len(message.added) + len(message.removed))
@@ -220,9 +219,9 @@ def work_of(message: Message | None) -> int:
 
 
 def watches(changes: Iterable[tuple[str, bool]]) -> Iterator[Watch]:
-    """Messages, none of which is too long, that say of keys whether they are watched from now on.
+    """Yield messages of limited size that say whether keys are watched from now on.
 
-    Their order is kept from message to message; of one key only the last word counts.
+    The order is kept from message to message; of one key only the last change counts.
     """
     for part in _parts(dict(changes).items()):
         added = tuple(key for key, is_watched in part if is_watched)
@@ -230,14 +229,14 @@ def watches(changes: Iterable[tuple[str, bool]]) -> Iterator[Watch]:
 
 
 def routes(changes: Iterable[tuple[str, bool]]) -> Iterator[Routes]:
-    """Messages, none of which is too long, that say of link routes whether they have containers."""
+    """Yield messages of limited size that say whether link routes have containers."""
     for part in _parts(dict(changes).items()):
         added = tuple(key for key, has_some in part if has_some)
         yield Routes(added, tuple(key for key, has_some in part if not has_some))
 
 
 def reached(places: Iterable[Place]) -> Iterator[Reached]:
-    """Messages, none of which is too long, that say how things stand."""
+    """Yield messages of limited size with the state of watched addresses."""
     for part in _parts((each.key, each) for each in places):
         yield Reached(tuple(place for _, place in part))
 

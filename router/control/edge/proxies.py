@@ -1,10 +1,9 @@
-"""Which proxy links an edge router wants, by what its own clients send and receive.
+"""Decide which proxy links an edge router wants, by what its own clients send and receive.
 
-Where a client receives, the edge receives from its interior, once for all of them. Where one
-sends, the edge watches the address, and sends up only as long as somebody beyond receives and,
-with closest, nobody does here. All this is looked at again, address by address, whenever something
-of it changes, at the end of that turn; so it may be said as often as one likes. Of very many
-addresses the last are looked at in later turns.
+If a client receives from an address, the edge receives from its interior, once for all clients. If
+one sends, the edge watches the address, and sends up only while there is a consumer beyond and,
+with the treatment closest, none here. Each change makes an address due, and all due addresses are
+looked at again at the end of the turn; if there are very many, the last follow in later turns.
 (docs/decisions/0066-proxies.md)
 """
 
@@ -43,9 +42,9 @@ Watching = Callable[[Any, list[tuple[str, bool]]], None]
 
 
 class Proxies:
-    """All proxy links of an edge router, whose id is `me`.
+    """Proxy links of an edge router, whose id is `me`.
 
-    `watch` tells an uplink, by its connection, what is watched from now on or not any more.
+    `watch` tells an uplink, by its connection, which addresses are watched, or are no longer.
     """
 
     def __init__(self, forwarder: Any, me: str, watch: Watching) -> None:
@@ -81,17 +80,17 @@ class Proxies:
     # What happens.
 
     def address_changed(self, address: Address) -> None:
-        """Somebody has come to an address, or has left it."""
+        """Note that a link was added to an address, or removed from it."""
         if not self._is_private(address.name, address):
             self._due[key_of_address(address)] = None
 
     def _hold_emptied(self, address: Address) -> None:
-        """Nothing is held at an address any more: it may need no hold."""
+        """Look again at an address whose hold is empty: it may need none any more."""
         self.address_changed(address)
         self.forwarder.network.note_edges()
 
     def use(self, connections: Iterable[Any]) -> None:
-        """From now on these are the active uplinks, and no others; the first one is the primary."""
+        """Make these the active uplinks, and no others; the first one is the primary."""
         before, self.told = self.told, {}
         for connection in connections:
             self.told[connection] = before.get(connection) or ListedTable()
@@ -105,7 +104,7 @@ class Proxies:
         self._once_more = True
 
     def _leave(self, connection: Any) -> None:
-        """An uplink is not used any more."""
+        """Remove the proxy links from an uplink that is not active any more."""
 
         def unwant(proxy: Proxy) -> None:
             if connection not in self.told:
@@ -120,7 +119,7 @@ class Proxies:
             self._telling.drop(connection)
 
     def connection_lost(self, connection: Any) -> None:
-        """An uplink is over; `use` follows if it was active."""
+        """Forget an uplink that is over; `use` follows if it was active."""
         self.lines.connection_lost(connection)
         self._telling.drop(connection)
 
@@ -129,7 +128,7 @@ class Proxies:
         self._watch(connection, [(key, is_used and key in self.watched) for key in keys])
 
     def reached(self, connection: Any, message: Reached) -> None:
-        """An interior says whether somebody receives from what is watched."""
+        """Note which of the watched addresses have consumers, as an interior tells."""
         told = self.told.get(connection)
         if told is None:
             return
@@ -142,8 +141,10 @@ class Proxies:
                     self._treated_anew[place.key] = None
 
     def opens_way(self, address: Address) -> bool:
-        """A single message has come for an address that nobody receives from here: whether there is
-        somebody from now on for whom it waits.
+        """Make a way up for a message to an address that has no consumer here.
+
+        Return whether the address has a consumer now, a proxy link or a hold, for which the message
+        waits.
         """
         name = address.name
         if address.phase == FALLBACK or self._is_private(name, address):
@@ -162,7 +163,7 @@ class Proxies:
         return bool(address.consumers)
 
     def may_be_beyond(self, name: str) -> bool:
-        """Whether somebody beyond may receive from an address that nobody uses here."""
+        """Return whether an address that nobody uses here may have a consumer beyond."""
         if name.startswith(self._mine) or not name or len(name.encode()) > LONGEST_NAME:
             return False
         if not self.told:
@@ -171,13 +172,13 @@ class Proxies:
         return not self._is_known_unreached(mobile_key(name))
 
     def is_nowhere(self, name: str) -> bool:
-        """Whether a name says that it is at another router, and no interior knows that one."""
+        """Return whether a name is at another router that no interior knows."""
         if not _is_elsewhere(name) or name.startswith(self._mine):
             return False
         return self._is_known_unreached(mobile_key(name))
 
     def is_here(self, text: str) -> bool:
-        """Whether an address is one of this very router's, and is there."""
+        """Return whether an address belongs to this router, and exists."""
         table = self.forwarder.table
         name = address_name(text)
         if table.is_own_node(name):
@@ -185,7 +186,7 @@ class Proxies:
         return name.startswith(self._mine) and table.in_use(name) is not None
 
     def comes_by(self, connection: Any, text: str) -> bool:
-        """Whether what is sent to an address comes by an uplink: there may be lanes for it."""
+        """Return whether this edge receives from an address over an uplink; it may have lanes."""
         name = address_name(text)
         # who says nothing of a phase is at the one that the rules say
         enters = self.forwarder.table.phase_of(name, is_sender=True)
@@ -198,14 +199,14 @@ class Proxies:
         return all(place is not None and not place.is_reached for place in places)
 
     def _bounds(self, address: Address) -> Bounds | None:
-        """Within which bounds what is sent to an address may be held; None where it may not."""
+        """Return the bounds for holding messages of an address; None if it may not hold any."""
         rule = self.forwarder.table.rule_of(address.name)
         if rule is None or rule.hold is None or address.treatment == MULTICAST:
             return None
         return Bounds(*rule.hold)
 
     def _see_to_hold(self, key: str, address: Address, *, receives: bool, sends: bool) -> None:
-        """Have what is sent to an address held, as far as it may be and cannot go up now."""
+        """Hold messages to an address, if it may hold them and they cannot go up now."""
         hold = self.holding.holds.get(address)
         places = [told.get(key) for told in self.told.values()]
         if not places or (hold is not None and hold.use is Use.OPEN and None in places):
@@ -227,7 +228,7 @@ class Proxies:
             self.holding.see_to(address, bounds, use)
 
     def hint(self, name: str) -> int | None:
-        """How an address is treated beyond, if nothing is said of it here."""
+        """Return the treatment of an address beyond, which counts if no rule here sets one."""
         for told in self.told.values():
             place = told.get(mobile_key(name))
             if place is not None and place.treatment in (CLOSEST, BALANCED, MULTICAST):
@@ -237,7 +238,7 @@ class Proxies:
     # What follows from it.
 
     def finish(self) -> None:
-        """At the end of a turn: see to what has changed in it."""
+        """Handle, at the end of a turn, what has changed in it."""
         self.forwarder.network.outward.lanes.finish()
         if not self._is_seeing and (self._due or self._once_more):
             self._is_seeing = True
@@ -250,7 +251,7 @@ class Proxies:
                 self._watch(connection, list(news.items()))
 
     def _seeings(self) -> Iterator[None]:
-        """See to all that is due; what becomes due meanwhile comes before what is left of all."""
+        """Update all keys that are due; new ones go before the rest of a full pass."""
         while self._due or self._again or self._then or self._once_more:
             due, self._due = self._due, ListedTable()
             for key in due:
@@ -293,7 +294,7 @@ class Proxies:
         self.finish()
 
     def _looks(self) -> Iterator[None]:
-        """Give up what nobody has sent to for a while, as much as there is now."""
+        """Give up the addresses that have been idle for too long by now."""
         for idle, give_up in ((self.idle, self._unwatch), (self._asked, self._give_up)):
             for _ in range(len(idle)):
                 key = self._first_of(idle)
@@ -306,7 +307,7 @@ class Proxies:
         self.forwarder.network.note_edges()
 
     def _first_of(self, idle: Ages) -> str | None:
-        """The key that has been idle for longest, if that is too long."""
+        """Return the key that has been idle for longest, if that is too long."""
         key, since = idle.oldest() or (None, inf)
         return key if since + IDLE_S <= self.forwarder.turn.now else None
 
@@ -376,7 +377,7 @@ class Proxies:
         self._due[key] = None
 
     def _give_up(self, key: str) -> None:
-        """No single message has come for a while: those that wait go on first, as above."""
+        """Stop sending single messages up after a while; those that wait go on first, as above."""
         self._asked.discard(key)
         address = self.forwarder.table.in_use(*split_key(key))
         if address is not None and (address.waiting.count or _is_under_way(address)):
@@ -384,14 +385,14 @@ class Proxies:
         self._due[key] = None
 
     def _is_multicast(self, key: str, address: Address | None) -> bool:
-        """Whether each receiver gets a copy, so that two ways would be two copies."""
+        """Return whether each receiver gets a copy, so that two ways would be two copies."""
         if address is not None and address.treatment == MULTICAST:
             return True
         places = (told.get(key) for told in self.told.values())
         return any(place is not None and place.treatment == MULTICAST for place in places)
 
     def _is_private(self, name: str, address: Address) -> bool:
-        """Whether an address is at this very router, and nowhere else."""
+        """Return whether an address is at this router only."""
         if not name or len(name.encode()) > LONGEST_NAME:
             # which cannot be told
             return True
@@ -405,12 +406,12 @@ def _has_local(ends: list[Any]) -> bool:
 
 
 def _is_under_way(address: Address) -> bool:
-    """Whether anything that has gone up is not settled, or a copy of a multicast is yet to go."""
+    """Return whether a delivery sent up is unsettled, or a multicast copy is still to go."""
     return any(
         end.side == MESH and (end.link.unsettled or end.waiting.count) for end in address.consumers
     )
 
 
 def _is_elsewhere(name: str) -> bool:
-    """Whether a name says that it is at another router, so that nobody can receive from it here."""
+    """Return whether a name is at another router, so that nobody can receive from it here."""
     return name.startswith((AT_AN_EDGE, TOPOLOGICAL))

@@ -1,11 +1,11 @@
 """Link routes between an edge and its interiors: each tells the other for which it has containers.
 
-Both say so on every connection as soon as it is there, used or not, so that one that takes over is
-known at once. An interior takes an edge's containers for some of its own, which are there while the
-edge uses the connection; an edge goes by what the interiors say that it uses. While there is none,
-what was said last still counts as routes, though no container can be reached: a link that is to be
-at a container is refused, and does not become one of an address that has the same name. Of very
-many routes the last come and go in later turns.
+Both tell it on every connection as soon as it is open, active or not, so that an uplink that takes
+over is complete at once. An interior uses the containers of an edge while the connection is active;
+an edge uses those that its active interiors tell. While an edge has no active uplink, the last
+routes still count, though their containers cannot be reached: a link to such a container is
+refused, and is not attached to an address of the same name. If there are very many routes, the
+last are added and removed in later turns.
 (docs/decisions/0072-link-routes-of-edges.md)
 """
 
@@ -56,13 +56,13 @@ TellAll = Callable[[Iterable[Any], Message], None]
 
 
 def route_bytes(key: str) -> int:
-    """Return the octets to charge for a link route that is told of by this key."""
+    """Return the octets to charge for a link route that a peer tells of by this key."""
     tokens = min(MAX_TOKENS, 1 + key.count("/") + key.count("."))
     return account.ROUTE_BYTES + TOKEN_BYTES * tokens + TIMES_KEPT * account.text_bytes(key)
 
 
 class ToldRoutes:
-    """What one connection's router has told, and the outlets that there are for it."""
+    """Link routes that the router of one connection has told, and their outlets."""
 
     def __init__(self, link_routes: LinkRoutes, connection: Any, router: str) -> None:
         self.connection = connection
@@ -116,7 +116,7 @@ class ToldRoutes:
         self._see_to_outlets()
 
     def _count(self, by: int, key: str) -> None:
-        """Count a key that came, or with -1 went."""
+        """Count a key that was added, or with -1 removed."""
         self._octets += by * len(key.encode())
         self.connection.account.charge(account.ROUTES, by * route_bytes(key))
 
@@ -135,14 +135,14 @@ class ToldRoutes:
         raise AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, reason)
 
     def is_news(self) -> bool:
-        """Whether so much more has been refused that it is to be said again."""
+        """Return whether so many more keys have been refused that it is to be logged again."""
         if self.refused < self._said_at:
             return False
         self._said_at = self.refused * SAID_AGAIN
         return True
 
     def use(self, *, is_open: bool) -> None:
-        """From now on links are forwarded by these, or by none of them any more."""
+        """Forward links by these routes, or stop it."""
         if self.is_open == is_open:
             return
         self.is_open = is_open
@@ -151,18 +151,18 @@ class ToldRoutes:
         self._see_to_outlets()
 
     def leave(self) -> None:
-        """The connection is over."""
+        """Close the outlets of a connection that is over."""
         self._is_over = True
         self.use(is_open=False)
         self._see_to_outlets()
 
     @property
     def is_behind(self) -> bool:
-        """Whether there may be an outlet that should not be there, or none where one should be."""
+        """Return whether outlets are still to be opened or closed."""
         return self._is_going_on
 
     def _see_to_outlets(self) -> None:
-        """Have an outlet for each key while it is used, for the last of many in later turns."""
+        """Open an outlet for each key while it is used; the last of many in later turns."""
         if not self._is_going_on and (self._due or self._once_more or self._is_over):
             self._is_going_on = True
             self.connection.turn.deferred.work_off(self._steps())
@@ -201,7 +201,7 @@ class ToldRoutes:
 
 
 class RoutesBeyond:
-    """The link routes of an edge, as it tells its interiors, and those that they have told of."""
+    """Link routes of an edge: those that it tells its interiors, and those that they have told."""
 
     def __init__(self, forwarder: Any, tell: Tell) -> None:
         self.forwarder = forwarder
@@ -216,7 +216,7 @@ class RoutesBeyond:
         forwarder.link_routes.watchers.append(self._changed)
 
     def came(self, connection: Any, router: str, features: frozenset[str]) -> None:
-        """A connection to an interior is there."""
+        """Add an uplink, and tell the interior the link routes here."""
         self.finish()
         told = self.told[connection] = ToldRoutes(self.forwarder.link_routes, connection, router)
         told.settled = self._see_to
@@ -228,7 +228,7 @@ class RoutesBeyond:
         self._say(connection, [(key, True) for key in self.forwarder.reach.here])
 
     def left(self, connection: Any) -> None:
-        """It is over; `use` follows if it was used."""
+        """Remove an uplink that is over; `use` follows if it was active."""
         self._hearing.pop(connection, None)
         told = self.told.pop(connection)
         if told.is_open:
@@ -237,7 +237,7 @@ class RoutesBeyond:
             told.leave()
 
     def received(self, connection: Any, message: Routes) -> None:
-        """An interior says what is beyond. Raises `AmqpError`."""
+        """Update what an interior has told of routes beyond. Raises `AmqpError`."""
         told = self.told[connection]
         told.change(message.added, message.removed)
         if told.is_news():
@@ -247,7 +247,7 @@ class RoutesBeyond:
         self._see_to()
 
     def use(self, connections: Iterable[Any]) -> None:
-        """From now on these are the uplinks that are used."""
+        """Make these the active uplinks."""
         self._used = list(connections)
         self._see_to()
 
@@ -277,7 +277,7 @@ class RoutesBeyond:
         self.forwarder.network.note_edges()
 
     def finish(self) -> None:
-        """At the end of a turn: tell what has changed in it."""
+        """Tell the interiors, at the end of a turn, what has changed in it."""
         reach = self.forwarder.reach
         if not reach.changed_here:
             return
@@ -311,7 +311,7 @@ class RoutesOfEdges:
         forwarder.link_routes.watchers.append(self._changed)
 
     def came(self, connection: Any, router: str, features: frozenset[str]) -> None:
-        """A connection of an edge is there."""
+        """Add a connection of an edge, and tell it the link routes beyond."""
         self.told[connection] = ToldRoutes(self.forwarder.link_routes, connection, router)
         if FEATURE not in features:
             self.forwarder.observer.event_received(connection, RoutesUnknown(router))
@@ -336,12 +336,12 @@ class RoutesOfEdges:
             self._tell((connection,), message)
 
     def heard(self, connection: Any) -> list[str]:
-        """The keys that an edge has been told of, as things stand."""
+        """Return the keys that an edge has been told as routes with containers."""
         edge = self.told[connection].router
         return [key for key, only in self._said.items() if only != edge]
 
     def left(self, connection: Any) -> None:
-        """It is over."""
+        """Remove a connection that is over."""
         self._hearing.pop(connection, None)
         self._telling.drop(connection)
         if not self._hearing:
@@ -352,13 +352,13 @@ class RoutesOfEdges:
         self.told.pop(connection).leave()
 
     def use(self, connection: Any, *, is_active: bool) -> None:
-        """The edge uses it from now on, or does not any more."""
+        """Note that the edge uses a connection, or does so no more."""
         told = self.told.get(connection)
         if told is not None:
             told.use(is_open=is_active)
 
     def received(self, connection: Any, message: Routes) -> None:
-        """An edge says for which link routes it has containers. Raises `AmqpError`."""
+        """Update the link routes for which an edge has containers. Raises `AmqpError`."""
         told = self.told[connection]
         added = []
         for key in message.added:
@@ -384,7 +384,7 @@ class RoutesOfEdges:
             self.forwarder.network.note_edges()
 
     def _note_said(self, key: str, route: Route | None) -> None:
-        """Remember as said how things stand with a key."""
+        """Record the state of a key as told."""
         edges = _edges_of(route)
         if len(edges) > 1:
             self._said[key] = None
@@ -394,7 +394,7 @@ class RoutesOfEdges:
             self._said.pop(key, None)
 
     def finish(self) -> None:
-        """At the end of a turn: tell the edges what has changed in it."""
+        """Tell the edges, at the end of a turn, what has changed in it."""
         if not self._due:
             return
         due, self._due = self._due, {}
@@ -423,8 +423,9 @@ class RoutesOfEdges:
 
 
 def _edges_of(route: Route | None) -> set[str | None]:
-    """The edges at which a route has containers, and None for any others: two at most, for nobody
-    asks for more.
+    """Return the edges at which a route has containers, and None for any others.
+
+    There are two at most, as no caller needs more.
     """
     found: set[str | None] = set()
     if route is None:

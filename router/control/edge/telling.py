@@ -1,8 +1,7 @@
-"""Telling a router at the other end of an uplink of very many keys, some of them in each turn.
+"""Tell a router at the other end of an uplink very many keys, a few in each turn.
 
-A connection that comes is to be told of all keys that there are. Meanwhile keys come and go, and
-what has changed is told at once. So it is when a key's turn comes that one looks how things stand
-with it, and whatever is told later is newer.
+A new connection is told all keys. Changes of keys in the meantime are told at once. So the state of
+a key is looked up when its turn comes, and whatever is told later is newer.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ Say = Callable[[Any, list[str]], None]
 
 
 class Telling:
-    """The keys that connections are still to be told of.
+    """Keys that connections are still to be told of.
 
-    `say` is called with a connection and some keys, and tells how things stand with these.
+    `say` is called with a connection and some keys, and tells the state of these.
     """
 
     def __init__(self, deferred: Deferred, say: Say) -> None:
@@ -33,7 +32,7 @@ class Telling:
         self._untold: dict[Any, deque[Iterator[str]]] = {}
 
     def tell(self, connection: Any, keys: Iterable[str]) -> None:
-        """Tell a connection of these keys as well, which nobody else changes."""
+        """Tell a connection of these keys, too; nobody else may change them."""
         untold = self._untold.get(connection)
         if untold is not None:
             untold.append(iter(keys))
@@ -42,13 +41,13 @@ class Telling:
         self._deferred.start(_Part(self, connection, untold), STEPS_AT_ONCE)
 
     def drop(self, connection: Any) -> None:
-        """Tell a connection nothing any more."""
+        """Stop telling a connection."""
         untold = self._untold.pop(connection, None)
         if untold is not None:
             untold.clear()
 
     def go_on(self, connection: Any, untold: deque[Iterator[str]]) -> bool:
-        """Tell a connection of some more; return whether there may be others."""
+        """Tell a connection of some more keys; return whether there may be others."""
         if untold:
             keys = list(islice(untold[0], KEYS_A_STEP))
             if len(keys) < KEYS_A_STEP:
@@ -63,7 +62,7 @@ class Telling:
 
 
 class _Part:
-    """A task of `Deferred`: what one connection is to be told."""
+    """Task of `Deferred`: the keys that one connection is to be told of."""
 
     def __init__(self, telling: Telling, connection: Any, untold: deque[Iterator[str]]) -> None:
         self._telling = telling
@@ -71,5 +70,5 @@ class _Part:
         self._untold = untold
 
     def step(self) -> bool:
-        """Tell of some keys."""
+        """Tell of some keys; return whether there may be others."""
         return self._telling.go_on(self._connection, self._untold)

@@ -1,11 +1,11 @@
-"""Which of an edge router's connections to interior routers are used, and why.
+"""Choose which of an edge router's connections to interior routers are active.
 
-As many as are wanted are active; the others are open and stand by. An uplink that is active stays
-so as long as it is there: to go back to another one would cost those their credit who send over
-it. In the place of one that is lost comes the first that stands by, in the order of the
-configuration; one that has just come lets a preferred one that has not come yet go first, for a
-moment. Two connections to the same interior are never active both: nothing would be won.
-Pure: connections come and go by numbers, and who uses them is told by `take`.
+As many as are wanted are active; the others are open and stand by. An active uplink stays active
+while it is open: a switch back would cost its senders their credit. A lost one is replaced by the
+first that stands by, in the order of the configuration; a new one waits a moment for a preferred
+one that has not connected yet. Two connections to the same interior are never both active, as that
+would gain nothing.
+Pure: connections are known by number, and `take` returns the changes.
 (docs/decisions/0065-uplinks.md)
 """
 
@@ -21,7 +21,7 @@ SETTLE_S: Final = 0.5
 
 
 class Used(NamedTuple):
-    """A connection is an active uplink from now on, or is so no more but stands by."""
+    """Change of an uplink: it has become active, or stands by again."""
 
     connection: int
     is_active: bool
@@ -29,10 +29,10 @@ class Used(NamedTuple):
 
 @attrs.define
 class Uplink:
-    """One connection: by which connector it came, and to whom it leads.
+    """Uplink: the connector that made it, and the router it leads to.
 
     `reason` says for people why it is active or not; `since` is when that began, in seconds, and
-    `came` when the connection did.
+    `came` when the connection opened.
     """
 
     connection: int
@@ -45,9 +45,9 @@ class Uplink:
 
 
 class Uplinks:
-    """All uplinks of an edge router; at most `wanted` of them are active.
+    """Uplinks of an edge router, of which at most `wanted` are active.
 
-    `order` are the names of its connectors, the preferred one first.
+    `order` has the names of its connectors, the preferred one first.
     """
 
     def __init__(self, order: Iterable[str] = (), wanted: int = 1) -> None:
@@ -61,8 +61,9 @@ class Uplinks:
         self.configure(order, wanted, 0.0)
 
     def configure(self, order: Iterable[str], wanted: int, now: float) -> None:
-        """From now on so many are wanted, and this is the order; who is active stays it, unless
-        there are too many.
+        """Set how many uplinks are wanted, and their order.
+
+        Active ones stay active, unless there are too many.
         """
         self._places = {name: place for place, name in enumerate(order)}
         self.wanted = wanted
@@ -71,12 +72,12 @@ class Uplinks:
         self._choose(now)
 
     def came(self, connection: int, connector: str, router: str, now: float) -> None:
-        """A connection to an interior is open and can be used."""
+        """Add a connection to an interior that is open and can be used."""
         self.links[connection] = Uplink(connection, connector, router, now, now)
         self._choose(now)
 
     def left(self, connection: int, now: float) -> None:
-        """A connection is over."""
+        """Remove a connection that is over."""
         uplink = self.links.pop(connection, None)
         if uplink is None:
             return
@@ -84,17 +85,17 @@ class Uplinks:
         self._choose(now)
 
     def look(self, now: float) -> None:
-        """Time has passed: one that has waited for another may be used now."""
+        """Activate uplinks that have waited long enough for preferred ones."""
         if len(self.active()) < min(self.wanted, len(self.links)):
             self._choose(now)
 
     def take(self) -> list[Used]:
-        """What has changed since this was asked last, those first that are active no more."""
+        """Return the changes since the last call, first those that are no longer active."""
         changes, self._changes = self._changes, []
         return sorted(changes, key=lambda change: change.is_active)
 
     def active(self) -> list[Uplink]:
-        """Those that are used, the first of which is where all that is to go one way goes."""
+        """Return the active uplinks; the first is the primary, for what must go one way."""
         used = [uplink for uplink in self.links.values() if uplink.is_active]
         return sorted(used, key=lambda uplink: (uplink.since, self._rank(uplink)))
 
@@ -115,7 +116,7 @@ class Uplinks:
             uplink.reason = self._reason(uplink, routers)
 
     def _is_ready(self, uplink: Uplink, now: float) -> bool:
-        """Whether one that is not active can be: no preferred one may be about to come."""
+        """Return whether an uplink can become active: no preferred one may be about to connect."""
         if now - uplink.came >= SETTLE_S:
             return True
         here = {each.connector for each in self.links.values()}

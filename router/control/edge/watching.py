@@ -1,9 +1,9 @@
-"""What an interior router tells its edges: of which addresses they watch somebody receives beyond.
+"""Tell edge routers which of the addresses that they watch have consumers beyond them.
 
-An edge watches the addresses that it has senders for, and sends up only what is received somewhere.
-For each of them, "somewhere" is everywhere but at that very edge: another edge here, this router's
-own receivers, other routers. What has changed within a turn is told at its end, once; of very many
-addresses the last are looked at in later turns.
+An edge watches the addresses that it has senders for, and sends up only what has a consumer
+somewhere but at that edge: at another edge here, at this router, or at other routers. Changes
+within a turn are told once, at its end; if there are very many addresses, the last are looked at in
+later turns.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _APART: Final = {FALLBACK_PHASE: FALLBACK, CHANGERS_PHASE: CHANGERS}
 
 
 def key_of_address(address: Address) -> str:
-    """The key by which routers tell each other of an address in use."""
+    """Return the key by which routers advertise an address in use."""
     return key_of(address)
 
 
 def split_key(key: str) -> tuple[str, int]:
-    """The name and the phase that the key of an address means.
+    """Return the name and the phase of an address's key.
 
-    Raises `AmqpError` for a key that is none of an address.
+    Raises `AmqpError` if the key is not that of an address.
     """
     phase = key[1:2]
     if key[:1] == MOBILE and len(key) > 2:
@@ -59,7 +59,7 @@ def split_key(key: str) -> tuple[str, int]:
 
 
 class Watcher:
-    """One edge, as far as it watches: `side` is that of its links; `tell` sends it a message."""
+    """Watches of one edge: `side` is that of its links; `tell` sends it a message."""
 
     def __init__(self, side: int, tell: Callable[[Message], None]) -> None:
         self.side = side
@@ -73,7 +73,7 @@ class Watcher:
 
 
 class Watching:
-    """All that is watched at one interior router."""
+    """Addresses that the edges of one interior router watch."""
 
     def __init__(self, forwarder: Any) -> None:
         self.forwarder = forwarder
@@ -91,9 +91,9 @@ class Watching:
     # What edges say.
 
     def received(self, watcher: Watcher, message: Watch) -> None:
-        """An edge watches other addresses; of each that it names anew it will hear.
+        """Update what an edge watches; it is told the state of each key that it adds.
 
-        Raises `AmqpError` for a key that means no address, and where there are too many.
+        Raises `AmqpError` for a key that is not that of an address, and if there are too many.
         """
         for key in message.removed:
             self._remove(watcher, key)
@@ -109,7 +109,7 @@ class Watching:
             self._note(watcher, key)
 
     def left(self, watcher: Watcher) -> None:
-        """An edge is gone, or uses another uplink."""
+        """Forget the watches of an edge that is gone, or uses another uplink."""
         deferred = self.forwarder.turn.deferred
         told, watcher.told = watcher.told, {}
         deferred.forget(emptied(watcher.due))
@@ -141,12 +141,12 @@ class Watching:
     # What changes.
 
     def address_changed(self, address: Address) -> None:
-        """Somebody has come to receive from an address here, or has left it."""
+        """Note that a consumer here was added to an address, or removed from it."""
         if self.by_key:
             self.key_changed(key_of_address(address))
 
     def key_changed(self, key: str) -> None:
-        """Somebody has come to receive somewhere, or has left."""
+        """Note that a consumer anywhere was added to the address of a key, or removed."""
         if key.startswith(EDGE):
             for phase in ("0", CHANGERS_PHASE):
                 self._note_all(mobile_key(f"{AT_AN_EDGE}{key[1:]}/", phase))
@@ -158,11 +158,11 @@ class Watching:
             self.key_changed(mobile_key(key[2:]))
 
     def paths_changed(self) -> None:
-        """Routers have come, or can be reached no more."""
+        """Look again at addresses at other routers, as the reachable routers have changed."""
         self._note_all(MOBILE)
 
     def _note_all(self, start: str) -> None:
-        """Look again at all whose names say where they are and begin like this."""
+        """Look again at all addresses at a router or edge whose keys begin with `start`."""
         if self._placed:
             self._starts[start] = None
             if not self._is_noting:
@@ -192,7 +192,7 @@ class Watching:
     # What they are told.
 
     def tell(self) -> None:
-        """At the end of a turn: tell each edge what has changed for it, as far as it is known."""
+        """Tell each edge, at the end of a turn, the changes that are known by now."""
         if not self._due:
             return
         due, self._due = self._due, {}
@@ -208,7 +208,7 @@ class Watching:
                 watcher.tell(message)
 
     def _look_at_due(self, watcher: Watcher) -> Iterator[None]:
-        """Find out how things stand with all that is due for an edge."""
+        """Find the state of all keys that are due for an edge."""
         while watcher.due:
             keys, watcher.due = watcher.due, {}
             for key in keys:
@@ -226,7 +226,7 @@ class Watching:
             self._note_watcher(watcher)
 
     def place_of(self, key: str, side: int) -> tuple[bool, int]:
-        """Whether somebody receives who is not on that side, and how the address is treated."""
+        """Return whether an address has a consumer on another side, and its treatment."""
         name, phase = split_key(key)
         table = self.forwarder.table
         address = table.in_use(table.own_name(name), 0 if phase == CHANGERS else phase)
@@ -252,7 +252,7 @@ class Watching:
         return any(consumer.side != side for place in places for consumer in place.consumers)
 
     def _is_there(self, name: str, side: int) -> bool:
-        """Whether the router or the edge can be reached that a name says it is at."""
+        """Return whether the router or edge in a name can be reached."""
         reach = self.forwarder.reach
         if name.startswith(TOPOLOGICAL):
             router = name[len(TOPOLOGICAL) :].partition("/")[0]

@@ -1,9 +1,9 @@
-"""What a peer may ask of management, here and at other routers.
+"""Management rights of peers, here and at other routers.
 
-A connection's own right is what the `management` of its listener or connector says. Of what a
-router passes on for its clients, the router's links say what these may: one for those who may
+A connection's own right is the `management` of its listener or connector. For what a router passes
+on for its clients, the router's links declare what these may do: one link for clients that may
 change things, and another one for all others. The connection's right is the upper bound of what is
-believed (docs/decisions/0078). None of this runs once a message.
+believed (docs/decisions/0078). Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ TRUSTED: Final = "trusted"
 
 
 def of_connection(connection: Any) -> str:
-    """What a connection's endpoint lets its peer do itself, or another router's clients at most:
-    NONE, READ or CHANGE.
+    """Return the management right of a connection's endpoint: NONE, READ or CHANGE.
+
+    It is that of the peer itself, and the upper bound for another router's clients.
     """
     allowed = str(connection.settings.management)
     if allowed != TRUSTED:
@@ -34,9 +35,9 @@ def of_connection(connection: Any) -> str:
 
 
 def _is_trusted(connection: Any) -> bool:
-    """Whether the peer came to us and proved who it is, or is on this very host.
+    """Return whether the peer came to us and proved who it is, or is on this very host.
 
-    Whom we have dialled has proved nothing; of another router on this host that is enough.
+    A peer that we dialled has proved nothing; it is trusted only as a router on this host.
     """
     is_router = connection.settings.role in ROLES
     if connection.is_client:
@@ -45,7 +46,7 @@ def _is_trusted(connection: Any) -> bool:
 
 
 def _is_loopback(name: str) -> bool:
-    """Whether a peer that is called `host:port` is on this host."""
+    """Return whether a peer that is called `host:port` is on this host."""
     host = name.rpartition(":")[0].strip("[]")
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -54,18 +55,18 @@ def _is_loopback(name: str) -> bool:
 
 
 def told(phase: int) -> dict[Any, Any]:
-    """What the attach of a link says for an address with this phase, among its properties."""
+    """Return the attach properties of a link that declare rights, for an address's phase."""
     return {RIGHTS: CHANGE} if phase == CHANGERS else {}
 
 
 def said_on(link: Any) -> bool:
-    """Whether a link's attach says that all who send by it may change things."""
+    """Return whether a link's attach declares that all who send by it may change things."""
     properties = link.remote_attach.properties or {}
     return bool(properties.get(RIGHTS) == CHANGE)
 
 
 def bounded(connection: Any, said: bool) -> str:
-    """What may be asked by what comes by a connection, if its link has said so, or not."""
+    """Return the right of what comes by a connection, given whether its link declares CHANGE."""
     allowed = of_connection(connection)
     if allowed == CHANGE and connection.settings.role in ROLES and not said:
         return READ
@@ -73,8 +74,9 @@ def bounded(connection: Any, said: bool) -> str:
 
 
 def phase_of(link: Any, name: str, me: str, phase: int) -> int:
-    """Where what a peer's link sends to a name enters: who may change other routers has a way of
-    its own to their management.
+    """Return the phase at which a peer's link enters a name.
+
+    Senders that may change other routers have a way of their own to their management.
     """
     if phase or not is_management_elsewhere(name, me):
         return phase

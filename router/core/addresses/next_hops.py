@@ -1,4 +1,4 @@
-"""Where what is sent to an address may go besides: what is left to be looked at of this.
+"""Next hops of addresses: other addresses that messages may go to, and are to be looked at.
 
 An exchange may lead to very many addresses. They are looked at one after the other, over several
 turns, whenever something has changed about the exchange.
@@ -11,7 +11,7 @@ from router.core.model.address import Address
 
 
 class NextHops:
-    """The next hops of addresses, until they have been looked at."""
+    """Next hops of addresses that have not been looked at yet."""
 
     def __init__(self) -> None:
         # by the address that leads there
@@ -23,8 +23,9 @@ class NextHops:
         return bool(self._left)
 
     def note(self, address: Address) -> None:
-        """Have all next hops of an address looked at; of one that was noted already, all of them
-        once more when the last has had its turn.
+        """Add all next hops of an address.
+
+        If some of them are still here, all of them are added once more after the last of these.
         """
         if address in self._left:
             self._again.add(address)
@@ -32,7 +33,7 @@ class NextHops:
             self._left[address] = found
 
     def take(self) -> Address:
-        """Take the next one out; StopIteration where none is left."""
+        """Remove and return a next hop; raise StopIteration if none is left."""
         source, left = next(iter(self._left.items()))
         taken = left.pop()
         if not left:

@@ -11,8 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from router.amqp.constants import Condition, Descriptor
-from router.core.deliveries import sides
-from router.core.links import detach
+from router.core.deliveries import aborting, sides
 from router.core.model import router_outcomes
 from router.core.model.address import EVERY_LANE, MULTICAST, Address, Consumer, spreads_to
 
@@ -137,7 +136,7 @@ def grown(forwarder: Any, delivery: Any) -> None:
         # it is checked when it is taken
         return
     if is_too_large(address, delivery):
-        detach.abort(forwarder, delivery)
+        aborting.abort(forwarder, delivery)
         if delivery.parent is None:
             refuse(forwarder, address, delivery)
         else:
@@ -147,7 +146,7 @@ def grown(forwarder: Any, delivery: Any) -> None:
 def outgrown(forwarder: Any, delivery: Any) -> None:
     """Abort and reject a delivery that grew too large for its receiver after a part was sent."""
     limit = delivery.outgoing.max_message_size
-    detach.abort(forwarder, delivery)
+    aborting.abort(forwarder, delivery)
     if delivery.parent is None:
         reject(forwarder, delivery, limit)
     else:

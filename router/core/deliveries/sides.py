@@ -1,9 +1,9 @@
-"""Which consumer a delivery may go to, by the sides of a network that it comes from and leads to.
+"""Sides of a network: which consumers a delivery may go to, by the side that it comes from.
 
 What comes from one side goes to any consumer here, and to those of every other side: never back to
-the edge that it came from, and from one router of the network to the next only along a way made for
-it. Where the address's treatment is closest it goes to the nearest of these. All of this is for
-addresses that are `sided`; none of it runs once a message, but for what waits.
+the edge that it came from, and from one router of the network to the next only by a link made for
+it. With closest it goes to the nearest of these. All of this is for addresses that are `sided`; it
+runs only for deliveries that wait, not per message.
 """
 
 from __future__ import annotations
@@ -16,23 +16,24 @@ from router.core.model.address import CLOSEST, HERE, Address, Consumer
 
 
 def serves(consumer: Consumer, side: int) -> bool:
-    """Whether a consumer may have what comes from a side."""
+    """Return whether a consumer may get what comes from a side."""
     return consumer.side == HERE or consumer.side != side
 
 
 def serving(address: Address, side: int) -> Iterator[Consumer]:
-    """The consumers of an address that may have what comes from a side, be they near or far."""
+    """Return the consumers of an address that may get what comes from a side, near or far."""
     return (consumer for consumer in address.consumers if serves(consumer, side))
 
 
 def has_receiver(address: Address, side: int) -> bool:
-    """Whether anybody receives what comes from a side."""
+    """Return whether an address has consumers that may get what comes from a side."""
     return any(serves(consumer, side) for consumer in address.consumers)
 
 
 def may_take(consumer: Consumer, side: int) -> bool:
-    """Whether a consumer is one of those that what comes from a side is for: with closest, there is
-    none nearer.
+    """Return whether what comes from a side is for a consumer.
+
+    With closest it is only for the nearest ones.
     """
     if not serves(consumer, side):
         return False
@@ -43,12 +44,12 @@ def may_take(consumer: Consumer, side: int) -> bool:
 
 
 def takes_from_anywhere(consumer: Consumer) -> bool:
-    """Whether what waits at its address is for a consumer from whichever side it comes."""
+    """Return whether what waits is for a consumer, whichever side it comes from."""
     return consumer.side == HERE and consumer.address.treatment != CLOSEST
 
 
 def taken_by(consumer: Consumer) -> set[int]:
-    """The sides from which something waits at its address that is for a consumer."""
+    """Return the sides from which something waits at its address that is for a consumer."""
     address = consumer.address
     found = {side for side in address.waiting.by_side() if serves(consumer, side)}
     if address.treatment != CLOSEST:
@@ -61,8 +62,9 @@ def taken_by(consumer: Consumer) -> set[int]:
 
 
 def receiver_lost(forwarder: Any, address: Address) -> None:
-    """A consumer has left, and others are there: release what waits and is for none of these, of
-    very much the last in later turns.
+    """Release what waits and is for none of the consumers left, after one has gone.
+
+    If it is very much, the last is released in later turns.
     """
     waiting = address.waiting
     lost = {side for side in waiting.by_side() if not has_receiver(address, side)}

@@ -17,11 +17,10 @@ from itertools import islice
 from typing import Any
 
 from router.amqp.constants import Descriptor
-from router.core.deliveries import unsent
+from router.core.deliveries import aborting, unsent
 from router.core.deliveries.redelivery import PART_KEPT
 from router.core.forwarding.forward import Forwarder
 from router.core.forwarding.intake import PART_HELD
-from router.core.links import detach
 from router.core.model import router_outcomes
 from router.core.model.address import MULTICAST, Address, Consumer
 from router.core.model.waiting import WaitingQueue
@@ -198,7 +197,7 @@ class _Search:
     def _abort(self, consumer: Consumer, delivery: Any) -> None:
         forwarder = self._forwarder
         delivery.address.current_counters().shed += 1
-        detach.abort(forwarder, delivery)
+        aborting.abort(forwarder, delivery)
         if unsent.speaks_for_others(consumer):
             forwarder.settle(delivery, MODIFIED, router_outcomes.LOST)
         else:

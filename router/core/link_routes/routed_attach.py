@@ -1,8 +1,8 @@
-"""What routers tell each other of a link that goes to a container at another router.
+"""Properties of a routed link on its way to a container at another router.
 
 Each hop is a link of its own, attached by one router at the next. Its frame is the client's but for
-the name, the handle and the properties: in their place is what the routers need to know, and among
-it the client's properties as they were (docs/reference/inter-router-protocol.md).
+the name, the handle and the properties. The properties hold what the routers need to know, and the
+client's properties as they were (docs/reference/inter-router-protocol.md).
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ MAX_COST = 0xFFFFFFFF
 
 @attrs.frozen
 class Traveller:
-    """A link on its way to a container of the link route `key` at the router `destination`.
+    """Link on its way to a container of the link route `key` at the router `destination`.
 
-    `cost` is that of the way there from whoever has attached the link, so that each router's own is
-    smaller; `origin` is the client, and `properties` what its attach has said.
+    `cost` is that of the way there from the router that has attached the link, so that each
+    router's own is smaller; `origin` is the client, and `properties` are those of its attach.
     """
 
     key: str
@@ -49,7 +49,7 @@ class Traveller:
     properties: AnyMap | None
 
     def told(self) -> dict[Any, Any]:
-        """The properties of the link to the next router."""
+        """Return the properties of the link to the next router."""
         origin = self.origin
         told: dict[Any, Any] = {
             LINK_ROUTE: self.key,
@@ -69,22 +69,22 @@ class Traveller:
 
 
 def client_key(router: str, number: int) -> str:
-    """What all links of one client have alike: its router, and its connection's number there."""
+    """Return the key of all links of one client: its router, and its connection's number there."""
     return f"{router}#{number}"
 
 
 def router_in_key(key: Any) -> str:
-    """The router in it; empty where there is none."""
+    """Return the router in a client key; empty if there is none."""
     return key.rpartition("#")[0] if isinstance(key, str) else ""
 
 
 def is_traveller(frame: Attach) -> bool:
-    """Whether an attach, which comes from a router, is for a link on its way to a container."""
+    """Return whether an attach of a router is for a link on its way to a container."""
     return frame.properties is not None and LINK_ROUTE in frame.properties
 
 
 def traveller_of(frame: Attach) -> Traveller:
-    """What an attach tells of a link on its way; raises amqp:invalid-field where it is not told."""
+    """Return the link that an attach describes; raise amqp:invalid-field if that is invalid."""
     told = frame.properties or {}
     properties = _map(told, PROPERTIES)
     user = told.get(USER)
@@ -104,12 +104,12 @@ def traveller_of(frame: Attach) -> Traveller:
 
 
 def route_changed() -> AmqpError:
-    """The refusal of a link whose way is not here; who has chosen the way chooses again."""
+    """Return the refusal of a link whose way is not here; its chooser chooses again."""
     return AmqpError(ROUTE_CHANGED, "the way to the container is another now", Scope.LINK)
 
 
 def _map(told: AnyMap, key: Symbol) -> AnyMap | None:
-    """What the client's attach has said, which is passed on as it came."""
+    """Return the properties of the client's attach, which are passed on as they came."""
     if isinstance(told, EncodedMap):
         try:
             return told.get_map(key)
@@ -129,5 +129,5 @@ def _text(told: AnyMap, key: Symbol) -> str:
 
 
 def invalid(key: Symbol) -> AmqpError:
-    """The refusal of a link of which a property is missing or wrong."""
+    """Return the refusal of a link of which a property is missing or wrong."""
     return AmqpError(Condition.INVALID_FIELD, f"the link's property {key}", Scope.LINK)

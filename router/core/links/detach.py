@@ -8,12 +8,12 @@ unsettled deliveries stay unsettled. None of this runs once a message.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any, Protocol
 
 from router.amqp import constants
 from router.core.addresses import nodes, related
 from router.core.deliveries import (
+    aborting,
     credit,
     fallbacks,
     max_message_size,
@@ -252,7 +252,7 @@ def transfer_aborted(forwarder: Any, delivery: Any) -> None:
     elif not delivery.discarded:
         delivery.address.counters.aborted += 1
     forwarder.spreads.stop(delivery)
-    abort_all(forwarder, delivery)
+    aborting.abort_all(forwarder, delivery)
     # it used up credit, even if it was never forwarded
     forwarder.note_sender(delivery.incoming)
 
@@ -264,39 +264,6 @@ def _count_unbegun(delivery: Any) -> None:
         producer.address.counters.ingress += 1
         producer.address.counters.aborted += 1
 
-
-def abort_all(forwarder: Any, delivery: Any) -> None:
-    """Abort a delivery whose rest will not come, or all its copies.
-
-    Of very many copies, the last ones are aborted in later turns.
-    """
-    copies = delivery.copies
-    if copies is None:
-        abort(forwarder, delivery)
-        return
-    # a peer may abort very often
-    delivery.incoming.session.connection.count_work(len(copies))
-    forwarder.turn.deferred.go_through(copies, partial(abort, forwarder))
-
-
-def abort(forwarder: Any, delivery: Any) -> None:
-    """Abort a delivery whose rest will not come, wherever it is on its way."""
-    forwarder.outcomes.aborted(delivery)
-    delivery.discarded = True
-    forwarder.backlog.drop(delivery)
-    link = delivery.outgoing
-    if link is None:
-        address = delivery.address
-        if address is not None:
-            if delivery.waits_in is not None and delivery.waits_in.remove(delivery):
-                forwarder.count_out(delivery)
-                forwarder.note_credit(address, None)
-            forwarder.table.leave(address)
-        return
-    consumer = link.owner
-    if link.current is delivery and consumer is not None:
-        # tells the receiver of the abort as soon as the window allows
-        forwarder.serve(consumer)
 
 
 def release_all(forwarder: Any, connection: Any) -> Iterator[None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from router.amqp.constants import Descriptor
-from router.core.links import detach
+from router.core.deliveries import aborting
 from router.core.model import router_outcomes
 from router.core.model.address import Address
 from router.errors import AmqpError, Scope
@@ -36,7 +36,7 @@ def malformed(forwarder: Any, address: Address, delivery: Any) -> None:
     condition = forwarder.intake.condition
     address.counters.malformed += 1
     delivery.discarded = True
-    detach.abort_all(forwarder, delivery)
+    aborting.abort_all(forwarder, delivery)
     if delivery.settled:
         # it has no outcome, so the error goes to the link
         link = delivery.incoming

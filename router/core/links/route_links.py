@@ -1,14 +1,14 @@
-"""The way of a link to its container: one that is here, or at another router of the network.
+"""Routed links on the way to a container: one that is here, or at another router of the network.
 
 At the client's router a route is found and a container chosen; where that is at another router the
 attach goes on to the next router on the cheapest way there, and so on, until the router that has
-the container attaches it there. Each hop is a `RoutedLink`, and what the container answers comes
-back by all of them. A router passes a link on only where it is nearer than who has attached it, so
-that no link goes round, whatever each router knows of the network (docs/decisions/0064).
+the container attaches it there. Each hop is a `RoutedLink`, and the container's answer comes back
+by all of them. A router passes a link on only if it is nearer than the one that has attached it, so
+that no link loops, whatever each router knows of the network (docs/decisions/0064).
 
-Between an edge and its interior it is the same for one hop. What comes up from an edge the interior
-places as it would its own clients' links, but never back to that edge; what comes down goes to the
-edge's own containers and nowhere else (docs/decisions/0072). None of this runs once a message.
+Between an edge and its interior it is the same for one hop. The interior places what comes from an
+edge as it would its own clients' links, but never back to that edge; what comes to an edge goes to
+the edge's own containers and nowhere else (docs/decisions/0072). Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ EDGE: Final = "edge"
 
 
 class FarLink(RoutedLink):
-    """A link that was placed here and whose container is at another router, as far as the next.
+    """First hop of a link that was placed here and whose container is at another router.
 
-    Where that router cannot be reached any more, or has no container, another is asked; each but
-    once. Its client is here, or else at `guest`: then whoever has attached it asks others, too.
+    If that router cannot be reached any more, or has no container, another is asked; each but once.
+    Its client is here, or else at `guest`: then the router that has attached it asks others, too.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class FarLink(RoutedLink):
         self.tried = tried
 
     def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
-        """Somebody on the way has refused the link, or is lost, or it is the container's word."""
+        """Ask another container if a router on the way has refused the link, or is lost."""
         is_changed = error is not None and error.condition == ROUTE_CHANGED
         if self.address is not None or self.is_lost or not (is_changed or self.has_no_peer(error)):
             super().over(forwarder, error, closed)
@@ -78,7 +78,7 @@ class FarLink(RoutedLink):
 def forward(forwarder: Any, link: Any, route: Any) -> None:
     """Pass a client's attach on to a container of the route, whose answer will be the link's.
 
-    Raises `AmqpError` at link scope where that cannot be.
+    Raises `AmqpError` at link scope if that is impossible.
     """
     routed_links.check_lifetime(forwarder, link)
     _place(forwarder, link, route, None, frozenset())
@@ -108,8 +108,10 @@ def _place(
 
 
 def _allows(link: Any, guest: Origin | None, tried: frozenset[Any]) -> Allows:
-    """To which other routers a link may go: never back to the edge of its client, and where it has
-    come a way already only from an edge to elsewhere, or from elsewhere to an edge.
+    """Return a test for the other routers that a link may go to, and that it has not tried.
+
+    It never goes back to the edge of its client. One that has come a way already goes on only from
+    an edge to elsewhere, or from elsewhere to an edge.
     """
     came_by = link.session.connection
     comes_up = _is_edges(came_by)
@@ -128,12 +130,12 @@ def _allows(link: Any, guest: Origin | None, tried: frozenset[Any]) -> Allows:
 
 
 def _is_edges(connection: Any) -> bool:
-    """Whether it is a connection that an edge has made to this router."""
+    """Return whether an edge has made a connection to this router."""
     return connection.settings.role == EDGE and not connection.is_client
 
 
 def _go_elsewhere(forwarder: Any, lost: FarLink) -> bool:
-    """Have another container asked in the place of one that the link does not get to."""
+    """Ask another container in place of one that the link does not get to; return whether."""
     link = lost.peer
     placed = forwarder.link_routes.placed(link)
     if link.state != LinkState.ATTACH_RCVD or placed is None:
@@ -150,9 +152,9 @@ def _go_elsewhere(forwarder: Any, lost: FarLink) -> bool:
 
 
 def attach_received(forwarder: Any, link: Any) -> None:
-    """Another router attaches a link that is on its way to a container: pass it on.
+    """Pass on a link that another router attaches on its way to a container.
 
-    Raises `AmqpError` at link scope where the way does not lead on here.
+    Raises `AmqpError` at link scope if the way does not lead on here.
     """
     traveller = traveller_of(link.remote_attach)
     reach = forwarder.reach
@@ -180,8 +182,10 @@ def attach_received(forwarder: Any, link: Any) -> None:
 
 
 def _arrive(forwarder: Any, link: Any, traveller: Traveller) -> None:
-    """The containers of the link's route are here or at an edge, or who has attached the link is
-    one, and has it placed here.
+    """Place a link that has arrived here.
+
+    The containers of its route are here or at an edge, or an edge has attached it and has it placed
+    here.
     """
     origin = traveller.origin
     connection = link.session.connection
@@ -216,7 +220,7 @@ def _attach_here(forwarder: Any, link: Any, placed: Any) -> RoutedLink:
 
 
 def _take_name(forwarder: Any, routed: RoutedLink, origin: Origin) -> None:
-    """Take the name that the link has at containers from whoever has it, at whichever router."""
+    """Take the link's name at containers from the link that has it, at whichever router."""
     link = routed.peer
     names = forwarder.link_names
     holding = Holding(origin.container_id, origin.name, isinstance(link, OutgoingLink), origin)
@@ -241,7 +245,7 @@ def _begin(forwarder: Any, routed: RoutedLink, connection: Any) -> None:
 
 
 def _outward(forwarder: Any, link: Any, traveller: Traveller) -> Attach:
-    """The attach for the next router. Its name is no other link's, whoever has attached that."""
+    """Return the attach for the next router, with a name that no other link has."""
     forwarder.routed.hops += 1
     name = f"trioute.route.{forwarder.reach.me}.{forwarder.routed.hops}"
     remote: Attach = link.remote_attach

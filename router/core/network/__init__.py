@@ -1,1 +1,4 @@
-"""Addresses whose receivers are at other routers: links to the next router on the way there."""
+"""Links between routers: addresses whose receivers are at other routers, and multicast trees.
+
+May import everything of `router.core` but `forwarding` and `diagnosis`.
+"""

@@ -1,7 +1,7 @@
 """Links of other routers to addresses that nobody receives from here.
 
-Somebody who receives may come back within `GRACE_S`. After that the link is detached, and what
-waits for it at the other router goes elsewhere.
+A receiver may come back within `GRACE_S`. After that the link is detached, and what waits for it at
+the other router goes elsewhere.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ GRACE_S = 0.5
 
 
 class Unserved:
-    """Such links, and since when each is one, in the order of these times."""
+    """Links without receivers, in the order of the times since when they have none."""
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
@@ -31,7 +31,7 @@ class Unserved:
         return len(self._since)
 
     def add(self, producer: Producer) -> None:
-        """Note a link by which nothing can go on from now on, or from some time ago on."""
+        """Note a link by which nothing can go on, from now on or since it was noted before."""
         self._since.setdefault(producer, self._turn.now)
 
     def discard(self, producer: Producer) -> None:
@@ -39,8 +39,9 @@ class Unserved:
         self._since.pop(producer, None)
 
     def look_at(self, address: Address) -> None:
-        """Note the links of other routers to an address that nobody receives from, or forget them
-        if somebody does.
+        """Note the links of other routers to an address that nobody receives from.
+
+        If somebody receives from it, forget them.
         """
         change = self.discard if is_served(address) else self.add
         for producer in address.producers:

@@ -54,7 +54,7 @@ class Lanes:
         return len(self._laned) + len(self._later)
 
     def consumer_joined(self, consumer: Consumer) -> None:
-        """A consumer has joined its address; if it is the other end of an uplink, have lanes."""
+        """Open lanes beside a consumer that leads to the other end of an uplink."""
         if may_have_lanes(self._network, consumer):
             consumer.takes = 1
             base = UplinkBase(self._network, consumer)

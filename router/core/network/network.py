@@ -263,7 +263,7 @@ class Network:
         return 0 if self.multicast is None else self.multicast.take_work()
 
     def _look_again(self, most: int) -> int:
-        """Look again at so many addresses for which ways may have changed; how many it were."""
+        """Note up to `most` addresses whose paths may have changed; return how many it took."""
         if self._once_more and not self._again:
             self._once_more = False
             self._again = self.forwarder.table.all_addresses()
@@ -322,9 +322,7 @@ class Network:
         return related.has_senders(address)
 
     def opens_way(self, address: Address, side: int) -> bool:
-        """Whether what comes from a side for an address that nobody receives from here can go
-        elsewhere; from now on there is somebody for whom it waits.
-        """
+        """Open a way elsewhere for an address without receivers here; return whether it can."""
         if self.edges is not None and self.edges.opens_way(address, side):
             return True
         if not self.is_on or side == MESH:
@@ -427,9 +425,7 @@ class Network:
             self.multicast.look(now)
 
     def _looks(self) -> Iterator[None]:
-        """Look at what comes for nobody, and at ways by which nothing more comes; of very many the
-        last ones are looked at in later turns.
-        """
+        """Check links without receivers and emptying transits; of very many, some later."""
         ways, self.emptying = self.emptying, {}
         for way in ways:
             self.address_changed(way.address)

@@ -1,7 +1,7 @@
-"""Links by which what is sent to an address goes on to the next router.
+"""Links by which messages to an address go on to the next router.
 
 To its address such a link is a consumer like any other. Its attach does not wait for its session's
-begin, so that it is there, without credit, from the first moment on.
+begin, so that the consumer exists, without credit, from the first moment on.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from router.engine import attaching
 
 
 class NextLink(OwnLink):
-    """One such link of `address`; `properties` say what it is for, and what they leave out is said
-    here. `shows`: somebody is shown where messages have been; `mode` is its rcv-settle-mode.
+    """Link of `address` to the next router; `properties` are those of its attach.
+
+    The phase, or the rights that it stands for, and `shows` are added to them here. `shows`: a
+    receiver is shown where messages have been; `mode` is the link's rcv-settle-mode.
     """
 
     def __init__(
@@ -58,7 +60,7 @@ class NextLink(OwnLink):
         self.is_leaving = False
 
     def begin(self, connection: Any) -> None:
-        """Begin the session and attach; raises `AmqpError` where that cannot be."""
+        """Begin the session and attach; raise `AmqpError` if that is impossible."""
         super().begin(connection)
         self.connection = connection
         link: Any = attaching.attach(self.session, self.frame)
@@ -71,4 +73,4 @@ class NextLink(OwnLink):
         attach.join(self.network.forwarder, consumer)
 
     def place(self, consumer: Consumer) -> None:
-        """Say what is particular to this consumer, before it joins its address."""
+        """Set what is particular to this consumer, before it joins its address."""

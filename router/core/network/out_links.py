@@ -1,8 +1,8 @@
 """Links to the next router on the way to one where an address is received from.
 
-Each leads to one destination, and says so, with what the way there costs: a router takes what comes
-by it only while its own way costs less, so that no links ever form a circle, whatever routers think
-of the network at that moment.
+Each leads to one destination, which its attach declares with the cost of the way there. A router
+takes what comes by it only while its own way costs less, so that no links ever form a loop,
+whatever routers think of the network at that moment.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from router.core.routers.link_properties import COST, DESTINATION
 
 
 class OutLink(LaneLink):
-    """One such link of `address`, by `connection`; `said` is the cost that its attach says.
+    """Link of `address` to `destination`; `said` is the cost that its attach declares.
 
     Of several to one destination each is a `lane`, and all but the first are beside that one, their
-    `base`. A way through has one, which is that of what comes by it.
+    `base`. A transit has one link, whose lane is that of what comes by the transit.
     """
 
     def __init__(
@@ -43,13 +43,13 @@ class OutLink(LaneLink):
         self.said = said
 
     def beside(self, lane: Lane) -> OutLink:
-        """A further link to the same destination, for a lane."""
+        """Make another link to the same destination, for a lane."""
         return OutLink(
             self.network, self.address, self.destination, self.said, self.shows, lane, self
         )
 
     def place(self, consumer: Consumer) -> None:
-        """It is as far away as its destination."""
+        """Set the consumer's cost, which is that of the destination, its side and its lane."""
         consumer.cost = self.said
         consumer.link.urgency = self.lane.priority
         if self.address.transit is not None:
@@ -63,7 +63,7 @@ class OutLink(LaneLink):
 
     @property
     def cost(self) -> int:
-        """What the way costs by now."""
+        """Return what the way costs by now."""
         return self.said if self.consumer is None else int(self.consumer.cost)
 
     def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
@@ -74,7 +74,7 @@ class OutLink(LaneLink):
             super().over(forwarder, error, closed)
 
     def set_cost(self, cost: int) -> None:
-        """The way costs something else, and no more than was said."""
+        """Set what the way costs by now, which is no more than the attach declared."""
         for link in (self, *self.lanes.values()):
             if link.consumer is not None:
                 link.consumer.cost = cost

@@ -1,8 +1,8 @@
-"""Which links lead out of this router, for each address: made, replaced, given up again.
+"""Links that lead out of this router, for each address: attach, replace and give them up.
 
-What should be follows from who sends here, who receives elsewhere and what the ways there are
-(`aims`); `see_to` makes it so. It is asked for at the end of each turn in which one of these
-changed, and may be asked for at any time.
+Which should exist follows from who sends here, who receives elsewhere and the paths there (`aims`);
+`see_to` makes it so. It is called at the end of each turn in which one of these changed, and may be
+called at any time.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ LASTING_S = 2.0
 
 @attrs.frozen
 class Aim:
-    """A router that messages of an address are to go to."""
+    """Router that messages of an address are to go to."""
 
     path: Path
     shows: bool = False
 
 
 class Outward:
-    """The links of addresses in use, and of ways through, by their destinations."""
+    """Links of addresses in use and of transits, by destination."""
 
     def __init__(self, network: Any) -> None:
         self._network = network
@@ -74,30 +74,33 @@ class Outward:
         self.retries = 0
 
     def addresses(self) -> list[Address]:
-        """Those that have links."""
+        """Return the addresses that have links."""
         return list(self._links)
 
     def links(self, address: Address) -> list[OutLink]:
-        """The links of an address that take what is sent to it."""
+        """Return the links of an address that take what is sent to it."""
         return list(self._links.get(address, {}).values())
 
     def link_to(self, address: Address, destination: str) -> OutLink | None:
-        """The one of these that leads to a router, if there is one."""
+        """Return the link of these that leads to a router, or None."""
         return self._links.get(address, {}).get(destination)
 
     def retry_s(self, address: Address, destination: str) -> float | None:
-        """In how many seconds a link is attached again that ended unasked; None where none has."""
+        """Return in how many seconds a link is attached again that ended unasked.
+
+        None if no link has.
+        """
         found = self._retries.get((address, destination))
         if found is None:
             return None
         return max(0.0, found[0] - float(self._network.forwarder.turn.now))
 
     def has_senders(self, address: Address) -> bool:
-        """Whether anybody is attached whose messages may have to go elsewhere."""
+        """Return whether an address has senders whose messages may have to go elsewhere."""
         return bool(self._network.has_senders(address))
 
     def aims(self, address: Address) -> Mapping[str, Aim]:
-        """Where what is sent to an address here should go, other than here; the nearest first."""
+        """Return where messages sent to an address should go, other than here; nearest first."""
         reach = self._network.reach
         if address.treatment == MULTICAST or not reach.paths or related.is_exchange(address):
             return {}
@@ -122,7 +125,7 @@ class Outward:
         }
 
     def _is_served_here(self, address: Address) -> bool:
-        """Whether everybody who sends here has a receiver this side of the mesh."""
+        """Return whether all senders here have a receiver on this side of the mesh."""
         nearby = [each for each in address.consumers if each.side != MESH]
         if not nearby:
             return False
@@ -130,8 +133,9 @@ class Outward:
         return all(any(serves(each, side) for each in nearby) for side in sides)
 
     def see_to(self, address: Address, *, is_asked: bool = False) -> None:
-        """Have the links of an address be as they should; `is_asked` for one that somebody wants to
-        send to who is attached to none.
+        """Attach, replace and give up the links of an address, so that they are as they should.
+
+        `is_asked`: somebody wants to send to it without a link to it.
         """
         self.lanes.see_to(address)
         links = self._links.get(address)
@@ -164,7 +168,7 @@ class Outward:
             self.give_up(link)
 
     def open(self, address: Address, destination: str, aim: Aim) -> OutLink | None:
-        """Attach a link; None where it has to wait for another time."""
+        """Attach a link; return None if it has to wait."""
         network = self._network
         connection = network.reach.connection(aim.path.via)
         now = network.forwarder.turn.now
@@ -187,7 +191,7 @@ class Outward:
         return link
 
     def give_up(self, link: OutLink) -> None:
-        """Let a link take leave; its address has none to that destination any more."""
+        """Give up a link: it takes leave, and its address has none to that destination now."""
         self._forget(link)
         link.take_leave()
 
@@ -201,7 +205,7 @@ class Outward:
         self.lanes.take_leave(link)
 
     def is_over(self, link: OutLink, error: Error | None) -> None:
-        """A link is over, asked for or not."""
+        """Forget a link that is over, and try again later if it was not given up."""
         self.leaving.pop(link, None)
         self._forget(link)
         if not link.is_leaving:
@@ -209,7 +213,7 @@ class Outward:
             self._network.address_changed(link.address)
 
     def lane_over(self, link: LaneLink) -> None:
-        """One that was beside another is over, asked for or not."""
+        """Forget a lane that is over, given up or not."""
         self.leaving.pop(link, None)
         self.lanes.is_over(link)
 
@@ -226,7 +230,7 @@ class Outward:
         heapq.heappush(self._moments, (moment, next(self._numbers), key))
 
     def paths_changed(self) -> None:
-        """What failed before may be different now."""
+        """Forget failures, since links may succeed on other paths."""
         if self._moments:
             deferred = self._network.forwarder.turn.deferred
             deferred.forget(emptied(self._retries))
@@ -234,8 +238,9 @@ class Outward:
             self._retries, self._moments = {}, []
 
     def look(self) -> None:
-        """End what has nothing more to do, and try again what has failed, of very many links the
-        last ones in later turns; to be called now and then.
+        """End links that have nothing more to do, and retry failed ones; called periodically.
+
+        If there are very many, the last ones are checked in later turns.
         """
         if self._is_looking:
             return
@@ -244,7 +249,7 @@ class Outward:
             self._network.forwarder.turn.deferred.work_off(self._looks(), THINGS_A_STEP)
 
     def _looks(self) -> Iterator[None]:
-        """Look at each link that leaves, has failed or may be idle."""
+        """Check each link that leaves, has failed or may be idle."""
         turn = self._network.forwarder.turn
         for _ in range(len(self.leaving)):
             if not self.leaving:
@@ -267,7 +272,7 @@ class Outward:
         self._is_looking = False
 
     def _look_at_retry(self, moment: float, key: Way) -> None:
-        """Try again what has failed, or forget that it has."""
+        """Try a failed link again, or forget that it has failed."""
         # it may have failed once more since, and been put off
         due, wait_s = self._retries.get(key, (moment + 1, 0.0))
         if moment == due:

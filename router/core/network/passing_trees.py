@@ -1,5 +1,6 @@
-"""The trees of other routers in which this one has a part, for each address; of one address there
-may be very many. None of this runs once a message.
+"""Trees of other routers that pass through this one, for each address.
+
+One address may have very many. Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from router.core.network.branch_links import Spread
 
 
 class PassingTrees:
-    """Those of one router: by address, root and digest; by address; and by their numbers."""
+    """Passing trees of one router: by address, root and digest; by address; and by number."""
 
     def __init__(self) -> None:
         self._open: dict[tuple[Address, str, bytes], Spread] = {}
@@ -19,36 +20,36 @@ class PassingTrees:
         self._numbered: dict[int, Spread] = {}
 
     def __len__(self) -> int:
-        """How many there are, those included to which no further link comes."""
+        """Return how many there are, including those that no further link may join."""
         return len(self._numbered)
 
     def __iter__(self) -> Iterator[Spread]:
         return iter(self._open.values())
 
     def __contains__(self, spread: Spread) -> bool:
-        """Whether further links may come to one."""
+        """Return whether further links may join a tree."""
         return self._open.get(_place(spread)) is spread
 
     def find(self, address: Address, root: str, digest: bytes) -> Spread | None:
-        """The one to which a further link comes."""
+        """Return the tree that a further link joins, or None."""
         return self._open.get((address, root, digest))
 
     def at(self, address: Address) -> Collection[Spread]:
-        """Those of an address."""
+        """Return the trees of an address that further links may join."""
         return self._at.get(address, {})
 
     def numbered(self, number: int) -> Spread | None:
-        """The one with a number."""
+        """Return the tree with a number, or None."""
         return self._numbered.get(number)
 
     def add(self, spread: Spread) -> None:
-        """There is another one."""
+        """Add a tree."""
         self._open[_place(spread)] = spread
         self._at.setdefault(spread.address, {})[spread] = None
         self._numbered[spread.number] = spread
 
     def close(self, spread: Spread) -> None:
-        """No further link comes to one, but there are some."""
+        """Let no further link join a tree that still has some."""
         if spread in self:
             del self._open[_place(spread)]
             others = self._at[spread.address]
@@ -57,7 +58,7 @@ class PassingTrees:
                 del self._at[spread.address]
 
     def remove(self, spread: Spread) -> None:
-        """One is no more."""
+        """Remove a tree."""
         self.close(spread)
         if self._numbered.get(spread.number) is spread:
             del self._numbered[spread.number]

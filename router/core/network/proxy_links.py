@@ -1,9 +1,8 @@
-"""Proxy links: what an edge router attaches to its interior for all its clients of an address.
+"""Proxy links: links that an edge router attaches to its interior for all clients of an address.
 
-One link for each address and direction, however many clients there are. An interior attaches them
-as well, to an edge, for what is sent to addresses that are at that edge. When they are attached
-and how they are given up is decided in `router.control.edge.lines`. None of this runs once a
-message.
+There is one for each address and direction, however many clients there are. An interior attaches
+them to an edge as well, for what is sent to addresses at that edge. `router.control.edge.lines`
+decides when they are attached and how they are given up. Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -43,8 +42,9 @@ class Proxy:
 
 @attrs.frozen
 class UplinkChanged:
-    """An edge uses an uplink from now on or does not, and why; `connector` is by which it came, and
-    `router` the interior that it leads to.
+    """Change of an uplink that an edge uses from now on, or does not, and the reason.
+
+    `connector` is that of the uplink, and `router` the interior that it leads to.
     """
 
     connector: str
@@ -54,20 +54,20 @@ class UplinkChanged:
 
 
 class Keeper(Protocol):
-    """Who wants to know what becomes of an attempt."""
+    """Observer of an attempt at a proxy link."""
 
     def attached(self, link: ProxyLink) -> None:
-        """The peer has answered, and the link is at its address."""
+        """Note that the peer has answered, and the link is at its address."""
 
     def over(self, link: ProxyLink, error: Error | None) -> None:
-        """The link was refused, or detached, or lost; `error` says why, if anybody did."""
+        """Note that the link was refused, detached or lost; `error` says why, if anybody did."""
 
 
 class ProxyLink(OwnLink):
-    """One attempt at a proxy link, on one connection; `link_name` is unlike any before it.
+    """Attempt at a proxy link, on one connection; `link_name` was never used before.
 
-    Its end here is on `side`, and what it leads to is so far away as `cost` says. `is_waypoint`:
-    who receives at phase 0 is one, by the rules here, which the peer has to be told.
+    Its end here is on `side`, and `cost` is the distance to what it leads to. `is_waypoint`: a
+    receiver at phase 0 is a waypoint by the rules here, which the peer has to be told.
     """
 
     is_announced = True
@@ -102,9 +102,9 @@ class ProxyLink(OwnLink):
         self.end: Producer | Consumer | None = None
 
     def begin(self, connection: Any) -> None:
-        """Begin the session and attach, so that what is to be sent has somebody to wait for.
+        """Begin the session and attach, so that messages to be sent can wait for the link.
 
-        Raises `AmqpError` where that cannot be.
+        Raises `AmqpError` if that is impossible.
         """
         forwarder = connection.handler
         address = self._enter(forwarder.table)
@@ -122,7 +122,7 @@ class ProxyLink(OwnLink):
         attach.join(forwarder, consumer)
 
     def _enter(self, table: Any) -> Address:
-        """The address here; raises `AmqpError` where it is unavailable."""
+        """Return the address here; raise `AmqpError` if it is unavailable."""
         proxy = self.proxy
         is_fallback = proxy.phase == FALLBACK
         phase = 0 if is_fallback else proxy.phase
@@ -133,7 +133,7 @@ class ProxyLink(OwnLink):
         return address
 
     def attached(self, forwarder: Any) -> None:
-        """What the peer sends can come."""
+        """Add the producer of a link that receives to its address, and tell the keeper."""
         if self.proxy.receives:
             link: Any = self.link
             try:
@@ -150,7 +150,7 @@ class ProxyLink(OwnLink):
         self.keeper.attached(self)
 
     def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
-        """Tell who keeps it."""
+        """Tell the keeper."""
         self.keeper.over(self, error)
 
     def quiesce(self, forwarder: Any) -> None:
@@ -160,8 +160,9 @@ class ProxyLink(OwnLink):
 
 
 def _capabilities(proxy: Proxy, is_waypoint: bool) -> tuple[Symbol, ...]:
-    """What the peer is told of the phase; it says itself where those enter who are at phase 0 and
-    are no waypoints.
+    """Return the capabilities that tell the peer the phase.
+
+    It decides itself where those at phase 0 enter that are no waypoints.
     """
     if proxy.phase == FALLBACK:
         return (Symbol(TAKES_WHAT_IS_LEFT),) if proxy.receives else ()

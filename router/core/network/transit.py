@@ -1,9 +1,9 @@
-"""Ways through this router: what comes from one router of the network and goes on to another.
+"""Transits: ways through this router, from one router of the network to another.
 
-For each destination, address and lane there is one, an address of its own that is in no table by
-its name: its producers are links from routers before this one, and its only consumer is the link
-to the next. Links are taken only while their routers are farther from the destination than this
-one; one that is not gets no credit until that is so again, or its router has found another way.
+There is one for each destination, address and lane. It has an address of its own, which is in no
+table by its name: the producers are links from routers before this one, and the only consumer is
+the link to the next. Links are taken only while their routers are farther from the destination than
+this one. Any other link gets no credit until that is so again, or its router has found another way.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NO_ROUTE_WORDS = "No route to the destination node"
 
 
 class Transit:
-    """The way of what goes to one address at one destination, by one lane."""
+    """Way through this router for one address at one destination, by one lane."""
 
     def __init__(self, network: Any, destination: str, address: Address, lane: Lane) -> None:
         self._network = network
@@ -48,25 +48,25 @@ class Transit:
 
     @classmethod
     def make(cls, network: Any, destination: str, name: str, phase: int, lane: Lane) -> Address:
-        """The address of a new one."""
+        """Make a transit, and return its address."""
         address = Address(name, BALANCED, redelivers=False, phase=phase)
         return cls(network, destination, address, lane).address
 
     def add(self, producer: Producer, said: int, shows: bool) -> None:
-        """A link has come; `see_to` is asked for afterwards."""
+        """Add a link that has come; call `see_to` afterwards."""
         self._said[producer] = said, producer.capacity
         self._costs.add(said)
         self._fresh.append(producer)
         self.shows = self.shows or shows
 
     def left(self, producer: Producer) -> None:
-        """A link has gone; `see_to` is asked for afterwards."""
+        """Remove a link that has gone; call `see_to` afterwards."""
         said = self._said.pop(producer, None)
         if said is not None:
             self._costs.remove(said[0])
 
     def see_to(self) -> None:
-        """Have the link to the next router, and credit for those before, as they should be."""
+        """Update the link to the next router, and the credit of those from the routers before."""
         address = self.address
         network = self._network
         outward = network.outward
@@ -101,12 +101,12 @@ class Transit:
                 self._see_to_one(producer)
 
     def _link(self) -> OutLink | None:
-        """The link to the next router, if there is one."""
+        """Return the link to the next router, or None."""
         links: list[OutLink] = self._network.outward.links(self.address)
         return links[0] if links else None
 
     def _see_to_all(self) -> None:
-        """Have the credit of all links be as it should, of very many bit by bit."""
+        """Update the credit of all links, of very many in several turns."""
         if self._is_under_way:
             self._once_more = True
             return
@@ -122,7 +122,7 @@ class Transit:
             self._see_to_all()
 
     def _see_to_one(self, producer: Producer) -> None:
-        """Have the credit of a link be as it should, unless it has gone."""
+        """Update the credit of a link, unless it has gone."""
         found = self._said.get(producer)
         if found is None:
             return
@@ -142,12 +142,12 @@ class Transit:
             network.forwarder.note_credit(self.address, producer)
 
     def _is_emptying(self, link: OutLink | None, path: Path | None) -> bool:
-        """Whether nothing more comes, and what waits may go on by the link that there is."""
+        """Return whether nothing more comes, and what waits may go on by the link there is."""
         is_open = link is not None and path is not None and not self._is_stale(link, path)
         return is_open and not self._said and self.address.waiting.count > 0
 
     def _release(self) -> None:
-        """Give up what waits although nothing leads on, nor will."""
+        """Release what waits, because nothing leads on, nor will."""
         address = self.address
         if address.waiting and not self._is_releasing:
             self._is_releasing = True
@@ -160,7 +160,7 @@ class Transit:
         self._network.address_changed(self.address)
 
     def _is_stale(self, link: OutLink, path: Path) -> bool:
-        """Whether a link to the next router is to be replaced by one that says something else."""
+        """Return whether a link to the next router must be replaced, to declare something else."""
         return (
             link.connection is not self._network.reach.connection(path.via)
             or path.cost > link.said
@@ -171,8 +171,9 @@ class Transit:
 
 
 class _Costs:
-    """The costs that the attaches of links have said. However many links there are, most of them
-    say the same.
+    """Costs that the attaches of links have declared.
+
+    However many links there are, most of them declare the same.
     """
 
     def __init__(self) -> None:
@@ -181,29 +182,29 @@ class _Costs:
 
     @property
     def highest(self) -> int:
-        """The highest of them; less than any where there is none."""
+        """Return the highest cost, or -1 if there is none."""
         return self._in_order[-1] if self._in_order else -1
 
     def add(self, cost: int) -> None:
-        """Count another link."""
+        """Count a link with this cost."""
         count = self._counts.get(cost, 0)
         self._counts[cost] = count + 1
         if count == 0:
             insort(self._in_order, cost)
 
     def remove(self, cost: int) -> None:
-        """Count one link less."""
+        """Stop counting a link with this cost."""
         self._counts[cost] -= 1
         if self._counts[cost] == 0:
             del self._counts[cost]
             del self._in_order[bisect_right(self._in_order, cost) - 1]
 
     def has_any(self, above: int, most: int) -> bool:
-        """Whether one of them is above one number, and not above another one."""
+        """Return whether a cost is above one number, and not above another one."""
         place = bisect_right(self._in_order, above)
         return place < len(self._in_order) and self._in_order[place] <= most
 
 
 def no_route() -> AmqpError:
-    """What a link is told that cannot go on."""
+    """Return the error for a link that cannot go on."""
     return AmqpError(NO_ROUTE, NO_ROUTE_WORDS, Scope.LINK)

@@ -1,6 +1,6 @@
-"""Links of a tree that other routers attach here: what they ask for, and how they come to it.
+"""Tree links that other routers attach here: check the attach, and join the link to its tree.
 
-None of this runs once a message.
+Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ LONGEST_DIGEST: Final = 64
 
 @attrs.define(eq=False)
 class Asked:
-    """A link of the branch `digest` of the tree whose root is `origin`; its sender knows of some of
-    the `receivers` in the branch.
+    """Link of the branch `digest` of the tree whose root is `origin`.
+
+    Its sender knows of some of the `receivers` in the branch.
     """
 
     link: IncomingLink
@@ -44,22 +45,25 @@ class Asked:
 
     @property
     def key(self) -> str:
-        """By what routers tell each other of the address."""
+        """Return the key by which routers announce the address."""
         return key_at(self.name, self.phase)
 
     @property
     def is_patient(self) -> bool:
-        """Whether it waits for nothing but to hear of receivers."""
+        """Return whether it waits only to hear of receivers."""
         return self.patient_until > 0
 
     def has_waited(self, now: float) -> bool:
-        """Whether it has waited long enough to hear of receivers."""
+        """Return whether it has waited long enough to hear of receivers.
+
+        The first call begins the wait.
+        """
         if not self.is_patient:
             self.patient_until = now + PATIENCE_S
         return self.patient_until <= now
 
     def enter(self, forwarder: Any) -> Address | None:
-        """The address, where it is one that gives to all who receive."""
+        """Return the address if it is multicast, or else None."""
         address: Address | None = forwarder.table.enter(self.name, self.phase)
         if address is None:
             return None
@@ -72,7 +76,7 @@ class Asked:
 
 
 def _turn(forwarder: Any, address: Address) -> None:
-    """Treat an address as other routers do, since nothing is said of it here."""
+    """Make an address multicast, as at other routers, since no rule here says otherwise."""
     is_own = forwarder.table.is_own_node(address.name)
     if is_own or address.is_dynamic or address.waiting.count or address.resuming:
         return
@@ -84,7 +88,7 @@ def _turn(forwarder: Any, address: Address) -> None:
 
 
 def receive(forwarder: Any, link: Any) -> Asked:
-    """Answer an attach; raises `AmqpError` at link scope where it does not say what it has to."""
+    """Accept the attach of a tree link; raise `AmqpError` at link scope if it is invalid."""
     remote = link.remote_attach
     if not isinstance(link, IncomingLink):
         raise _invalid("what goes along a tree goes by a link that sends")
@@ -116,7 +120,7 @@ def _asked(link: IncomingLink, properties: dict[Any, Any], text: Any) -> Asked:
 
 
 def hang(forwarder: Any, asked: Asked, address: Address, number: int) -> Producer:
-    """From now on what comes by a link goes on along its tree, and to those who receive here."""
+    """Add a link to its address: its messages go on along its tree, and to receivers here."""
     link = asked.link
     producer = Producer(link, address, link.session.connection.settings.link_capacity)
     producer.side = MESH

@@ -1,7 +1,7 @@
-"""Lanes between an edge and its interior, beside the link that one has to the other for an address.
+"""Lanes between an edge and its interior, beside the link of one to the other for an address.
 
 Both attach them, each for what it sends: the edge beside its proxy link, and the interior beside
-the link by which the edge receives. The other one takes such a lane as it does any link that sends.
+the link by which the edge receives. The other end accepts such a lane as any other link that sends.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from router.core.network.lane_numbers import Lane, knows_lanes
 
 
 class UplinkBase:
-    """A link to the other end of an uplink as that which lanes may be beside."""
+    """Link to the other end of an uplink, beside which there may be lanes."""
 
     __slots__ = ("_network", "address", "connection", "consumer", "lanes")
 
@@ -27,16 +27,16 @@ class UplinkBase:
 
     @property
     def cost(self) -> int:
-        """How far away the other end is."""
+        """Return the cost of the way to the other end."""
         return self.consumer.cost
 
     def beside(self, lane: Lane) -> UplinkLane:
-        """A further link to the same router, for a lane."""
+        """Make another link to the same router, for a lane."""
         return UplinkLane(self._network, self, lane)
 
 
 class UplinkLane(LaneLink):
-    """One lane to the other end of an uplink."""
+    """Lane to the other end of an uplink."""
 
     def __init__(self, network: Any, base: UplinkBase, lane: Lane) -> None:
         super().__init__(network, base.address, {}, False, lane)
@@ -44,7 +44,7 @@ class UplinkLane(LaneLink):
         self._first = base.consumer
 
     def place(self, consumer: Consumer) -> None:
-        """It leads where the one beside it does."""
+        """Copy cost, side and annotations from the base link's consumer, and set the lane."""
         consumer.side = self._first.side
         consumer.cost = self._first.cost
         consumer.shows_passage = self._first.shows_passage
@@ -53,7 +53,7 @@ class UplinkLane(LaneLink):
 
 
 def may_have_lanes(network: Any, consumer: Consumer) -> bool:
-    """Whether a consumer is a link to the other end of an uplink beside which lanes may be."""
+    """Return whether a consumer leads to the other end of an uplink and may have lanes."""
     session = consumer.link.session
     if session.connection not in network.edge_sides or isinstance(session.owner, LaneLink):
         return False

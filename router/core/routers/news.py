@@ -1,4 +1,4 @@
-"""What is new of the network, for people: what the log says of it."""
+"""News of the network for the log: neighbours, reachable routers, addresses, conflicts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import attrs
 
 @attrs.frozen
 class NeighbourFound:
-    """Messages go to a neighbour from now on, by the connection of this number."""
+    """New neighbour: messages go to it from now on, by the connection of this number."""
 
     router: str
     connection: int
@@ -16,7 +16,7 @@ class NeighbourFound:
 
 @attrs.frozen
 class NeighbourCostChanged:
-    """The connection to a neighbour costs another amount; `before` is the one so far."""
+    """Change of the cost of the connection to a neighbour from `before` to `cost`."""
 
     router: str
     connection: int
@@ -26,7 +26,7 @@ class NeighbourCostChanged:
 
 @attrs.frozen
 class NeighbourMeasured:
-    """The round trip to a neighbour by the connection that carries: the shortest of the last."""
+    """Shortest of the last round trips to a neighbour, by the connection that carries."""
 
     router: str
     cost: int
@@ -35,15 +35,16 @@ class NeighbourMeasured:
 
 @attrs.frozen
 class NeighbourLost:
-    """No connection leads to what was a neighbour."""
+    """Loss of a neighbour: no connection leads to it any more."""
 
     router: str
 
 
 @attrs.frozen
 class RoutersChanged:
-    """Ways lead to routers that none led to before, or to some none leads any more; `known` is to
-    how many they lead.
+    """Change of the routers that can be reached: some `came`, and some `went`.
+
+    `known` is how many can be reached now.
     """
 
     came: tuple[str, ...]
@@ -53,7 +54,7 @@ class RoutersChanged:
 
 @attrs.frozen
 class TableChanged:
-    """Of so many addresses it has changed whether, or how, they are received from at a router."""
+    """Number of addresses whose receivers at a router have changed."""
 
     router: str
     addresses: int
@@ -61,7 +62,7 @@ class TableChanged:
 
 @attrs.frozen
 class ConflictSeen:
-    """Two routers have one id, which was seen so many times for the same reason by now."""
+    """Conflict of two routers with one id, seen so many times for the same reason, `what`."""
 
     router: str
     what: str
@@ -70,10 +71,11 @@ class ConflictSeen:
 
 @attrs.frozen
 class TooMuchTold:
-    """Another router tells of more than is kept, and what is beyond the limit is ignored: of more
-    `routers`, or more `addresses` as `what` says. `router` is the neighbour that tells of them, or
-    whose addresses they are; `kept` is how many are, and `most` the limit, as a number or
-    `in_octets` of memory.
+    """Announcements of another router beyond a limit, which are ignored.
+
+    `what` says whether they are `routers` or `addresses`. `router` is the neighbour that announces
+    them, or the router whose addresses they are. `kept` is how many are kept, and `most` the limit:
+    a number, or with `in_octets` an amount of memory.
     """
 
     what: str

@@ -1,9 +1,9 @@
-"""Of what came in, what came from other routers, and of what went out, what went on to them.
+"""Counters of the deliveries that came from other routers, or went on to them.
 
 Forwarding counts a delivery once where it comes in and once where it goes out, wherever it is from
-and for. Which of these were other routers' is known from their links, each of which counts what it
-carries: what is over is added up when it leaves its address (`link_over`), and what is there when
-somebody asks. None of this runs once a message.
+and for. Which of these were other routers' is known from the counters of their links: that of a
+link is added when it leaves its address (`link_over`), that of a present link when somebody asks.
+Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MOST_PASSED: Final = 10_000
 
 
 def link_over(counters: Counters, link: Any) -> None:
-    """Keep what a link has carried that leaves its address now; it is asked for once."""
+    """Add what a link has carried to counters; once to its address's, when it leaves that."""
     role = link.session.connection.settings.role
     if role in ROUTERS:
         if isinstance(link, IncomingLink):
@@ -40,7 +40,7 @@ def link_over(counters: Counters, link: Any) -> None:
 
 
 def counted(address: Address) -> Counters:
-    """What an address has counted, with what the links have carried that are there."""
+    """Return the counters of an address, with what its present links have carried."""
     total = Counters()
     total.add(address.counters)
     for link in _links(address):
@@ -49,7 +49,7 @@ def counted(address: Address) -> Counters:
 
 
 def add(total: Counters, address: Address) -> None:
-    """Add what an address has counted, all but what links to containers carry that are there."""
+    """Add the counters of an address, except what present links to containers have carried."""
     total.add(address.counters)
     if _may_be_across(address):
         for link in _links(address):
@@ -58,17 +58,17 @@ def add(total: Counters, address: Address) -> None:
 
 
 def entered(counters: Counters) -> int:
-    """How many deliveries came from clients and containers, and not from other routers."""
+    """Return how many deliveries came from clients and containers, not from other routers."""
     return counters.ingress - counters.from_routers
 
 
 def left(counters: Counters) -> int:
-    """How many deliveries went to clients and containers, and not to other routers."""
+    """Return how many deliveries went to clients and containers, not to other routers."""
     return counters.egress - counters.to_routers
 
 
 class Passed:
-    """What has gone through this router, from one router to another, by the keys of addresses."""
+    """Number of deliveries from one router to another through this one, by address key."""
 
     def __init__(self, wanted: Mapping[str, Any]) -> None:
         # what anybody in the network wants
@@ -78,11 +78,11 @@ class Passed:
         self._ways: dict[str, dict[Address, None]] = {}
 
     def begin(self, address: Address) -> None:
-        """Enter a way through."""
+        """Add a transit."""
         self._ways.setdefault(key_of(address), {})[address] = None
 
     def over(self, address: Address) -> None:
-        """Forget a way through, and keep what it has counted."""
+        """Remove a transit, and keep its count."""
         key = key_of(address)
         ways = self._ways[key]
         del ways[address]
@@ -96,13 +96,13 @@ class Passed:
             self._over = Counter({k: n for k, n in self._over.items() if k in self._wanted})
 
     def of(self, key: str) -> int:
-        """Return how much has passed for a key so far, by the ways that are there and by others."""
+        """Return how many deliveries of a key have passed, by present and former transits."""
         ways = self._ways.get(key, ())
         return self._over[key] + sum(counted(address).to_routers for address in ways)
 
 
 def _may_be_across(address: Address) -> bool:
-    """Whether links of an address may be other routers', which few are."""
+    """Return whether an address may have links of other routers, as few have."""
     if address.sided or address.transit is not None or address.treatment == ROUTED:
         return True
     # a link that takes its leave is on no side any more
@@ -110,7 +110,7 @@ def _may_be_across(address: Address) -> bool:
 
 
 def _links(address: Address) -> Iterator[Any]:
-    """The links of an address that have not left it, nor are lost."""
+    """Yield the links of an address that have not left it, and are not lost."""
     for producer in address.producers:
         if producer.link.owner is producer:
             yield producer.link
@@ -121,8 +121,6 @@ def _links(address: Address) -> Iterator[Any]:
 
 
 def _begun(link: Any) -> int:
-    """How many deliveries of a link have begun on their way: all, but for one whose message's head
-    has not all come.
-    """
+    """Return how many deliveries of a link have begun: all but one whose head is incomplete."""
     current = link.current
     return int(link.deliveries) - (current is not None and current.address is None)

@@ -1,8 +1,8 @@
-"""What a router knows of its network: who can be reached, by which neighbour, and who wants what.
+"""Reach of a router: which routers it can reach, by which neighbour, and who wants what.
 
-The routing protocol (`router.control.network`) writes it, and the core reads it: the two meet here
-and nowhere else. What is wanted here, at this router, goes the other way: the core notes it and
-the protocol tells the others. None of this is read once a message.
+The routing protocol (`router.control.network`) writes it, and the core reads it: this is their only
+interface. What is wanted at this router goes the other way: the core notes it and the protocol
+announces it. Nothing here is read per message.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ CHANGERS_PHASE = "C"
 
 
 def mobile_key(name: str, phase: str = "0") -> str:
-    """By what routers tell each other of an address."""
+    """Return the key by which routers announce an address."""
     return f"{MOBILE}{phase}{name}"
 
 
 @attrs.frozen
 class Interest:
-    """That an address is received from at a router.
+    """Interest in an address at a router, where somebody receives from it.
 
-    `treatment` is the address's there, one of `address.CLOSEST` and the like; `shows`: whether
-    somebody there is shown where messages have been.
+    `treatment` is the address's there, one of `address.CLOSEST` and the like; `shows`: a receiver
+    there is shown where messages have been.
     """
 
     treatment: int
@@ -60,7 +60,7 @@ Place: TypeAlias = tuple[int, str, Interest]
 
 @attrs.frozen
 class Path:
-    """How to get to a router: by which neighbour, and the sum of the costs of the whole way."""
+    """Path to a router: by which neighbour, and the sum of the costs of the whole way."""
 
     via: str
     cost: int
@@ -68,8 +68,9 @@ class Path:
 
 @attrs.frozen
 class Branch:
-    """What lies behind one child in a tree: `digest` tells two trees apart, `routers` are all that
-    are in it, the child among them.
+    """Part of a tree that lies behind one child.
+
+    `digest` tells two trees apart; `routers` are all that are in it, the child among them.
     """
 
     child: str
@@ -79,10 +80,10 @@ class Branch:
 
 @attrs.frozen
 class Tree:
-    """The cheapest ways from one router to all others, as far as this router has a part in it.
+    """Tree of the cheapest ways from one router to all others, as far as this one is in it.
 
-    `digest` is that of what lies from here on, which is what `parent` knows this router's branch
-    by; the root has no parent.
+    `digest` is that of the tree from here on, by which `parent` knows this router's branch; the
+    root has no parent.
     """
 
     root: str
@@ -92,7 +93,7 @@ class Tree:
 
 
 class Reach:
-    """The network as the router `me` sees it; alone there is nobody else."""
+    """Network as the router `me` sees it; a router that is alone sees nobody else."""
 
     def __init__(self, me: str) -> None:
         self.me = me
@@ -127,8 +128,9 @@ class Reach:
         paths: Mapping[str, Path],
         tree_of: Callable[[str], Tree | None],
     ) -> None:
-        """From now on these are the neighbours, and the ways to all others; `tree_of` gives the
-        tree of a root, or None where nothing comes from there.
+        """Replace the neighbours, and the paths to all other routers.
+
+        `tree_of` gives the tree of a root, or None if nothing comes from there.
         """
         self.neighbours = dict(neighbours)
         self.paths = paths
@@ -140,7 +142,7 @@ class Reach:
             watcher()
 
     def set_wanted(self, router: str, key: str, interest: Interest | None) -> None:
-        """Somebody receives at a router that can be reached, or with None nobody does any more."""
+        """Set the interest of a reachable router in a key, or remove it if None."""
         routers = self.wanted.get(key)
         if interest is not None:
             if routers is None:
@@ -168,7 +170,7 @@ class Reach:
             watcher(key)
 
     def _only(self, router: str, interest: Interest) -> dict[str, Interest]:
-        """That nobody but this router wants something."""
+        """Return the shared entry of all keys that this router alone wants."""
         found = self._alone.get((router, interest))
         if found is None:
             found = self._alone[router, interest] = {router: interest}
@@ -177,27 +179,27 @@ class Reach:
     # What the core asks.
 
     def path(self, router: str) -> Path | None:
-        """How to get to a router, or None where there is no way."""
+        """Return the path to a router, or None if there is none."""
         return self.paths.get(router)
 
     def connection(self, neighbour: str) -> Any | None:
-        """The connection by which messages go to a neighbour."""
+        """Return the connection by which messages go to a neighbour, or None."""
         return self.neighbours.get(neighbour)
 
     def tree(self, root: str) -> Tree | None:
-        """The tree along which what is sent to many comes from a router, or goes from here."""
+        """Return the tree along which multicasts come from a root, or go from here."""
         return self._tree_of(root)
 
     def count(self, key: str) -> int:
-        """At how many routers somebody receives."""
+        """Return at how many routers somebody receives."""
         return len(self.wanted.get(key, ()))
 
     def places(self, key: str) -> list[Place]:
-        """Where else somebody receives: cost, router and interest, the nearest first."""
+        """Return where else somebody receives: cost, router and interest, the nearest first."""
         return self._nearest(key, None)
 
     def nearest(self, key: str) -> list[Place]:
-        """The first of these `places`, of which only so many matter; not to be changed."""
+        """Return the first NEAREST of these `places`; the caller must not change the list."""
         found = self._found.get(key)
         if found is None:
             if len(self._found) >= MOST_FOUND:
@@ -216,7 +218,7 @@ class Reach:
     # What the core says.
 
     def want(self, key: str, interest: Interest | None) -> None:
-        """Somebody receives here, on these terms; or with None nobody does any more."""
+        """Set the interest of this router in a key, or remove it if None."""
         if self.here.get(key) == interest:
             return
         if interest is None:
@@ -227,8 +229,9 @@ class Reach:
         self.on_here()
 
     def take_changed_here(self, most: int | None = None) -> Iterable[tuple[str, Interest | None]]:
-        """What has changed here since this was asked last, so much of it at most; None for what is
-        wanted no more.
+        """Return what has changed here since the last call, `most` keys at most.
+
+        The interest is None for what is not wanted any more.
         """
         changed = self.changed_here
         if most is None or len(changed) <= most:

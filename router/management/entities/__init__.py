@@ -1,1 +1,1 @@
-"""The entity types, a family of them in each module: what there is to be told of a router."""
+"""Entity types of the management node, a family of them in each module."""

@@ -1,4 +1,4 @@
-"""Addresses in use."""
+"""Entity type of addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the attributes of many entity types are made with."""
+"""Helpers for the attributes of many entity types."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from router.management.schema import PREFIX, Attribute
 
 
 def constant(value: Any) -> Callable[[Any], Any]:
-    """A reader that tells the same of every entity."""
+    """Return a reader that returns the same value for every entity."""
     return lambda _: value
 
 
 def identified(
     name: Callable[[Any], Any], identity: Callable[[Any], Any], of: str
 ) -> Iterator[Attribute]:
-    """The three attributes that every entity has."""
+    """Yield the three attributes that every entity has: name, identity and type."""
     yield Attribute("name", "string", "Its name.", name)
     yield Attribute("identity", "string", "What tells it from all others of its type.", identity)
     yield Attribute("type", "string", "Its type.", constant(PREFIX + of))
 
 
 def integers(counts: Iterable[tuple[str, str, Callable[[Any], Any]]]) -> Iterator[Attribute]:
-    """Whole numbers, each from its name, its meaning and its reader."""
+    """Yield integer attributes, each from its name, its meaning and its reader."""
     for name, meaning, read in counts:
         yield Attribute(name, "integer", meaning, read)

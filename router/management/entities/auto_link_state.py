@@ -1,4 +1,4 @@
-"""What has become of an auto-link: its link, or why there is none and when it is tried again."""
+"""Live state of auto-links: their links, or why there are none and when they are tried again."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from router.management.views import RouterView
 
 @attrs.frozen
 class AutoLinkState:
-    """How an auto-link stands. `now` is on the clock that the engine goes by; the first of its
-    `lines` is the one that it stands for, and the last to fail is the one whose error is told.
+    """State of an auto-link. `now` is on the engine's clock.
+
+    The first of its `lines` determines the status. The last line to fail determines the error.
     """
 
     plan: Plan
@@ -28,18 +29,18 @@ class AutoLinkState:
 
     @property
     def status(self) -> Status:
-        """Dispatch's `operStatus`."""
+        """Return Dispatch's `operStatus`."""
         return self.lines[0].status if self.lines else Status.INACTIVE
 
     @property
     def failed(self) -> Line | None:
-        """The line that failed last, if one did."""
+        """Return the line that failed last, or None."""
         failed = [line for line in self.lines if line.failed_at]
         return max(failed, key=lambda line: line.failed_at, default=None)
 
     @property
     def error(self) -> str | None:
-        """Why, in the container's words, or at least by its condition."""
+        """Return the last error in the container's words, or else its condition, or None."""
         failed = self.failed
         if failed is None:
             return None
@@ -49,13 +50,13 @@ class AutoLinkState:
 
     @property
     def retry_s(self) -> int | None:
-        """In how many seconds the next one is tried again."""
+        """Return in how many seconds the next attempt is due, or None."""
         due = [line.retry_at for line in self.lines if line.retry_at is not None]
         return max(0, math.ceil(min(due) - self.now)) if due else None
 
 
 def state_of(router: RouterView, plan: Plan) -> AutoLinkState:
-    """How an auto-link stands now."""
+    """Return the present state of an auto-link."""
     auto_links: AutoLinks = router.observed.auto_links
     lines = tuple(auto_links.lines_of(plan.name))
     table = router.observed.table
@@ -132,7 +133,7 @@ AUTO_LINK_STATE: Final = (
 
 
 def read_phase(entity: Any) -> int | None:
-    """The phase that is configured, or the one that it has without."""
+    """Return the configured phase, or the effective one if none is configured."""
     phase: int | None = settings_of(entity).phase
     state = entity.state if isinstance(entity, Live) else None
     return state.phase if phase is None and state is not None else phase

@@ -1,4 +1,4 @@
-"""What is configured: the attributes are those of the configuration's model."""
+"""Entity types of the configuration: the attributes are those of the configuration's model."""
 
 from __future__ import annotations
 
@@ -31,14 +31,15 @@ KNOWN_BY_IT: Final = "the entity is known by it"
 
 
 def named_type(kind: str, meaning: str, of: str, live: Iterable[Attribute] = ()) -> EntityType:
-    """Return the type of what the configuration calls `of`, which is known by its name; `live` are
-    further attributes of what has become of it.
+    """Return the type of what the configuration calls `of`, identified by its name.
+
+    `live` are further attributes, for its live state.
     """
     return _type(kind, meaning, of, _name, _name, live=live)
 
 
 def _place(of: str) -> Callable[[Any], str]:
-    """The reader of the identity of a listener or connector."""
+    """Return a reader of the identity of a listener or connector."""
 
     def read(entity: Any) -> str:
         settings = settings_of(entity)
@@ -58,8 +59,9 @@ def _type(
     *absent: str,
     live: Iterable[Attribute] = (),
 ) -> EntityType:
-    """The type of what the configuration calls `of`; `live` is told of it beside what is configured
-    of it.
+    """Return the type of what the configuration calls `of`.
+
+    `live` are further attributes, for its live state.
     """
     entity = configured(of)
     given = attrs.fields_dict(entity.settings).get("name")
@@ -135,7 +137,7 @@ CONFIGURED_LINK_ROUTE: Final = _type(
 
 
 def _with_phase(entity_type: EntityType) -> EntityType:
-    """An auto-link has a phase, whether one is configured or not."""
+    """Return the type with a phase that is read from the live state if none is configured."""
     attributes = tuple(
         attrs.evolve(each, read=read_phase) if each.name == "phase" else each
         for each in entity_type.attributes
@@ -156,12 +158,12 @@ CONFIGURED_AUTO_LINK: Final = _with_phase(
 
 
 def configured_auto_links(router: RouterView) -> Iterator[Live]:
-    """What is configured, with what has become of it."""
+    """Return the configured auto-links, with their live states."""
     return (configured_auto_link(router, each) for each in router.configuration.auto_links)
 
 
 def configured_auto_link(router: RouterView, settings: AutoLinkSettings) -> Live:
-    """One of them."""
+    """Return a configured auto-link, with its live state."""
     auto_links = router.observed.auto_links
     plan = None if auto_links is None else auto_links.plans.get(settings.name)
     return Live(settings, plan and state_of(router, plan))

@@ -1,4 +1,4 @@
-"""Connections."""
+"""Entity type of connections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has become of a connector: its connection, or why there is none."""
+"""Live state of connectors: the connection, or why there is none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types that tools ask for, and of which this router has no entities."""
+"""Entity types that tools ask for, and of which this router has no entities."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LACKING: Final = "this router has no part yet that would do what it says"
 
 
 def _none(name: str, meaning: str, base: str, *absent: str) -> EntityType:
-    """A type that tools ask for, and of which this router has no entities."""
+    """Return a type that tools ask for, and of which this router has no entities."""
     attributes = tuple(identified(constant(None), constant(None), name))
     return EntityType(name, meaning, base, attributes, absent, lacking=LACKING)
 

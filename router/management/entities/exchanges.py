@@ -1,4 +1,4 @@
-"""What has become of exchanges and bindings, told beside what is configured of them."""
+"""Live state of configured exchanges and bindings."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from router.management.views import RouterView
 
 
 def exchanges(router: RouterView) -> Iterator[Live]:
-    """The exchanges that are configured."""
+    """Return the configured exchanges, with their live states."""
     return (exchange(router, settings) for settings in router.configuration.exchanges)
 
 
 def exchange(router: RouterView, settings: ExchangeSettings) -> Live:
-    """An exchange that is configured."""
+    """Return a configured exchange, with its live state."""
     return Live(settings, _known(router).get(settings.name or ""))
 
 
 def bindings(router: RouterView) -> Iterator[Live]:
-    """The bindings that are configured."""
+    """Return the configured bindings, with their live states."""
     return (binding(router, settings) for settings in router.configuration.bindings)
 
 
 def binding(router: RouterView, settings: BindingSettings) -> Live:
-    """A binding that is configured."""
+    """Return a configured binding, with its live state."""
     its = _known(router).get(settings.exchange_name or "")
     return Live(settings, its and its.bound.by_name.get(settings.name))
 

@@ -1,4 +1,4 @@
-"""Addresses that nobody uses here, and that other routers of the network have told of."""
+"""Addresses that other routers of the network have announced, and that nobody uses here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from router.management.views import RouterView
 
 @attrs.frozen
 class FarAddress:
-    """An address that is received from at other routers alone."""
+    """Address that has receivers at other routers only."""
 
     key: str
     interests: Mapping[str, Interest]
@@ -31,23 +31,23 @@ class FarAddress:
 
     @property
     def distribution(self) -> str:
-        """How deliveries are spread at the first of them."""
+        """Return the distribution at the first of these routers."""
         return TREATMENT_NAMES[self.interests[self.remote_routers[0]].treatment]
 
     @property
     def remote_routers(self) -> list[str]:
-        """The other routers that it is received from at."""
+        """Return the other routers that have receivers for it."""
         return sorted(self.interests)
 
 
 def far_addresses(router: RouterView) -> Iterator[FarAddress | None]:
-    """All of them; None for an address that is in use here, too."""
+    """Yield all far addresses, and None for an address that is in use here, too."""
     for key in list(router.observed.forwarder.reach.wanted):
         yield far_address(router, key)
 
 
 def far_address(router: RouterView, key: str) -> FarAddress | None:
-    """The one with this key; None where there is none, or where it is in use here, too."""
+    """Return the far address with this key; None if there is none, or it is in use here, too."""
     observed = router.observed
     interests = observed.forwarder.reach.wanted.get(key)
     if not interests or not key.startswith(MOBILE):

@@ -1,4 +1,4 @@
-"""Links."""
+"""Entity type of links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has become of a link route: its containers, and the links that it forwards."""
+"""Live state of link routes: their containers, and the links that they forward."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from router.management.schema import Attribute, Live
 
 @attrs.frozen
 class LinkRouteState:
-    """A link route that there is. `now` is on the clock that the engine goes by."""
+    """State of a link route. `now` is on the engine's clock."""
 
     way: Way
     now: float
 
     @property
     def containers(self) -> list[str]:
-        """The container-ids of those that are there."""
+        """Return the ids of the connected containers."""
         ids = (str(connection.remote_open.container_id) for connection in self.way.outlets)
         return list(dict.fromkeys(ids))
 
@@ -29,7 +29,7 @@ _NONE: Final = Way(rule=None)  # type: ignore[arg-type]
 
 
 def _state(entity: Any) -> LinkRouteState:
-    """That of an entity; of one that the router has not taken up yet, that of one without links."""
+    """Return an entity's state, or one without links if the router has none for it yet."""
     state = entity.state if isinstance(entity, Live) else entity
     return state if isinstance(state, LinkRouteState) else LinkRouteState(_NONE, 0.0)
 

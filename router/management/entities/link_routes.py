@@ -1,4 +1,4 @@
-"""Link routes that there are: those that are configured, and those that connections asked for."""
+"""Link routes of the router: configured ones, and those that connections asked for."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from router.management.views import RouterView
 
 
 def configured_link_routes(router: RouterView) -> Iterator[Live]:
-    """What is configured, with what has become of it."""
+    """Return the configured link routes, with their live states."""
     return (configured_link_route(router, each) for each in router.configuration.link_routes)
 
 
 def configured_link_route(router: RouterView, settings: LinkRouteSettings) -> Live:
-    """One that is configured."""
+    """Return a configured link route, with its live state."""
     control = router.control
     way = None if control is None else control.link_routes.configured(settings.name)
     return Live(settings, way and LinkRouteState(way, router.observed.turn.now))
@@ -40,19 +40,19 @@ def _ways(router: RouterView) -> Iterator[Way]:
 
 @attrs.frozen
 class ScopedLinkRoute:
-    """One that a connection has asked for; `number` is the connection's."""
+    """Link route that a connection has asked for; `number` is the connection's."""
 
     way: Way
     number: int
 
     @property
     def identity(self) -> str:
-        """What tells it from all others."""
+        """Return its identity: the connection's number and its name."""
         return f"{self.number}/{self.way.rule.name}"
 
 
 def scoped_link_routes(router: RouterView) -> Iterator[ScopedLinkRoute]:
-    """Those of the connection by which the request came: as in Dispatch, nobody else's."""
+    """Yield the link routes of the requesting connection only, as in Dispatch."""
     pump = router.observed.pumps.get(router.asker or 0)
     if pump is None or router.control is None:
         return
@@ -90,24 +90,24 @@ CONNECTION_LINK_ROUTE: Final = EntityType(
 
 @attrs.frozen
 class LinkRouteView(LinkRouteState):
-    """One of all link routes; `number` is that of the connection which has asked for it."""
+    """View of any link route; `number` is that of the connection that asked for it, or None."""
 
     number: int | None
 
     @property
     def identity(self) -> str:
-        """What tells it from all others, and from the entity that it was made from."""
+        """Return its identity, which differs from that of the entity that it was made from."""
         scope = "" if self.number is None else f"connection/{self.number}/"
         return f"router.linkRoute/{scope}{self.way.rule.name}"
 
 
 def link_routes(router: RouterView) -> Iterator[LinkRouteView]:
-    """All link routes, whoever has asked for them."""
+    """Return all link routes, configured or asked for by connections."""
     return (link_route(router, way) for way in _ways(router))
 
 
 def link_route(router: RouterView, way: Way) -> LinkRouteView:
-    """One of them."""
+    """Return the view of a link route."""
     scope = way.rule.scope
     number = None if scope is None else scope.owner.number
     return LinkRouteView(way, router.observed.turn.now, number)
@@ -160,7 +160,7 @@ LINK_ROUTE: Final = EntityType(
 
 @attrs.frozen
 class LinkRouteAddress:
-    """The address of a pattern, as Dispatch tells it beside the addresses of messages."""
+    """Address of a link route's pattern, which Dispatch lists with those of messages."""
 
     route: Route
     # nothing is counted by it
@@ -176,17 +176,20 @@ class LinkRouteAddress:
 
     @property
     def key(self) -> str:
-        """The pattern behind the letter of its class: C and D are prefixes, E and F patterns."""
+        """Return the pattern after its class letter: C and D are prefixes, E and F patterns."""
         return key_of(self.route)
 
     @property
     def containers(self) -> int:
-        """How many connections lead to its containers."""
+        """Return the number of connections that lead to its containers."""
         return self.route.containers
 
     @property
     def remote_routers(self) -> list[str]:
-        """The other routers that have containers; edges of this one count as containers."""
+        """Return the other routers that have containers.
+
+        Edge routers of this router count as containers.
+        """
         outlets = self.route.far.values()
         return sorted(
             outlet.router
@@ -196,5 +199,5 @@ class LinkRouteAddress:
 
 
 def link_route_addresses(router: RouterView) -> Iterator[LinkRouteAddress]:
-    """The addresses of all link routes."""
+    """Return the addresses of all link routes."""
     return (LinkRouteAddress(each) for each in router.observed.forwarder.link_routes.routes())

@@ -1,4 +1,4 @@
-"""The log: what is written of each module, and how many lines there were."""
+"""Entity types of the log: the levels of each module, and the numbers of lines."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Written = tuple[Module, Journal]
 
 
 def logs(router: RouterView) -> list[Written]:
-    """What `log` entities are made from: the modules, DEFAULT last."""
+    """Return what `log` entities are read from: the modules, DEFAULT last."""
     return [(module, router.journal) for module in router.journal.modules.values()]
 
 
 def log_counts(router: RouterView) -> list[Module]:
-    """What `logStats` entities are made from."""
+    """Return what `logStats` entities are read from: the modules, DEFAULT last."""
     return list(router.journal.modules.values())
 
 

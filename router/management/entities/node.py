@@ -1,4 +1,4 @@
-"""The routers of the network, this one among them."""
+"""Entity type of the routers of the network, including this one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_ORIGINS: Final = 64
 
 @attrs.frozen
 class Node:
-    """One router, as this one knows it; `known` is what the routing protocol has of it."""
+    """Router as this one knows it; `known` is its record in the routing protocol."""
 
     known: views.RouterView
     index: int
@@ -37,7 +37,7 @@ class Node:
 
     @property
     def state(self) -> str:
-        """How it stands, in a word."""
+        """Return its state, in a word."""
         if self.is_self:
             return "self"
         if self.known.cost is None:
@@ -47,12 +47,12 @@ class Node:
 
     @property
     def name(self) -> str:
-        """What its entity is called."""
+        """Return the name of its entity."""
         return f"router.node/{self.known.router}"
 
     @property
     def next_hop(self) -> str | None:
-        """Dispatch's way to say it: nothing for a neighbour."""
+        """Return the next hop as Dispatch does: None for a neighbour, and (self) for itself."""
         if self.is_self:
             return SELF
         via = self.known.via
@@ -60,7 +60,7 @@ class Node:
 
 
 def nodes(router: RouterView) -> Iterator[Node]:
-    """All routers that are known; of one that is not an interior router there are none."""
+    """Yield all known routers; none if this is not an interior router."""
     network = None if router.control is None else router.control.network
     if network is None or network.protocol is None:
         return
@@ -87,14 +87,15 @@ def nodes(router: RouterView) -> Iterator[Node]:
 
 
 def other_nodes(router: RouterView) -> list[str]:
-    """The other routers that can be reached."""
+    """Return the ids of the other routers that can be reached."""
     network = None if router.control is None else router.control.network
     return [] if network is None else sorted(network.reach.paths)
 
 
 def _origins(reach: Reach) -> dict[str, list[str]]:
-    """By router, those from which messages to it come by this one; nothing where there are too
-    many to find out.
+    """Return, for each router, the routers whose messages to it pass through this one.
+
+    Return nothing if there are too many routers to find that out.
     """
     found: dict[str, list[str]] = {}
     for root in sorted(reach.paths) if len(reach.paths) <= MOST_ORIGINS else ():
@@ -106,7 +107,7 @@ def _origins(reach: Reach) -> dict[str, list[str]]:
 
 
 def _changed_at(network: Adjacency, now: float) -> int | None:
-    """When the ways through the network changed last, in seconds since 1970."""
+    """Return when routes last changed, in seconds since 1970; None if they never did."""
     last = None if network.protocol is None else network.protocol.routes.changed_at
     return None if last is None else round(time.time() - (now - last))
 

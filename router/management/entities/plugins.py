@@ -16,7 +16,7 @@ MOST_ENTITIES: Final = 10_000
 
 
 class PluginState(Protocol):
-    """How a configured plugin fares; see `router.hosting.host.HostedPlugin`."""
+    """State of a configured plugin; see `router.hosting.host.HostedPlugin`."""
 
     status: str
     reason: str
@@ -28,7 +28,7 @@ class PluginState(Protocol):
 
 
 class ReportedType(Protocol):
-    """A type of entities that a plugin reports; see `router.plugin.ManagedType`."""
+    """Type of entities that a plugin reports; see `router.plugin.ManagedType`."""
 
     @property
     def type(self) -> str:
@@ -36,7 +36,7 @@ class ReportedType(Protocol):
 
     @property
     def description(self) -> str:
-        """Return what it is."""
+        """Return its description."""
 
     @property
     def attributes(self) -> Iterable[Any]:
@@ -44,14 +44,14 @@ class ReportedType(Protocol):
 
     @property
     def read(self) -> Callable[[], Iterable[Mapping[str, Any]]]:
-        """Return what yields the entities."""
+        """Return a function that returns the entities."""
 
 
 class Plugins(Protocol):
-    """The plugins of a router."""
+    """Plugins of a router."""
 
     def state_of(self, name: str) -> PluginState | None:
-        """Return how a plugin fares; None if nothing is known of it."""
+        """Return the state of a plugin; None if it is not known."""
 
     def reported(self) -> Iterator[tuple[str, ReportedType]]:
         """Yield the types of entities that plugins report, each with the plugin's name."""
@@ -93,7 +93,7 @@ CONFIGURED_PLUGIN: Final = named_type(
 
 
 def configured_plugins(router: Any) -> Iterator[Live]:
-    """Yield the configured plugins, each with how it fares."""
+    """Yield the configured plugins, with their states."""
     for section in router.configuration.plugins:
         plugins: Plugins | None = router.plugins
         yield Live(section, None if plugins is None else plugins.state_of(section.name))
@@ -101,14 +101,14 @@ def configured_plugins(router: Any) -> Iterator[Live]:
 
 @attrs.frozen
 class _Entity:
-    """One entity that a plugin reports."""
+    """Entity that a plugin reports."""
 
     kind: str
     values: Mapping[str, Any]
 
 
 def reported_types(plugins: Plugins) -> Iterator[tuple[EntityType, Callable[[Any], Iterator[Any]]]]:
-    """Yield the entity types that plugins report, each with what yields its entities."""
+    """Yield the entity types that plugins report, each with a source of its entities."""
     for plugin, reported in plugins.reported():
         kind = f"router.plugin.{plugin}.{reported.type}"
         attributes = [
@@ -137,7 +137,7 @@ def _reader(name: str) -> Callable[[_Entity], Any]:
 def _source(
     plugins: Plugins, plugin: str, reported: ReportedType, kind: str
 ) -> Callable[[Any], Iterator[Any]]:
-    """Return what yields the entities of a type; a plugin that raises is stopped."""
+    """Return a source of the entities of a type; it stops a plugin that raises."""
 
     def entities(_: Any) -> Iterator[_Entity]:
         try:
@@ -154,7 +154,7 @@ def _source(
 
 
 def _checked(values: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
-    """Return the values of an entity; raises ValueError or TypeError if AMQP cannot carry them."""
+    """Return the values of an entity; raise ValueError or TypeError if AMQP cannot carry them."""
     name = values.get("name")
     if not isinstance(name, str) or not name:
         raise ValueError(f"an entity of {kind} needs a name that is text")

@@ -1,4 +1,4 @@
-"""The policy, which is none: nothing is limited and nobody is denied anything by one."""
+"""Entity type of the policy; there is none, so nothing is limited or denied by it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The router as a whole."""
+"""Entity type of the router as a whole."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from router.management.schema import (
 
 
 def _process_bytes(field: int, _: object) -> int | None:
-    """How much memory the process takes: all its address space (0), or what of it is there (1)."""
+    """Return the process's virtual (field 0) or resident memory (1) in octets, or None."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[field])
     except (OSError, ValueError, IndexError):
@@ -88,7 +88,7 @@ _HELD: Final = (
 
 
 def _router_setting(attribute: Attribute) -> Attribute:
-    """A setting of the router, read by way of its view."""
+    """Return the attribute of a router setting, read from the router's view."""
     own_id = attribute.name == "id"
     read = attribute.read
     return attrs.evolve(
@@ -123,7 +123,7 @@ def _count(of: str, view: Any) -> int:
 
 
 def _network(view: Any) -> Any:
-    """The network that a router is in, or None."""
+    """Return the network that a router is in, or None."""
     return None if view.control is None else view.control.network
 
 
@@ -133,7 +133,7 @@ def _seen(view: Any, what: str) -> Any:
 
 
 def _seen_s(view: Any, when: str) -> int | None:
-    """How many seconds ago something was seen."""
+    """Return how many seconds ago something was seen; None if it never was."""
     at = _seen(view, when)
     return None if at is None else int(view.observed.turn.now - at)
 

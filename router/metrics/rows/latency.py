@@ -14,7 +14,7 @@ from router.core.model.histogram import BOUNDS_S, Histogram
 from router.metrics.metric import Metric, Sample, Spread, one
 from router.metrics.reading import Reading
 
-# The bounds that an address is shown with.
+# The bounds of an address's histogram.
 COARSE_S: Final = (10e-6, 100e-6, 1e-3, 10e-3, 0.1, 1.0, 10.0)
 _NOTHING: Final = Histogram()
 

@@ -24,7 +24,7 @@ from router.parts import Parts
 
 # How many links one session may have.
 SESSION_LINKS = 65_536
-# What a sender sends beyond this has to wait until others are settled (router.core.deliveries.credit).
+# Unsettled deliveries beyond which a sender gets no credit (router.core.deliveries.credit).
 MOST_UNSETTLED = 65_536
 WINDOW = 2**31 - 1
 FRAMES_AT_ONCE = 32

@@ -1,7 +1,7 @@
 """Links that are routed to containers at other routers: which of them, by which way, and if not.
 
-That one link is as good over several routers as over one, `tests/core/link_routes/test_routed_links.py`,
-`test_routed_loss.py` and `test_routed_property.py` show.
+That one link is as good over several routers as over one, `test_routed_links.py`,
+`test_routed_detach.py` and `test_routed_property.py` show.
 """
 
 from __future__ import annotations

@@ -77,6 +77,19 @@ ALLOWED: dict[str, frozenset[str]] = {
     "": frozenset(),  # router/__init__.py: importing any module must not import the others
 }
 
+CORE = (
+    "model",
+    "routers",
+    "addresses",
+    "deliveries",
+    "link_routes",
+    "links",
+    "network",
+    "forwarding",
+    "diagnosis",
+)
+"""Packages of core: each may import those before it."""
+
 SANS_IO = ("amqp", "engine", "core", "control")
 
 OUTSIDE_WORLD = frozenset(
@@ -165,6 +178,21 @@ def upward_imports(root: Path) -> list[str]:
         elif other not in ALLOWED[room]:
             offences[name, line] = f"{name}:{line}: {room or 'router'} imports router.{other}"
     return sorted(offences.values())
+
+
+def upward_imports_in_core(root: Path) -> list[str]:
+    """Return every import of a package of core by one that is before it in CORE."""
+    offences = set()
+    for name, line, target in _all_imports(root):
+        if not name.startswith("router/core/") or not target.startswith("router.core."):
+            continue
+        package, other = name.split("/")[2], target.split(".")[2]
+        if package not in CORE:
+            if package != "__init__.py":
+                offences.add(f"{name}: core/{package} has no place in the order of imports yet")
+        elif other in CORE and CORE.index(other) > CORE.index(package):
+            offences.add(f"{name}:{line}: core.{package} imports core.{other}")
+    return sorted(offences)
 
 
 def _is_room(root: Path, name: str) -> bool:

@@ -1,0 +1,40 @@
+"""Abort deliveries whose rest will not come, wherever they are on their way."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+
+def abort_all(forwarder: Any, delivery: Any) -> None:
+    """Abort a delivery whose rest will not come, or all its copies.
+
+    Of very many copies, the last ones are aborted in later turns.
+    """
+    copies = delivery.copies
+    if copies is None:
+        abort(forwarder, delivery)
+        return
+    # a peer may abort very often
+    delivery.incoming.session.connection.count_work(len(copies))
+    forwarder.turn.deferred.go_through(copies, partial(abort, forwarder))
+
+
+def abort(forwarder: Any, delivery: Any) -> None:
+    """Abort a delivery whose rest will not come, wherever it is on its way."""
+    forwarder.outcomes.aborted(delivery)
+    delivery.discarded = True
+    forwarder.backlog.drop(delivery)
+    link = delivery.outgoing
+    if link is None:
+        address = delivery.address
+        if address is not None:
+            if delivery.waits_in is not None and delivery.waits_in.remove(delivery):
+                forwarder.count_out(delivery)
+                forwarder.note_credit(address, None)
+            forwarder.table.leave(address)
+        return
+    consumer = link.owner
+    if link.current is delivery and consumer is not None:
+        # tells the receiver of the abort as soon as the window allows
+        forwarder.serve(consumer)
