@@ -35,7 +35,7 @@ from router.net.endpoints import (
     configured_redirects,
     configured_rules,
 )
-from router.net.exchange import Exchange
+from router.net.exchange import RouterHub
 
 T = TypeVar("T")
 
@@ -49,7 +49,7 @@ class Changed(Protocol):
     """Parts of a router that change in more than one step."""
 
     @property
-    def exchange(self) -> Exchange:
+    def exchange(self) -> RouterHub:
         """Return the hub of its connections, with the core."""
 
     @property

@@ -29,7 +29,7 @@ from router.config.revisions import History, Revision, share
 from router.config.saved import Base, Keeper
 from router.config.validate import find_mistakes
 from router.control.control import Control
-from router.core.forwarding.rule_updates import Treating
+from router.core.forwarding.rule_updates import RuleUpdater
 from router.endpoints import Endpoints
 from router.engine.deferred import drained
 from router.hosting.host import PluginHost
@@ -37,7 +37,7 @@ from router.logs.journal import Journal
 from router.management.views import RouterView
 from router.metrics.exposition import Exposition
 from router.metrics.readiness import STARTING
-from router.net.exchange import SLICE_S, Exchange
+from router.net.exchange import SLICE_S, RouterHub
 from router.net.first_frames import find_too_long
 from router.settings import take_up
 
@@ -58,10 +58,10 @@ class Changing:
     `revision` is the number of the first configuration.
     """
 
-    exchange: Exchange
+    exchange: RouterHub
     control: Control
     exposition: Exposition
-    treating: Treating
+    treating: RuleUpdater
     journal: Journal
     plugins: PluginHost
     endpoints: Endpoints

@@ -25,7 +25,7 @@ from router.metrics.http import App, HttpListener
 from router.net.arrivals import accept_in_turns
 from router.net.authentication import Authenticator
 from router.net.connectors import AmqpConnector
-from router.net.exchange import Exchange
+from router.net.exchange import RouterHub
 from router.net.following import objection, place_of
 from router.net.listeners import AmqpListener, close_sockets, open_listeners, read_users
 
@@ -97,7 +97,7 @@ class Endpoints:
 
     def __init__(
         self,
-        exchange: Exchange,
+        exchange: RouterHub,
         container_id: str,
         make_app: Callable[[ListenerSettings], App],
     ) -> None:

@@ -17,7 +17,7 @@ from router.control.network.limits import limits_of
 from router.control.network.timing import timing_of
 from router.core.addresses.link_names import LinkNames
 from router.core.addresses.table import AddressTable
-from router.core.forwarding.rule_updates import Treating
+from router.core.forwarding.rule_updates import RuleUpdater
 from router.core.routers.membership import FEATURES_SPOKEN, Membership, Mode, instance_from
 from router.net.endpoints import (
     configured_auto_links,
@@ -27,7 +27,7 @@ from router.net.endpoints import (
     configured_redirects,
     configured_rules,
 )
-from router.net.exchange import Exchange
+from router.net.exchange import RouterHub
 
 
 class Parts:
@@ -62,7 +62,7 @@ class Parts:
             *(listener.max_frame_size for listener in configuration.listeners),
             *(connector.max_frame_size for connector in configuration.connectors),
         ]
-        self.exchange = Exchange(
+        self.exchange = RouterHub(
             self.table,
             router.memory_limit_bytes,
             max(frame_sizes, default=0),
@@ -94,13 +94,13 @@ class Parts:
         while self.exchange.turn.deferred.step():
             pass
         self.exchange.listeners.append(self.control.event_received)
-        self.exchange.clocks.append(self.control.look)
+        self.exchange.clocks.append(self.control.tick)
         if router.mode != "standalone":
             self._join_network(router, instance_from(wall_clock(), make_token()))
-        self.treating = Treating(self.exchange.forwarder)
+        self.treating = RuleUpdater(self.exchange.forwarder)
         network = self.exchange.forwarder.network
         network.treat = self.treating.treat
-        self.exchange.clocks.append(network.look)
+        self.exchange.clocks.append(network.tick)
         if router.mode == "interior":
             network.turn_on()
         self.control.configure_uplinks(configuration)

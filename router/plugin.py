@@ -314,7 +314,7 @@ class Router(Protocol):
 
         NAME is the plugin's name, with `_` for each character that is neither a letter nor a digit.
         A plugin with more than 10,000 series in all is stopped. Raises ValueError if the name is
-        none, or is another plugin's.
+        not valid, or is another plugin's.
         """
 
     def gauge(self, name: str, description: str, labels: Sequence[str] = ()) -> Gauge:

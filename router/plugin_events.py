@@ -168,7 +168,7 @@ class MessagesExpired(Event):
 
 @attrs.frozen
 class LinkSuspended(Event):
-    """A link was detached or lost while its terminus is kept, with `unsettled` deliveries."""
+    """Suspension of a link: detached or lost with `unsettled` deliveries; its terminus is kept."""
 
     link: LinkInfo
     unsettled: int

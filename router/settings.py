@@ -19,21 +19,21 @@ from router.control.network.limits import limits_of
 from router.control.network.timing import timing_of
 from router.core.addresses.redirects import Redirects
 from router.core.addresses.rules import Rules
-from router.core.forwarding.rule_updates import Treating
+from router.core.forwarding.rule_updates import RuleUpdater
 from router.core.forwarding.shedding import set_limit
 from router.hosting.host import PluginHost
 from router.logs.journal import Journal
 from router.metrics.exposition import Exposition
-from router.net.exchange import Exchange
+from router.net.exchange import RouterHub
 
 
 class Running(Protocol):
     """Parts of a router that settings affect."""
 
-    exchange: Exchange
+    exchange: RouterHub
     control: Control
     exposition: Exposition
-    treating: Treating
+    treating: RuleUpdater
     journal: Journal
     plugins: PluginHost
 

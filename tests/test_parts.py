@@ -34,4 +34,4 @@ def test_the_parts_are_as_configured_and_go_by_the_clock_that_they_are_given() -
 def test_dynamic_names_are_made_of_tokens() -> None:
     parts = Parts(parse_configuration('[router]\nid = "a"', source="a test"), lambda: "xyz")
 
-    assert parts.table.enter_dynamic("peer", "link")[0] == "amqp:/_topo/0/a/temp.xyz.peer.link"
+    assert parts.table.create_dynamic("peer", "link")[0] == "amqp:/_topo/0/a/temp.xyz.peer.link"

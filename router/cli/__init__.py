@@ -1,1 +1,1 @@
-"""The `trioute` command."""
+"""Commands of `trioute`."""

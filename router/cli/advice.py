@@ -1,7 +1,7 @@
-"""Advice on the costs of connections between routers: the file, and the bounds of what is applied.
+"""Advice on the costs of connections between routers: its file, and the bounds for applying it.
 
-The file is what `trioute-spark advise` writes. It is not trusted: whatever it says, no cost changes
-by more than the bounds allow.
+`trioute-spark advise` writes the file. It is not trusted: whatever it says, no cost changes by more
+than the bounds allow.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ VERSION: Final = 1
 
 
 class BadAdvice(Exception):
-    """A file with advice cannot be used; the text says why."""
+    """File with advice that cannot be used; the text says why."""
 
 
 @attrs.frozen
@@ -56,13 +56,13 @@ class Advice:
 
 @attrs.frozen
 class Bounds:
-    """Bounds of what is applied at once: the factor of a cost, and its least number of samples."""
+    """Bounds of what is applied at once: the factor of a cost, and the least number of samples."""
 
     step: float
     least_samples: int
 
     def objection(self, change: CostChange) -> str:
-        """Return why a change is not applied, or nothing."""
+        """Return why a change is not applied, or an empty string."""
         if not 1 <= change.advised <= HIGHEST_COST:
             return f"a cost is from 1 to {HIGHEST_COST}"
         if change.samples < self.least_samples:
@@ -79,7 +79,10 @@ class Bounds:
 
 
 def read_advice(text: str, now: datetime) -> Advice:
-    """Read a file. Raises BadAdvice where it is none, of another version, or too old."""
+    """Parse a file with advice.
+
+    Raises BadAdvice if it is none, of another version, or expired.
+    """
     try:
         data = json.loads(text)
     except ValueError as error:

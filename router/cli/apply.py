@@ -1,4 +1,4 @@
-"""`trioute apply FILE`: a running router becomes what a file says, once it was shown."""
+"""`trioute apply FILE`: show what a configuration file would change in a router, and apply it."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from router.management.desired_state import SOURCE
 
 STDIN: Final = "standard input"
 PREVIOUS: Final = "the one before"
-# To bind sockets and to look at a large file takes longer than to answer what is asked else.
+# Binding sockets and checking a large file take longer than other requests.
 LEAST_TIMEOUT_S: Final = 30.0
 _COLOURS: Final = {"added": "green", "changed": "yellow", "removed": "red"}
 
 
 @attrs.frozen
 class Order:
-    """What is to be done, and how it is told. `text` is the configuration."""
+    """Operation to perform, and how to report it. `text` is the configuration."""
 
     text: str | None = None
     name: str = ""
@@ -44,12 +44,12 @@ class Order:
 
     @property
     def operation(self) -> str:
-        """What the router is asked for."""
+        """Return the management operation."""
         return "APPLY" if self.rollback is None else "ROLLBACK"
 
     @property
     def properties(self) -> dict[str, Any]:
-        """What it is asked with."""
+        """Return the properties of the operation."""
         if self.rollback is None:
             return {"comment": self.name}
         return {} if self.rollback == PREVIOUS else {"revision": self.rollback}
@@ -117,7 +117,7 @@ def apply(
     as_json: bool,
     **how: bool,
 ) -> None:
-    """Have a running router become what the configuration FILE says; - is standard input.
+    """Apply the configuration FILE to a running router; - is standard input.
 
     Shows the differences, asks, and applies all of them or none. The file is the whole
     configuration: what is not in it is removed. Files that it names (users, passwords) are the
@@ -125,8 +125,8 @@ def apply(
 
     With --advice, only the costs of connectors change, at whichever router of the network has them.
 
-    Exits with 0 when it was done or there was nothing to do, 1 when the router refused or it was
-    not wanted, and 3 when there was no connection or no answer.
+    Exits with 0 if it was done or there was nothing to do, 1 if the router refused or the answer
+    was no, and 3 if there was no connection or no response.
     """
     ways = (file is not None, rollback is not None, advice is not None, history, show, export)
     if sum(ways) != 1:
@@ -204,14 +204,14 @@ async def _asked(
             order.operation, properties, order.text, timeout_s=timeout_s
         )
     except RequestRefused as refused:
-        # where it is wrong is told by the name that it has here
+        # mistakes refer to the file by its name here
         text = refused.description.replace(f"{SOURCE}:", f"{order.name or SOURCE}:")
         raise RequestRefused(refused.status, text) from None
     return body
 
 
 async def _is_wanted(count: int) -> bool:
-    """Ask; the connection is kept alive meanwhile."""
+    """Ask for confirmation; the connection is kept alive meanwhile."""
     what = "Apply this change?" if count == 1 else f"Apply these {count} changes?"
     return await trio.to_thread.run_sync(
         lambda: click.confirm(what, err=True), abandon_on_cancel=True
@@ -230,7 +230,7 @@ def _tell(order: Order, answer: Mapping[str, Any], sentence: str) -> None:
 
 
 def _lines(answer: Mapping[str, Any]) -> Iterator[str]:
-    """The differences, in colours where somebody sees them."""
+    """Yield the differences, in colours for a terminal."""
     told = answer["differences"]
     for each in told:
         fields = [FieldChange(name, old, new) for name, (old, new) in each["fields"].items()]

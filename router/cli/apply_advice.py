@@ -1,4 +1,4 @@
-"""`trioute apply --advice FILE`: change what connections between routers cost, as was advised."""
+"""`trioute apply --advice FILE`: change the costs of connections between routers as advised."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ Asked = Callable[[int], Awaitable[bool]]
 
 @attrs.frozen
 class Step:
-    """A change, and where it is made; or why it is not.
+    """Change and the connector where it is made, or why it is left out.
 
-    `connector` is the one of `router` that makes the connection.
+    `connector` belongs to `router`, and makes the connection.
     """
 
     change: CostChange
@@ -42,7 +42,7 @@ class Step:
 
     @property
     def line(self) -> str:
-        """Return the change in a line for people."""
+        """Return the change as text for people."""
         change = self.change
         costs = f"{change.cost} -> {change.advised}"
         if change.target != change.advised:
@@ -57,7 +57,7 @@ class Step:
         )
 
     def as_data(self) -> dict[str, Any]:
-        """Return the change as JSON has it."""
+        """Return the change as data for JSON."""
         return {
             "routers": list(self.change.routers),
             "cost": self.change.cost,
@@ -69,7 +69,7 @@ class Step:
 
 
 def advice_from(text: str, name: str) -> Advice:
-    """Read a file that is called `name`. Raises click.UsageError."""
+    """Read the text of a file called `name`. Raises click.UsageError."""
     try:
         return read_advice(text, datetime.now(UTC))
     except BadAdvice as error:
@@ -77,7 +77,7 @@ def advice_from(text: str, name: str) -> Advice:
 
 
 class Network:
-    """The routers of a network, asked by way of one of them."""
+    """Routers of a network, queried by way of one of them."""
 
     def __init__(self, connection: ClientConnection, timeout_s: float) -> None:
         self._connection = connection
@@ -86,7 +86,7 @@ class Network:
         self._found: dict[tuple[str, str], list[dict[str, Any]]] = {}
 
     async def router(self, name: str) -> ManagementClient | str:
-        """Return a router's management node, or why it cannot be asked."""
+        """Return the management client of a router, or why it cannot be queried."""
         if name not in self._asked:
             node = f"_topo/0/{name}/{NODE}"
             try:
@@ -103,12 +103,12 @@ class Network:
         return self._asked[name]
 
     def entities(self, name: str, kind: str) -> list[dict[str, Any]]:
-        """Return the listeners or connectors for other routers of a router that was asked."""
+        """Return the inter-router listeners or connectors of a router that was queried before."""
         return self._found[name, kind]
 
 
 async def plan(network: Network, advice: Advice, bounds: Bounds) -> list[Step]:
-    """Find where each change is made, and leave out what is out of bounds or not as it was."""
+    """Find where each change is made; leave out those out of bounds or whose cost has changed."""
     return [await _step(network, change, bounds) for change in advice.changes]
 
 
@@ -132,7 +132,7 @@ async def _step_at(
     asked = await network.router(there)
     if isinstance(asked, str):
         return Step(change, left_out=asked)
-    # the larger one of both ends counts; which listener it was is not told, so the least is meant
+    # the larger cost of both ends counts; which listener it is is unknown, so take the least
     costs = [int(each["cost"]) for each in network.entities(there, LISTENER)]
     least = min(costs, default=1)
     now = max(int(connector["cost"]), least)
@@ -147,9 +147,9 @@ async def _step_at(
 async def apply_advice(
     place: Place, advice: Advice, bounds: Bounds, *, dry_run: bool, as_json: bool, wanted: Asked
 ) -> None:
-    """Show what would change, ask `wanted` with the number of changes, and change it.
+    """Show the changes, ask `wanted` with their number, and make them.
 
-    Raises NotAll where something advised was not done.
+    Raises NotAll if any advised change was not made.
     """
     async with connect(place.url, timeout_s=place.timeout_s) as connection:
         network = Network(connection, place.timeout_s)

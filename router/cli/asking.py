@@ -1,6 +1,6 @@
-"""What the commands share that ask a running router: its place, and how long an answer may take.
+"""Options and connection of the commands that query a running router.
 
-They exit as `router.cli.ending` says: with 1 where the router said no, or what was asked is not so.
+They exit as `router.cli.ending` says: with 1 if the router refused, or what was asked is not so.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BUS: Final = "TRIOUTE_BUS"
 
 @attrs.frozen
 class Place:
-    """Which router is asked, by way of which, and how long each answer may take."""
+    """Router to query, the router to connect to, and the time allowed for each response."""
 
     url: Url
     node: str = NODE
@@ -32,7 +32,7 @@ class Place:
 
 
 def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that say which router is meant; it gets them as `place`."""
+    """Give a command the options that select a router; it gets them as `place`."""
 
     @functools.wraps(command)
     def placed(
@@ -110,7 +110,7 @@ def _with_user(url: Url, name: str | None, file: Path | None) -> Url:
 def ask(place: Place, work: Callable[[ManagementClient], Awaitable[None]]) -> None:
     """Connect, do the work, and exit; every failure is one line on standard error.
 
-    What was asked for and is not so, the work raises as NotAll, which may have no text.
+    If what was asked is not so, the work raises NotAll, which may have no text.
     """
 
     async def asking() -> None:

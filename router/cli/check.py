@@ -1,4 +1,4 @@
-"""`trioute check FILE`: every mistake in a configuration file, or what would run with it."""
+"""`trioute check FILE`: report every mistake in a configuration file, or what would run with it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from router.config.router_settings import RouterSettings
 from router.config.write import table_of
 from router.net.first_frames import find_too_long
 
-# with words of their own
+# entities with formats of their own
 _SHOWN: Final = ("listener", "connector", "address")
 
 
@@ -33,12 +33,13 @@ _SHOWN: Final = ("listener", "connector", "address")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(FLAG, is_flag=True, help=WEAKER_SECURITY)
 def check(file: Path, weaker_security: bool) -> None:
-    """Say everything that is wrong in the configuration FILE: TOML, or one of Dispatch's.
+    """Report everything that is wrong in the configuration FILE: TOML, or one of Dispatch.
 
-    Of Dispatch's it says as well what is not supported, what that means, and what is ignored.
+    For a file of Dispatch, it also reports what is not supported, what that means, and what is
+    ignored.
 
-    Exits with 0 and a summary where the router would start with it, and with 1 and one line for
-    each mistake otherwise.
+    Exits with 0 and a summary if the router would start with it, and otherwise with 1 and one line
+    for each mistake.
     """
     try:
         loaded = load_file(file, [find_too_long], weaker_security=weaker_security)
@@ -60,7 +61,7 @@ def check(file: Path, weaker_security: bool) -> None:
 
 
 def format_summary(configuration: Configuration) -> Iterator[str]:
-    """Yield what would run, a line for each entity, shortest words first."""
+    """Yield what would run, a line for each entity."""
     yield f"router     {_router(configuration.router)}"
     for listener in configuration.listeners:
         yield f"listener   {listener.name}: {_listener(listener)}"
@@ -103,7 +104,7 @@ def _address(address: AddressSettings) -> str:
 
 
 def _anything(settings: attrs.AttrsInstance) -> str:
-    """What is said of an entity, but for its name where it has another."""
+    """Return the attributes of an entity, except for its name if it has others."""
     table = table_of(settings)
     pairs = [f"{key} {value}" for key, value in table.items() if key != "name"]
     return ", ".join(pairs) or str(table.get("name", ""))

@@ -1,4 +1,4 @@
-"""What views of a running router are made of: columns, and which entities they are of."""
+"""Columns and views of a running router for `trioute stat`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Entity = Mapping[str, Any]
 
 @attrs.frozen
 class Column:
-    """A column: its head, the attribute it shows, and how.
+    """Column of a table: its head, the attribute it shows, and the format.
 
-    `made` makes the value of several attributes. With `detail`, the column is there only where
-    more is asked for; `alarming` says of which values a person should take note.
+    `made` computes the value from several attributes. With `detail`, the column is shown only if
+    more detail is asked for; `alarming` tells which values deserve attention.
     """
 
     head: Head
@@ -29,16 +29,17 @@ class Column:
     alarming: Callable[[Any], bool] | None = None
 
     def value(self, entity: Entity) -> Any:
-        """What it shows of an entity."""
+        """Return the value of an entity in this column."""
         return entity.get(self.attribute) if self.made is None else self.made(entity)
 
 
 @attrs.frozen
 class View:
-    """Which entities are shown, and how.
+    """Entities that are shown together, and how.
 
-    `counters` are headers and attributes whose rates are shown while it is watched; `nothing` is
-    said where there are no entities. `is_sheet`: the attributes of one entity, one below the other.
+    `counters` are headers and attributes whose rates are shown while watching; `nothing` is the
+    text if there are no entities. With `is_sheet`, the attributes of one entity are listed one
+    below the other.
     """
 
     name: str
@@ -54,7 +55,7 @@ class View:
 
 
 def text_order(value: Any) -> tuple[Any, ...]:
-    """Sorts 9 before 10, and numbers before texts."""
+    """Return a key that sorts 9 before 10, and numbers before texts."""
     parts = str(value or "").split(".")
     if all(part.isdigit() for part in parts):
         return (0, *map(int, parts))
@@ -62,35 +63,35 @@ def text_order(value: Any) -> tuple[Any, ...]:
 
 
 def text(header: str, attribute: str, rank: int = 1, **options: Any) -> Column:
-    """A column of text that is cut where there is no room."""
+    """Return a column of text that is cut if there is no room."""
     return Column(Head(header, cut=True, rank=rank), attribute, **options)
 
 
 def word(header: str, attribute: str, rank: int = 1, **options: Any) -> Column:
-    """A column of words, which are never cut."""
+    """Return a column of words, which are never cut."""
     return Column(Head(header, rank=rank), attribute, **options)
 
 
 def count(header: str, attribute: str, rank: int = 1, **options: Any) -> Column:
-    """A column of numbers."""
+    """Return a column of numbers."""
     return Column(Head(header, right=True, rank=rank), attribute, figures.number, **options)
 
 
 def time(header: str, attribute: str, rank: int = 1, **options: Any) -> Column:
-    """A column of durations."""
+    """Return a column of durations."""
     return Column(Head(header, right=True, rank=rank), attribute, figures.duration, **options)
 
 
 def octets(header: str, attribute: str, rank: int = 1, **options: Any) -> Column:
-    """A column of amounts of memory."""
+    """Return a column of amounts of memory."""
     return Column(Head(header, right=True, rank=rank), attribute, figures.octets, **options)
 
 
 def some(value: Any) -> bool:
-    """Whether a value is a number above 0."""
+    """Return whether a value is a number above 0."""
     return isinstance(value, int) and value > 0
 
 
 def is_zero(value: Any) -> bool:
-    """Whether a value is the number 0."""
+    """Return whether a value is the number 0."""
     return value == 0 and not isinstance(value, bool)

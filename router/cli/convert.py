@@ -1,4 +1,4 @@
-"""`trioute convert FILE`: a configuration file of Dispatch's as one of ours."""
+"""`trioute convert FILE`: convert a configuration file of Qpid Dispatch to TOML."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ from router.net.first_frames import find_too_long
 )
 @click.option(FLAG, is_flag=True, help=WEAKER_SECURITY)
 def convert(file: Path, output: Path | None, weaker_security: bool) -> None:
-    """Print the configuration FILE of Dispatch's (qdrouterd.conf, in either syntax) as TOML.
+    """Print the configuration FILE of Qpid Dispatch (qdrouterd.conf, in either syntax) as TOML.
 
-    It makes the same router, keeps the comments, and has in front what is not supported, what is
-    ignored, and what of Dispatch's defaults is written out. It may hold passwords, as FILE does.
+    The result makes the same router and keeps the comments. It begins with what is not supported,
+    what is ignored, and which of Dispatch's defaults are written out. It may contain passwords, as
+    FILE does.
 
     Exits with 0, or with 1 and one line for each mistake.
     """
@@ -67,6 +68,6 @@ def _converted(file: Path, output: Path | None, weaker_security: bool) -> str:
         further=[find_too_long],
         weaker_security=weaker_security,
     )
-    # what is named in it lies where it did
+    # files that it names stay where they are
     elsewhere = output is not None and output.absolute().parent != file.absolute().parent
     return format_converted(moved, file.parent if elsewhere else None)

@@ -1,7 +1,7 @@
-"""A process of its own in the background, for whoever starts services without a supervisor.
+"""Run the process in the background, for starting services without a supervisor.
 
-It is made before there is an event loop: fork, and fork again, so that it has no terminal and no
-parent that waits for it. Whoever started it hears by a pipe that it runs, or why it does not.
+This is done before there is an event loop: the process forks twice, so it has no terminal and no
+parent that waits for it. The process that was started learns by a pipe that it runs, or why not.
 """
 
 from __future__ import annotations
@@ -22,30 +22,32 @@ _LOG_MODE: Final = 0o640
 
 
 class NoSuchUser(Exception):
-    """Nobody has this name here."""
+    """Name of a user that does not exist here."""
 
 
 @attrs.define
 class Parent:
-    """The process that waits to hear what becomes of this one."""
+    """Process that waits until this one runs or fails."""
 
     _pipe: int
 
     def tell_running(self) -> None:
-        """Have it end with 0."""
+        """Make it end with 0."""
         os.write(self._pipe, _RUNS)
         os.close(self._pipe)
 
     def tell_failure(self, text: str) -> None:
-        """Have it say a line; it ends with 1 when this process does."""
+        """Make it print a line; it ends with 1 when this process does."""
         os.write(self._pipe, f"{text}\n".encode())
 
 
 def become_daemon() -> Parent:
-    """Go on in the background, in the root folder; the process that was there ends with this one's
-    first word, or with 1 when this one ends before, having said on standard error why.
+    """Go on in the background, in the root folder, with the original process as the parent.
 
-    Standard error leads to that process until `write_log_to`.
+    The original process ends with 0 once it is told that this one runs. If this one ends before
+    that, it ends with 1, after printing why on standard error.
+
+    Standard error goes to the original process until `write_log_to`.
     """
     reader, writer = os.pipe()
     if os.fork():
@@ -54,7 +56,7 @@ def become_daemon() -> Parent:
     os.close(reader)
     os.setsid()
     if os.fork():
-        # without this no terminal could be had, but it could be taken
+        # a session leader could acquire a terminal, so fork again
         os._exit(0)
     os.chdir("/")
     os.umask(_UMASK)
@@ -67,7 +69,7 @@ def become_daemon() -> Parent:
 
 
 def _wait(reader: int) -> NoReturn:
-    """End as the other process says, with its last words where there are any."""
+    """End as the other process says; print its last words, if any."""
     words = b""
     while not words.endswith(_RUNS) and len(words) < _MOST_TEXT:
         more = os.read(reader, 4096)
@@ -82,7 +84,7 @@ def _wait(reader: int) -> NoReturn:
 
 
 def write_log_to(file: Path | None) -> None:
-    """Have standard error go to the end of a file, or for None nowhere; raises OSError."""
+    """Append standard error to a file, or discard it for None; raise OSError."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     log = os.open(os.devnull if file is None else file, flags, _LOG_MODE)
     sys.stderr.flush()
@@ -91,20 +93,20 @@ def write_log_to(file: Path | None) -> None:
 
 
 def write_pid(file: Path) -> None:
-    """Write this process' id to a file; raises OSError."""
+    """Write the id of this process to a file; raise OSError."""
     file.write_text(f"{os.getpid()}\n", encoding="ascii")
 
 
 def remove_pid(file: Path) -> None:
-    """Take the file away, if this process may."""
+    """Remove the file if this process is allowed to."""
     with contextlib.suppress(OSError):
         file.unlink()
 
 
 def become_user(name: str) -> None:
-    """Go on as another user, with that user's groups and no way back.
+    """Go on as another user, with that user's groups, irrevocably.
 
-    Raises OSError where this process may not, and NoSuchUser.
+    Raises OSError if this process is not allowed to, and NoSuchUser.
     """
     try:
         user = pwd.getpwnam(name)

@@ -1,7 +1,7 @@
-"""How the commands end that talk to a router: exit codes, signals, and output that nobody reads.
+"""End the commands that talk to a router: exit codes, signals, and closed output pipes.
 
-Exit codes: 0 all is done, 1 something is not as it was asked for, 2 a wrong command line, 3 there
-is no connection, link or answer (any more), 130 and 143 ended by SIGINT or SIGTERM.
+Exit codes: 0 all was done, 1 something is not as asked for, 2 wrong command line, 3 no connection,
+link or response (any more), 130 and 143 ended by SIGINT or SIGTERM.
 """
 
 from __future__ import annotations
@@ -25,23 +25,24 @@ EXIT_PIPE: Final = 128 + signal.SIGPIPE
 
 
 class NotAll(TriouteError):
-    """Less was done than was asked for, or what was asked is not so; the text says what, if
-    anything.
+    """Result that falls short: less was done than asked for, or what was asked is not so.
+
+    The text, which may be empty, says what.
     """
 
 
 def until_ended(
     work: Callable[[], Awaitable[None]], beside: Callable[[], Awaitable[None]] | None = None
 ) -> int:
-    """Do the work until it ends or a signal comes; returns the exit code.
+    """Do the work until it ends or a signal comes; return the exit code.
 
-    What went wrong is one line on standard error. `beside` runs as long as the work does.
+    A failure is one line on standard error. `beside` runs as long as the work does.
     """
     try:
         code, complaint = trio.run(_until_ended, work, beside)
         sys.stdout.flush()
     except BrokenPipeError:
-        # whoever read our output has enough; Python must not complain about it at exit
+        # the reader of our output has enough; Python must not complain about it at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_PIPE
     if complaint:
@@ -52,7 +53,7 @@ def until_ended(
 async def _until_ended(
     work: Callable[[], Awaitable[None]], beside: Callable[[], Awaitable[None]] | None
 ) -> tuple[int, str]:
-    """The exit code, and what is to be said of it."""
+    """Return the exit code and the line for standard error, which may be empty."""
     code, complaint = EXIT_DONE, ""
     broken: BrokenPipeError | None = None
     async with trio.open_nursery() as nursery:
@@ -74,7 +75,7 @@ async def _until_ended(
 
 
 async def _watch_signals(whole: trio.CancelScope, task_status: trio.TaskStatus[list[int]]) -> None:
-    """End everything with the first SIGINT or SIGTERM, whose number is then told."""
+    """End everything at the first SIGINT or SIGTERM, and report its number."""
     signalled: list[int] = []
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         task_status.started(signalled)

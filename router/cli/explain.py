@@ -1,4 +1,4 @@
-"""`trioute explain USER@VHOST send|receive ADDRESS`: what becomes of a message, and why."""
+"""`trioute explain USER@VHOST send|receive ADDRESS`: explain what becomes of a message, and why."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from router.client import ManagementClient
 EXPLAIN: Final = "EXPLAIN"
 LEAST_WIDTH: Final = 20
 WIDEST: Final = 2**31 - 1
-# Counters that say nothing of what is amiss are shown even when they are 0.
+# Counters of normal traffic are shown even if they are 0.
 _USUAL: Final = ("ingress", "egress")
 _COUNTED: Final = {
     "ingress": "came in",
@@ -48,7 +48,7 @@ _TO_WHOM: Final = ("connection", "link", "container", "user")
 
 @attrs.frozen
 class Who:
-    """Who is asked about; both parts may be missing."""
+    """User and virtual host to explain for; both parts may be missing."""
 
     user: str | None
     vhost: str | None
@@ -59,7 +59,7 @@ class Who:
 
 
 def read_who(_context: click.Context, _parameter: click.Parameter, value: str) -> Who:
-    """Read USER@VHOST, USER or @VHOST; `anonymous` is nobody in particular."""
+    """Parse USER@VHOST, USER or @VHOST; `anonymous` is a user without a name."""
     user, at, vhost = value.rpartition("@") if "@" in value else (value, "", "")
     if not user and not (at and vhost):
         raise click.BadParameter("give USER@VHOST, USER or @VHOST")
@@ -81,14 +81,14 @@ def read_who(_context: click.Context, _parameter: click.Parameter, value: str) -
 def explain(
     place: Place, who: Who, direction: str, address: str, is_json: bool, width: int | None
 ) -> None:
-    """Say whether a user's messages flow to or from ADDRESS, and why.
+    """Explain whether a user's messages flow to or from ADDRESS, and why.
 
-    Who is let in, which rule speaks for the address, who is at its other end with which credit and
-    window, who would get the next message, and what keeps it back. Nothing is changed by asking.
-    The VHOST is the hostname that the user's open would have; `anonymous` is a user without a name.
+    Shows who is admitted, which rule applies to the address, who is at its other end with which
+    credit and window, who would get the next message, and what holds it back. Asking changes
+    nothing. The VHOST is the hostname in the user's open; `anonymous` is a user without a name.
 
-    Exits with 0 when messages flow, 1 when they do not, and 3 when there was no connection or no
-    answer.
+    Exits with 0 if messages flow, 1 if they do not, and 3 if there was no connection or no
+    response.
     """
     if width is None and sys.stdout.isatty():
         width = shutil.get_terminal_size().columns
@@ -108,7 +108,7 @@ def explain(
 
 
 def format_explanation(who: Who, told: Mapping[str, Any], width: int | None) -> Iterator[str]:
-    """The lines for a person, the answer first."""
+    """Yield the lines for people, the conclusion first."""
     does = "send to" if told["direction"] == "send" else "receive from"
     yield f"{text(str(who))} may{'' if told['allowed'] else ' not'} {does} {text(told['address'])}."
     if told["flows"]:
@@ -129,7 +129,7 @@ def format_explanation(who: Who, told: Mapping[str, Any], width: int | None) -> 
 
 
 def _wrapped(line: str, width: int | None, indent: int) -> list[str]:
-    """A line in several, where it does not fit into one."""
+    """Return a line, split into several if it is too long."""
     room = max(width or sys.maxsize, LEAST_WIDTH)
     return textwrap.wrap(line, room, subsequent_indent=" " * indent, break_on_hyphens=False)
 
@@ -179,7 +179,7 @@ def _link_route(route: Mapping[str, Any]) -> str:
 
 
 def _router(each: Mapping[str, Any]) -> str:
-    """A router of the network, or an edge."""
+    """Return the name of a router of the network, or of an edge router."""
     return f"{'edge' if each.get('isEdge') else 'router'} {text(each['router'])}"
 
 
@@ -208,7 +208,7 @@ def _rule(told: Mapping[str, Any]) -> str:
 
 
 def _links(told: Mapping[str, Any], width: int | None) -> Iterator[str]:
-    """Who is at the address's ends, the other one first."""
+    """Yield the links at both ends of the address, the other end first."""
     sides = [
         ("Receivers", "destinations", "destinationCount", ("credit", "window", "unsettled")),
         ("Senders", "senders", "senderCount", ("credit", "capacity", "unsettled")),
@@ -227,7 +227,7 @@ def _links(told: Mapping[str, Any], width: int | None) -> Iterator[str]:
 
 
 def _containers(route: Mapping[str, Any], width: int | None) -> Iterator[str]:
-    """The containers that links are forwarded to, and the links."""
+    """Yield the containers that links are forwarded to, and the links."""
     if route["containers"]:
         yield ""
         count, total = len(route["containers"]), route["containerCount"]
@@ -295,7 +295,7 @@ def _containers(route: Mapping[str, Any], width: int | None) -> Iterator[str]:
 
 
 def _count(value: int) -> str:
-    """A number; a session's window as wide as it can be is no number to compare others with."""
+    """Return a number; for the widest possible window of a session, which limits nothing, "any"."""
     return "any" if value >= WIDEST else number(value)
 
 

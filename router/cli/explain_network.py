@@ -1,4 +1,4 @@
-"""The part of `trioute explain` about a network of routers: who else receives, and by what way."""
+"""Part of `trioute explain` about the network: who else receives, and the paths there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from router.cli.tables import Cell, Head, lay_out
 
 
 def format_network(network: Mapping[str, Any], width: int | None) -> Iterator[str]:
-    """The lines for a person; none where there is nothing to tell."""
+    """Yield the lines for people; none if there is nothing to show."""
     yield from _table(
         _title("Other routers that receive", network["routers"], network["routerCount"]),
         [
@@ -89,7 +89,7 @@ def _receivers(branch: Mapping[str, Any]) -> str:
 
 
 def _link(each: Mapping[str, Any], attached: str = "attached") -> list[Cell]:
-    """How the link there fares."""
+    """Return the cells of the link's state."""
     return [
         Cell(attached if each["attached"] else "none"),
         Cell(number(each["credit"]) if each["attached"] else ""),
@@ -108,6 +108,6 @@ def _table(
 
 
 def _between(router: Mapping[str, Any]) -> str:
-    """The routers on the way to one, or the next one where no more is told."""
+    """Return the routers on the way to one, or the next hop if no more is known."""
     way = router.get("way") or []
     return " ".join(map(str, way[1:-1] or way[1:])) if len(way) > 1 else str(router["via"])

@@ -1,4 +1,4 @@
-"""What `trioute explain` shows of stuck receivers."""
+"""Part of `trioute explain` about stuck receivers."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from router.cli.figures import number, text
 
 
 def format_stuck(told: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
-    """The facts of a multicast's stuck receivers: the first of each pair is what it is about.
+    """Yield facts about stuck receivers of a multicast, each with its label first.
 
-    A router of an older version tells nothing.
+    A router of an older version reports none.
     """
     if not told:
         return

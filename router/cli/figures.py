@@ -1,4 +1,4 @@
-"""Values as people read them on a terminal: counts, octets, durations, rates, texts of peers."""
+"""Format values for a terminal: counts, octets, durations, rates, texts of peers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ _DAY_S: Final = 86400
 
 
 def text(value: Any) -> str:
-    """A value in one line. What a peer chose may hold anything: nothing of it reaches a terminal
-    that is not to be seen there.
+    """Return a value as one line.
+
+    Texts of peers may contain anything, so unprintable characters are escaped.
     """
     match value:
         case None | "":
@@ -36,14 +37,14 @@ def _visible(character: str) -> str:
 
 
 def number(value: Any) -> str:
-    """A count, its thousands apart: 1,234,567."""
+    """Return a count with separators for thousands: 1,234,567."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return text(value)
     return f"{value:,}"
 
 
 def octets(value: Any) -> str:
-    """An amount of memory: 512 B, 1.5 MiB."""
+    """Return an amount of memory: 512 B, 1.5 MiB."""
     if isinstance(value, bool) or not isinstance(value, int):
         return text(value)
     size, unit = float(value), 0
@@ -54,7 +55,7 @@ def octets(value: Any) -> str:
 
 
 def duration(value: Any) -> str:
-    """So many seconds: 0:05, 1:02:03, 3d 04:05:06."""
+    """Return a number of seconds as a duration: 0:05, 1:02:03, 3d 04:05:06."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return text(value)
     minutes, seconds = divmod(int(value), 60)
@@ -66,7 +67,7 @@ def duration(value: Any) -> str:
 
 
 def rate(value: Any) -> str:
-    """So many a second: 0, 0.25, 12.5, 1,234."""
+    """Return a number per second: 0, 0.25, 12.5, 1,234."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return text(value)
     if value == 0 or value >= 100:
@@ -75,7 +76,7 @@ def rate(value: Any) -> str:
 
 
 def cells(shown: str) -> int:
-    """How many cells of a terminal a text takes."""
+    """Return how many cells of a terminal a text takes."""
     if shown.isascii():
         return len(shown)
     return sum(map(_cells, shown))
@@ -88,7 +89,7 @@ def _cells(character: str) -> int:
 
 
 def shortened(shown: str, width: int) -> str:
-    """A text of at most `width` cells: what is too long loses its middle."""
+    """Return a text of at most `width` cells: a longer one loses its middle."""
     if cells(shown) <= width:
         return shown
     if width < 1:
@@ -111,6 +112,6 @@ def _taken(shown: str, width: int) -> str:
 
 
 def padded(shown: str, width: int, *, right: bool = False) -> str:
-    """A text filled up with spaces to `width` cells."""
+    """Return a text padded with spaces to `width` cells."""
     spaces = " " * max(0, width - cells(shown))
     return spaces + shown if right else shown + spaces

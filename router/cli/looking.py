@@ -1,4 +1,4 @@
-"""Looking at a router for `trioute stat`: what a view needs is asked for, and nothing else."""
+"""Query a router for `trioute stat`: only what a view needs."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ LINK: Final = "router.link"
 
 @attrs.frozen
 class Slice:
-    """Which of the entities are shown: `count` of them, or all, from `offset` on, in the order in
-    which the router tells them.
-    """
+    """Range of the entities: `count` of them, or all, from `offset` on, in the router's order."""
 
     offset: int = 0
     count: int | None = None
@@ -30,9 +28,9 @@ class Slice:
 
 @attrs.frozen
 class Seen:
-    """What a view shows: the attributes told, the entities in order, and what grew how quickly.
+    """Content of a view: attribute names, entities in order, and rates of counters.
 
-    `rates` are by identity, and None where there has been no look before.
+    `rates` are by identity, and None at the first look.
     """
 
     view: View
@@ -41,12 +39,15 @@ class Seen:
     rates: Mapping[str, Mapping[str, float]] | None = None
 
     def rates_of(self, entity: Mapping[str, Any]) -> Mapping[str, float]:
-        """The rates of one entity, without those that are not known."""
+        """Return the known rates of one entity."""
         return (self.rates or {}).get(str(entity.get("identity")), {})
 
 
 class Viewer:
-    """Looks at one view again and again. `every_attribute`: also those that no column shows."""
+    """Repeated queries for one view.
+
+    With `every_attribute`, also attributes that no column shows are requested.
+    """
 
     def __init__(
         self, view: View, part: Slice, *, every_attribute: bool, with_rates: bool = False
@@ -58,9 +59,9 @@ class Viewer:
         self._before: Look | None = None
 
     async def look(self, management: ManagementClient) -> Seen:
-        """Ask, and compare with the look before.
+        """Query the router, and compare with the previous look.
 
-        Raises ClientError, and RequestRefused where the router says no to more than the type.
+        Raises ClientError, and RequestRefused unless the router merely lacks the type.
         """
         view, part = self.view, self._part
         asked = () if self._every_attribute else known_names(view)
@@ -82,7 +83,7 @@ class Viewer:
 
 
 def known_names(view: View) -> tuple[str, ...]:
-    """The attributes that a view is made from, of those that the schema has."""
+    """Return the attributes that a view is made from, as far as the schema has them."""
     entry = ENTITY_TYPES.get(long_name(view.kind))
     if entry is None:
         return ()
@@ -93,7 +94,7 @@ def known_names(view: View) -> tuple[str, ...]:
     return tuple(each.name for each in of.attributes if each.name in wanted)
 
 
-# What columns read besides the attribute that they stand for.
+# Attributes that computed columns read besides their own.
 _MADE_FROM: Final = {
     "connection": ("sasl", "user", "sslProto", "sslCipher"),
 }
@@ -102,12 +103,12 @@ _MADE_FROM: Final = {
 async def _entities(
     management: ManagementClient, kind: str, names: Sequence[str], part: Slice
 ) -> tuple[Sequence[str], list[dict[str, Any]]]:
-    """The names told, and the entities; none where the router has no such type."""
+    """Return the attribute names and the entities; none if the router lacks the type."""
     try:
         table = await management.query(kind, names, offset=part.offset, count=part.count)
     except RequestRefused as refused:
         if refused.status == NOT_FOUND and names:
-            # a router of another version than this command, which lacks one of the attributes
+            # the router's version differs from this command's, and it lacks one of the attributes
             return await _entities(management, kind, (), part)
         if refused.status in (BAD_REQUEST, NOT_IMPLEMENTED):
             return (), []

@@ -1,4 +1,4 @@
-"""The `trioute` command: its subcommands, one module each."""
+"""Command `trioute` with its subcommands, one module each."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from router.cli.trace import trace
     __version__, "-V", "--version", message=f"trioute %(version)s ({data_plane()} data plane)"
 )
 def main() -> None:
-    """A brokerless AMQP 1.0 message router."""
+    """Run, inspect and manage a brokerless AMQP 1.0 message router."""
 
 
 main.add_command(run)

@@ -1,4 +1,4 @@
-"""`trioute manage OPERATION`: ask `$management` for any operation, with the words of qdmanage."""
+"""`trioute manage OPERATION`: perform any management operation, with qdmanage's command line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from router.client import ManagementClient, RequestRefused
 from router.management.entity_types import ENTITY_TYPES
 from router.management.schema import PREFIX, long_name
 
-# Short for those that people ask for most, as in qdmanage.
+# Types with short names, as in qdmanage.
 _ROUTER_TYPES: Final = ("link", "node")
 _CONFIGURED_TYPES: Final = ("linkRoute", "address", "autoLink")
 
@@ -27,7 +27,7 @@ MOST_AT_ONCE: Final = 5000
 
 @attrs.frozen
 class Order:
-    """What is asked for: an operation, what it is about, and how its answer is printed."""
+    """Operation, the entity that it is for, and how to print the response."""
 
     operation: str
     arguments: tuple[str, ...] = ()
@@ -40,9 +40,9 @@ class Order:
     indent: int | None = 2
 
     def attributes(self) -> list[dict[str, Any]]:
-        """What to create, or what to change: a map for each entity.
+        """Return the attributes to create or update: a map for each entity.
 
-        Raises click's UsageError where it cannot be read.
+        Raises click's UsageError if they cannot be read.
         """
         if not self.stdin:
             return [self.assignments()]
@@ -58,7 +58,7 @@ class Order:
         return several
 
     def assignments(self) -> dict[str, Any]:
-        """The arguments `attribute=value`; without a value the attribute is null."""
+        """Return the arguments `attribute=value` as a map; without a value, it is null."""
         return dict(_assigned(argument, self.kind) for argument in self.arguments)
 
 
@@ -80,7 +80,7 @@ class Order:
 )
 @place_options
 def manage(place: Place, operation: str, indent: int, **given: Any) -> None:
-    """Ask a router for an OPERATION of its management, and print the answer as JSON.
+    """Perform a management OPERATION at a router, and print the response as JSON.
 
     \b
     query [ATTRIBUTE]...           entities of a --type, or all
@@ -89,16 +89,16 @@ def manage(place: Place, operation: str, indent: int, **given: Any) -> None:
     update ATTRIBUTE=VALUE...      change one, by --name or --identity
     delete                         delete one, by --name or --identity
     get-types, get-attributes, get-operations, get-annotations [TYPE]
-    get-schema, get-json-schema    what there is to ask for
+    get-schema, get-json-schema    the types, attributes and operations
     get-mgmt-nodes                 the routers of the network
     get-log [limit=N]              what was logged last
     any other [PROPERTY=VALUE]...  with --properties and --body
 
-    Exits with 0 when it was done, 1 when the router said no, and 3 when there was no connection or
-    no answer.
+    Exits with 0 if it was done, 1 if the router refused, and 3 if there was no connection or no
+    response.
     """
     order = Order(operation=operation.upper(), indent=None if indent < 0 else indent, **given)
-    # what is given is read before anybody is asked
+    # the input is checked before connecting
     if order.operation in ("CREATE", "UPDATE"):
         entities = order.attributes()
         if order.operation == "CREATE" and len(entities) > 1:
@@ -144,7 +144,7 @@ async def _other(
 async def _create_all(
     management: ManagementClient, order: Order, entities: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Create very many: as many at once as one request holds, all of those or none."""
+    """Create many entities, in requests of up to `MOST_AT_ONCE`, each as a whole or not at all."""
     made: list[Any] = []
     try:
         for begin in range(0, len(entities), MOST_AT_ONCE):
@@ -156,7 +156,7 @@ async def _create_all(
 
 
 def _typed(order: Order, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """What an entity is made of, with its type by its long name."""
+    """Return the attributes of an entity, with its type by its long name."""
     name = {} if order.name is None else {"name": order.name}
     return {**attributes, **name, "type": _type(order.kind or attributes.get("type"))}
 
@@ -164,7 +164,7 @@ def _typed(order: Order, attributes: Mapping[str, Any]) -> dict[str, Any]:
 async def _each(
     management: ManagementClient, order: Order, entities: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Create or update every one, and print what came of it; the first refusal ends it."""
+    """Create or update each entity, and print the results; the first refusal ends it."""
     done = []
     try:
         for number, attributes in enumerate(entities, 1):
@@ -183,7 +183,7 @@ async def _each(
 async def _changed(
     management: ManagementClient, order: Order, attributes: dict[str, Any]
 ) -> dict[str, Any]:
-    """One entity; what tells which one it is may stand among its attributes."""
+    """Create or update one entity; its name or identity may be among its attributes."""
     kind = _type(order.kind or attributes.get("type"))
     name = order.name or attributes.get("name")
     if "type" in attributes:
@@ -206,7 +206,7 @@ _USUAL: Final[dict[str, Callable[[ManagementClient, Order], Awaitable[None]]]] =
 
 
 def _type(kind: str | None) -> str | None:
-    """The long name of a type; some have a short one of their own."""
+    """Return the long name of a type; some have a short one of their own."""
     if kind is None or "." in kind:
         return kind
     if kind in _ROUTER_TYPES:
@@ -217,7 +217,7 @@ def _type(kind: str | None) -> str | None:
 
 
 def _assigned(argument: str, kind: str | None) -> tuple[str, Any]:
-    """Name and value of `attribute=value`, the value of the kind that the schema says it is."""
+    """Return the name and value of `attribute=value`, typed as the schema says."""
     name, equals, text = argument.partition("=")
     if not name:
         raise click.UsageError(f"{argument!r} is no attribute=value")
@@ -238,7 +238,7 @@ def _is_number(text: str) -> bool:
 
 
 def _json_or_text(text: str) -> Any:
-    """JSON where it is some; a word that could not be meant as JSON is itself."""
+    """Parse JSON; return a word that cannot be meant as JSON as it is."""
     try:
         return json.loads(text)
     except ValueError as error:
@@ -257,7 +257,7 @@ def _json_map(text: str | None) -> dict[str, Any]:
 
 
 def _print(body: Any, order: Order) -> None:
-    """Text as it is, anything else as JSON, and nothing for nothing."""
+    """Print text as it is, anything else as JSON, and nothing for None."""
     if isinstance(body, str):
         click.echo(body)
     elif body is not None:

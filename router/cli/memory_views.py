@@ -1,4 +1,4 @@
-"""What memory is used for: of the router as a whole, and by whom."""
+"""Views of memory use: of the router as a whole, and by connection."""
 
 from __future__ import annotations
 

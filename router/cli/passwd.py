@@ -19,16 +19,16 @@ from router.config.users import check_name, hash_password, load_users
     "--stdin", is_flag=True, help="Read the password from the first line of standard input."
 )
 def passwd(file: Path, user: str, stdin: bool) -> None:
-    """Set the password of USER in the users FILE, which is made if it is not there.
+    """Set the password of USER in the users FILE, which is created if it does not exist.
 
-    The password is asked for twice. The other lines of FILE stay as they are, nobody but its owner
-    may read it afterwards, and a router that reads it meanwhile sees the old file or the new one.
+    The password is asked for twice. The other lines of FILE stay as they are, only its owner may
+    read it afterwards, and a router that reads it meanwhile sees the old file or the new one.
     """
     try:
         check_name(user)
     except ValueError as error:
         raise click.BadParameter(f"the users file then {error}", param_hint="USER") from None
-    # A link stays a link: what it points to is replaced.
+    # A symbolic link stays one: the file that it points to is replaced.
     file = file.resolve()
     try:
         if file.exists():

@@ -1,4 +1,4 @@
-"""`trioute plugins`: which plugins are installed, and which settings one of them has."""
+"""`trioute plugins`: list installed plugins, or the settings of one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from router.config.setting import file_name, setting_of
 def plugins(name: str | None) -> None:
     """List the installed plugins, or the settings of the plugin NAME.
 
-    A router runs those that its configuration names in a [[plugin]] section.
+    A router runs the plugins that its configuration names in [[plugin]] sections.
     """
     installed = installed_plugins()
     if name is None:

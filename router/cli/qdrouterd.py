@@ -1,4 +1,4 @@
-"""`trioute-qdrouterd`: the router under qdrouterd's command line, to be started in its place."""
+"""`trioute-qdrouterd`: run the router with qdrouterd's command line, in its place."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from router.errors import ConfigurationError
 from router.node import Node
 
 DEFAULT_FILE: Final = "/etc/qpid-dispatch/qdrouterd.conf"
-# qdrouterd knows but one way to fail
+# qdrouterd has only one exit status for failures
 EXIT_FAILED: Final = 1
 STOPS_OF_DISPATCH: Final = (*STOPS, signal.SIGQUIT)
 _ABSOLUTE: Final = click.Path(path_type=Path, dir_okay=False, resolve_path=True)
@@ -60,11 +60,11 @@ def command(
 ) -> None:
     """Run a router in the place of qdrouterd.
 
-    The log goes to the file that the log entity of module DEFAULT names, and to standard error
-    where none does. SIGTERM, SIGINT and SIGQUIT stop the router, SIGHUP has it read its
+    The log goes to the file that the log entity of module DEFAULT names, or to standard error if
+    there is none. SIGTERM, SIGINT and SIGQUIT stop the router. SIGHUP makes it read its
     configuration file again.
     """
-    # before the root folder becomes the one that paths are relative to
+    # a daemon changes to the root folder, and paths are relative to this one
     folder = Path.cwd()
     parent = become_daemon() if daemon else None
     try:
@@ -81,7 +81,7 @@ def command(
     if end.status:
         sys.exit(EXIT_FAILED)
     if end.by == signal.SIGINT:
-        # so that a shell, too, knows that this was interrupted
+        # so that a shell also sees that this was interrupted
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.raise_signal(signal.SIGINT)
 
@@ -110,11 +110,11 @@ def _run(file: Path, folder: Path, parent: Parent | None, weaker_security: bool)
 
 
 def _ignore_start(_: Node, __: list[Listening], ___: Path | None) -> None:
-    """Nothing is said on standard output, as qdrouterd says nothing."""
+    """Print nothing on standard output, as qdrouterd prints nothing."""
 
 
 def main() -> None:
-    """Run the command; a wrong command line ends it with qdrouterd's status."""
+    """Run the command; a wrong command line ends it with qdrouterd's exit status."""
     try:
         command(prog_name="trioute-qdrouterd", standalone_mode=False)
     except click.ClickException as error:

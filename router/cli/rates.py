@@ -1,4 +1,4 @@
-"""What counters say between two looks: how much more they count, by the second."""
+"""Rates of counters between two looks, per second."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import attrs
 
 Entity = Mapping[str, Any]
 
-# What is told of a connection is counted by its links.
+# Deliveries of a connection are counted by its links.
 LINK_ATTRIBUTES: Final = ("identity", "connectionId", "linkDir", "deliveryCount")
 DELIVERIES_IN: Final = "deliveriesIn"
 DELIVERIES_OUT: Final = "deliveriesOut"
@@ -18,7 +18,7 @@ DELIVERIES_OUT: Final = "deliveriesOut"
 
 @attrs.frozen
 class Look:
-    """What was seen at one time; `at_s` is on a clock that only goes forward."""
+    """Entities at one time; `at_s` is by a monotonic clock."""
 
     at_s: float
     entities: Sequence[Entity]
@@ -26,10 +26,10 @@ class Look:
 
 
 def rates_between(before: Look, now: Look, counters: Iterable[str]) -> dict[str, dict[str, float]]:
-    """By identity, what the counters of each entity grew by in a second.
+    """Return the growth of each entity's counters per second, by identity.
 
-    Who was not there before, and a counter that went down, has no rate: the one was counting from
-    somewhere, and the other has begun anew.
+    New entities and counters that went down have no rate: the first value of the one is unknown,
+    and the other has started anew.
     """
     seconds = now.at_s - before.at_s
     earlier = {entity["identity"]: entity for entity in before.entities if "identity" in entity}
@@ -46,9 +46,9 @@ def rates_between(before: Look, now: Look, counters: Iterable[str]) -> dict[str,
 
 
 def rates_of_connections(before: Look, now: Look) -> dict[str, dict[str, float]]:
-    """By connection, how many deliveries came in and went out a second over its links.
+    """Return the deliveries in and out per second over the links of each connection.
 
-    A link that is new has delivered since it came, which was after the look before.
+    A new link has made its deliveries since the previous look.
     """
     seconds = now.at_s - before.at_s
     if seconds <= 0:

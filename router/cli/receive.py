@@ -1,4 +1,4 @@
-"""`trioute receive URL`: receive messages, settle them as asked, print or just count them."""
+"""`trioute receive URL`: receive messages, settle them as asked, and print or just count them."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ SETTLE: dict[str, Callable[[Received], None]] = {
     "release": Received.release,
     "modify": lambda received: received.modify(delivery_failed=True),
 }
-# How much is printed at once.
+# Octets printed at once.
 OUTPUT_BYTES = 65536
-# The words of the summary, as `trioute send` has them.
+# Outcomes in the summary, named as in `trioute send`.
 OUTCOMES = {"accept": "accepted", "reject": "rejected", "release": "released", "modify": "modified"}
 
 
 @attrs.frozen
 class Plan:
-    """What is to be received, and what is done with it; `count` None is without end."""
+    """Source of messages, and what to do with them; with `count` None there is no end."""
 
     url: Url
     count: int | None = None
@@ -98,8 +98,8 @@ def receive(
 ) -> None:
     """Receive messages from URL, amqp://[user:password@]host[:port]/address.
 
-    Exits with 0 when it received what it was asked for, 1 when a timeout ended it before that, 3
-    when there was no connection or link, and 130 after Ctrl-C.
+    Exits with 0 if it received what it was asked for, 1 if a timeout ended it before that, 3
+    if there was no connection or link, and 130 after Ctrl-C.
     """
     if not url.address:
         raise click.UsageError("give an address in the URL")
@@ -110,13 +110,13 @@ def receive(
     async def work() -> None:
         await receive_all(plan, tally)
 
-    # a live line among the messages would be unreadable where both go to one terminal
+    # a live line among the messages would be unreadable if both go to one terminal
     live = shown == "none" or not sys.stdout.isatty()
     sys.exit(run(work, tally, Report(as_json=as_json, quiet=quiet, live=live)))
 
 
 async def receive_all(plan: Plan, tally: Tally) -> None:
-    """Connect and receive; raises NotAll where fewer came than asked for, and ClientError."""
+    """Connect and receive; raise NotAll if fewer came than asked for, and ClientError."""
     tally.state = "connecting"
     async with connect(plan.url) as connection:
         receiver = await connection.open_receiver(
@@ -142,9 +142,9 @@ async def _count_messages(receiver: Receiver, plan: Plan, tally: Tally) -> None:
 
 
 async def _print_messages(receiver: Receiver, plan: Plan, tally: Tally) -> None:
-    """Print as much as there is at once, and settle what was printed.
+    """Print as many messages as there are at once, and settle what was printed.
 
-    Who reads the output may stop for a while; the connection is kept alive meanwhile.
+    The reader of the output may stop for a while; the connection is kept alive meanwhile.
     """
     while await _next_came(receiver, plan, tally):
         output = bytearray()
@@ -176,7 +176,7 @@ def _settle(received: Received, plan: Plan, tally: Tally) -> None:
 
 
 async def _next_came(receiver: Receiver, plan: Plan, tally: Tally) -> bool:
-    """Wait for a message; False where all have come. Raises NotAll when none comes in time."""
+    """Wait for a message; return False if all have come. Raises NotAll if none comes in time."""
     with trio.move_on_after(plan.timeout_s or float("inf")) as scope:
         return await receiver.wait_for_message()
     assert scope.cancelled_caught

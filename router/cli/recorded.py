@@ -1,4 +1,4 @@
-"""Frames of a recorded stream of octets, such as tcpdump and its like write of one direction."""
+"""Frames of a recorded octet stream, such as tcpdump and the like write of one direction."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHUNK_BYTES = 65536
 
 
 def recorded_lines(file: Path) -> Iterator[dict[str, Any]]:
-    """Each frame of a file, with its place in it, as a line of a trace has it; raises OSError."""
+    """Yield each frame of a file as a line of a trace, with its offset; raise OSError."""
     watcher, describer = Watcher(), Describer(from_start=True)
     at = 0
     with file.open("rb") as stream:

@@ -1,6 +1,6 @@
-"""The reference of the command line as Markdown, written from the commands' own help.
+"""Reference of the command line as Markdown, generated from the commands' own help.
 
-`python -m router.cli.reference > docs/reference/command-line.md` brings the page up to date.
+`python -m router.cli.reference > docs/reference/command-line.md` updates the page.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ $ eval "$(_TRIOUTE_COMPLETE=bash_source trioute)"     # or zsh_source, fish_sour
 
 
 def format_reference() -> str:
-    """The whole page."""
+    """Return the whole page."""
     return "\n".join(_page())
 
 
@@ -76,7 +76,7 @@ def _argument(argument: click.Argument) -> str:
 
 
 def _paragraphs(command: click.Command) -> Iterator[str]:
-    """The help; what is marked not to be wrapped is a block of text as it is."""
+    """Yield the paragraphs of the help; one that must not be wrapped becomes a code block."""
     for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
         if paragraph.startswith("\b\n"):
             yield f"```text\n{paragraph[2:]}\n```"
@@ -95,7 +95,7 @@ def _names(option: click.Option) -> str:
 
 
 def _value(parameter: click.Parameter) -> str:
-    """What stands for a value."""
+    """Return the placeholder of a parameter's value."""
     kind: Any = parameter.type
     if parameter.metavar:
         return parameter.metavar

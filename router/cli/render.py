@@ -1,4 +1,4 @@
-"""A message as text: its body for people, or all of it as JSON."""
+"""Format a message as text: its body for people, or all of it as JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from router.amqp.types import Array, Decimal32, Decimal64, Decimal128, Described
 
 
 def body_octets(message: Message) -> bytes:
-    """The body for `--print body`: octets and text as they are, anything else as JSON would be."""
+    """Return the body for `--print body`: octets and text as they are, anything else as JSON."""
     parts = []
     for section in message.body:
         if isinstance(section, Data):
@@ -29,7 +29,7 @@ def body_octets(message: Message) -> bytes:
 
 
 def message_as_json(message: Message) -> dict[str, Any]:
-    """The sections that are there, by name; the body is `data`, `value` or `sequence`.
+    """Return the sections of a message by name; the body is `data`, `value` or `sequence`.
 
     Octets are objects with their base64; maps whose keys JSON cannot have are lists of pairs.
     """
@@ -55,7 +55,7 @@ def message_as_json(message: Message) -> dict[str, Any]:
 
 
 def as_json(value: Any) -> Any:
-    """An AMQP value as JSON can say it."""
+    """Return an AMQP value as JSON can represent it."""
     match value:
         case None | bool():
             return value

@@ -1,4 +1,4 @@
-"""`trioute run`: one router, until SIGTERM or SIGINT; SIGHUP has it read its file again."""
+"""`trioute run`: run one router until SIGTERM or SIGINT; SIGHUP makes it read its file again."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from router.node import Node
 
 EXIT_CONFIGURATION = 1
 EXIT_RUNTIME = 3
-# Deliveries live for milliseconds and leave no cycles behind: with the usual threshold of 700 the
-# collector would walk each batch of them for nothing. What links are made of lives long, and is
-# walked twice; a walk over all that lives would stop everybody for as long as that takes, so it is
-# left to `net.memory`, and to hands that break cycles (docs/decisions/0008-collector.md).
+# Deliveries live for milliseconds and leave no cycles: with the usual threshold of 700 the
+# collector would scan each batch of them for nothing. Objects of links live long, and are scanned
+# twice. A scan of all live objects would stop everything else meanwhile, so it is left to
+# `net.memory`, and code breaks cycles itself (docs/decisions/0008-collector.md).
 COLLECT_EVERY = 3_000
 COLLECT_AGAIN_AFTER = 1
 NEVER = 1_000_000
-# How often the log says how many lines were left out of it.
+# How often the log reports how many lines were left out of it.
 REPORT_EVERY_S = 5.0
 STOPS = (signal.SIGTERM, signal.SIGINT)
 Started = Callable[[Node, list[Listening], Path | None], None]
@@ -70,9 +70,9 @@ def run(
 ) -> None:
     """Run a router until SIGTERM or SIGINT; a second signal stops it at once.
 
-    The configuration file is TOML, or one of Dispatch's (qdrouterd.conf).
+    The configuration file is TOML, or one of Dispatch (qdrouterd.conf).
 
-    SIGHUP has it read its configuration file, and its users files, again, under traffic.
+    SIGHUP makes it read its configuration file, and its users files, again, under traffic.
     """
     try:
         beginning = begin(file, state, prefer, weaker_security=weaker_security)
@@ -88,19 +88,19 @@ def run(
 
 
 def announce(node: Node, listening: list[Listening], file: Path | None) -> None:
-    """Say on standard output that the router runs, and where."""
+    """Print on standard output that the router runs, and where it listens."""
     for line in announcement(node.container_id, listening, file):
         click.echo(line)
 
 
 def say(text: str) -> None:
-    """Say something on standard error."""
+    """Print a text on standard error."""
     click.echo(text, err=True)
 
 
 @attrs.frozen
 class End:
-    """How a router came to its end: the exit status, and the signal that stopped it, if one did."""
+    """End of a router: the exit status, and the signal that stopped it, if any."""
 
     status: int = 0
     by: int | None = None
@@ -114,14 +114,14 @@ def run_until_stopped(
 ) -> End:
     """Run a router until one of `stops` comes; a second one stops it at once.
 
-    `started` is called when it listens, and `failed` with why it cannot.
+    `started` is called once it listens, and `failed` with the reason if it cannot run.
     """
     journal = Journal()
     journal.begin(beginning.start.configuration.log)
     tell_beginning(beginning)
     gc.set_threshold(COLLECT_EVERY, COLLECT_AGAIN_AFTER, NEVER)
-    # What there is by now stays to the end, and no collection needs to walk over it again. But the
-    # sources of generated code need not stay: where they were is room among what does.
+    # Existing objects stay to the end, and no collection needs to scan them again. The sources of
+    # generated code need not stay: their memory is reused.
     linecache.clearcache()
     gc.collect()
     gc.freeze()
@@ -138,7 +138,7 @@ def run_until_stopped(
 
 
 def _leaves(failures: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
-    """The single exceptions in a group of groups."""
+    """Yield the single exceptions in nested groups."""
     for failure in failures.exceptions:
         if isinstance(failure, BaseExceptionGroup):
             yield from _leaves(failure)
@@ -173,8 +173,9 @@ async def _run(
 
 
 def _leave(node: Node, journal: Journal) -> None:
-    """End the process though a plugin goes on: nothing else is left to do, and it cannot be
-    stopped.
+    """End the process although a plugin still runs: nothing else is left to do.
+
+    The plugin cannot be stopped.
     """
     tell_end(node)
     journal.report_suppressed()
@@ -184,7 +185,7 @@ def _leave(node: Node, journal: Journal) -> None:
 
 
 class Stop:
-    """Whether the router is to stop, and the signal that said so."""
+    """Request to stop, and the signal that made it."""
 
     def __init__(self) -> None:
         self.event = trio.Event()
@@ -192,7 +193,7 @@ class Stop:
 
 
 class Reports:
-    """Says now and then how many lines were left out of the log."""
+    """Reports, from time to time, of how many lines were left out of the log."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -211,7 +212,7 @@ async def _run_node(
     whole: trio.CancelScope,
     task_status: trio.TaskStatus[list[Listening]],
 ) -> None:
-    """Run the node to its end, and everything else with it."""
+    """Run the node to its end, then end everything else."""
     await node.run(stop, task_status)
     whole.cancel()
 
@@ -230,8 +231,9 @@ async def _watch_signals(
 
 
 async def _watch_hangups(node: Node, stop: trio.Event) -> None:
-    """Read the file again on SIGHUP. But the signal is also what a terminal leaves behind that is
-    gone, and the router that was run on it with it.
+    """Read the file again on SIGHUP.
+
+    A terminal that goes away sends this signal, too: then the router that was run on it stops.
     """
     had_terminal = os.isatty(sys.stderr.fileno())
     with trio.open_signal_receiver(signal.SIGHUP) as signals:
@@ -243,7 +245,7 @@ async def _watch_hangups(node: Node, stop: trio.Event) -> None:
 
 
 def announcement(container_id: str, listening: list[Listening], file: Path | None) -> list[str]:
-    """What a person at a terminal wants to know first."""
+    """Return the lines that a person at a terminal wants to see first."""
     configured = "the embedded default" if file is None else str(file)
     lines = [
         (
@@ -270,7 +272,7 @@ def announcement(container_id: str, listening: list[Listening], file: Path | Non
 
 
 def command_name() -> str:
-    """What to type for this very command: its path where the shell would not find it by name."""
+    """Return how to call this command: its path if the shell would not find it by name."""
     own = Path(sys.argv[0])
     found = shutil.which("trioute")
     if own.name != "trioute" or (found is not None and Path(found).samefile(own)):

@@ -1,4 +1,4 @@
-"""`trioute send URL`: send messages, one or a load of them, and tell what became of them."""
+"""`trioute send URL`: send messages, one or many, and report their outcomes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DEFAULT_BODY = "hello, world"
 
 @attrs.frozen
 class Plan:
-    """What is to be sent, where and how fast; `rate` 0 is as fast as it goes."""
+    """Messages to send, where and how fast; `rate` 0 is as fast as possible."""
 
     url: Url
     # None: to the anonymous relay
@@ -36,18 +36,18 @@ class Plan:
 
 
 class Pace:
-    """So many messages a second from the first one on; what was late is caught up with."""
+    """Rate of messages per second since the first one; delays are caught up with."""
 
     def __init__(self, rate: float) -> None:
         self.rate = rate
         self.started_s = trio.current_time()
 
     def allowed(self, sent: int) -> bool:
-        """Whether the next message is due, after so many."""
+        """Return whether the next message is due after `sent` messages."""
         return not self.rate or trio.current_time() >= self._due_s(sent)
 
     async def wait(self, sent: int) -> None:
-        """Wait until it is."""
+        """Wait until the next message is due."""
         if self.rate:
             await trio.sleep_until(self._due_s(sent))
 
@@ -143,8 +143,8 @@ def send(
 ) -> None:
     """Send messages to URL, amqp://[user:password@]host[:port]/address.
 
-    Exits with 0 when every message was accepted (or sent, if pre-settled), 1 when some were not,
-    3 when there was no connection or link, and 130 after Ctrl-C.
+    Exits with 0 if every message was accepted (or sent, if pre-settled), 1 if some were not,
+    3 if there was no connection or link, and 130 after Ctrl-C.
     """
     if sum(given is not None for given in (body, size, file)) > 1:
         raise click.UsageError("only one of --body, --size and --file can be given")
@@ -190,7 +190,7 @@ def _body(text: str | None, size: int | None, file: str | None) -> BodySection:
 
 
 async def send_all(plan: Plan, tally: Tally) -> None:
-    """Connect and send; raises NotAll where not every message was accepted, and ClientError."""
+    """Connect and send; raise NotAll if not every message was accepted, and ClientError."""
 
     def settled(sending: Sending) -> None:
         tally.add_outcome(sending.outcome, time.monotonic())
@@ -229,7 +229,7 @@ async def _send_messages(sender: Sender, plan: Plan, tally: Tally) -> None:
 
 
 async def _change(sender: Sender, plan: Plan, otherwise: str) -> None:
-    """Wait until something happens on the link, for as long as the timeout lets us."""
+    """Wait until something happens on the link, for as long as the timeout allows."""
     with trio.move_on_after(plan.timeout_s or float("inf")) as scope:
         await sender.wait_for_change()
     if scope.cancelled_caught:

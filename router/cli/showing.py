@@ -1,4 +1,4 @@
-"""What was seen, as `trioute stat` prints it: for a person, as CSV, or as JSON."""
+"""Format the views of `trioute stat`: for people, as CSV, or as JSON."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SHEET: Final = (Head("", rank=0), Head("", right=True, cut=True, rank=0))
 def format_view(
     seen: Seen, width: int | None, *, detail: bool = False, colours: bool = False
 ) -> Iterator[str]:
-    """The lines for a person: a title and a table, or that there is nothing."""
+    """Yield the lines for people: a title and a table, or that there is nothing."""
     if not seen.entities:
         yield seen.view.nothing
         return
@@ -92,7 +92,7 @@ def _cell(column: Column, entity: Mapping[str, Any], *, colours: bool) -> Cell:
 
 
 def format_csv(seen: Seen, *, header: bool = True, time_text: str | None = None) -> Iterator[str]:
-    """The lines for a program: a header of the attributes' names, and a row for each entity.
+    """Yield CSV lines: a header of the attribute names, and a row for each entity.
 
     `time_text`, if given, is a first column; rates are the last ones, `attribute/s`.
     """
@@ -125,7 +125,7 @@ def _csv_line(values: Sequence[str]) -> str:
 
 
 def entities_as_json(seen: Seen) -> list[dict[str, Any]]:
-    """A map for each entity: its attributes that have a value and, if they are known, `rates`."""
+    """Return a map for each entity: the attributes with a value and, if known, `rates`."""
     shown = []
     for entity in seen.entities:
         told = {name: as_json(value) for name, value in entity.items() if value is not None}

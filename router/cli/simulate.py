@@ -1,4 +1,4 @@
-"""`trioute simulate FILE`: a network of routers in memory, and what each failure in it costs."""
+"""`trioute simulate FILE`: simulate a network of routers in memory, and measure its failures."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from router.simulation.phases import Phase
 from router.simulation.report import as_data, by_action, mean
 from router.simulation.running import Progress, Result, simulate as run_simulation, without_log
 
-# Beyond so many phases like ones are added up.
+# Beyond this number of phases, those of the same action are summed up.
 MOST_ROWS: Final = 40
 MOST_MISTAKES: Final = 20
-# How often it is said how far a simulation is, in seconds of those who wait: on one line of a
-# terminal, and line by line elsewhere.
+# Interval of progress reports, in real seconds: on one line of a terminal, and line by line
+# elsewhere.
 PROGRESS_S: Final = 0.5
 LINE_S: Final = 15.0
 
@@ -57,12 +57,12 @@ def simulate(file: Path, is_json: bool, seed: int | None, quiet: bool) -> None:
     """Simulate the network of routers that FILE describes, with its traffic and its failures.
 
     The routers are real ones, all in this process, joined by connections in memory, under a clock
-    that goes as fast as they do. It says how long the network takes to find itself again after
-    each failure, what it says for that, and what becomes of messages. The same FILE and seed give
+    that runs as fast as they do. The report shows how long the network takes to converge after each
+    failure, the control traffic for that, and what becomes of messages. The same FILE and seed give
     the same result.
 
-    Exits with 0, or with 1 where FILE has a mistake or a message was not treated as is promised:
-    delivered once when it was accepted, and told of once.
+    Exits with 0, or with 1 if FILE has a mistake or a message broke a guarantee: to be delivered
+    once if it is accepted, and to have one outcome.
     """
     try:
         topology = load_topology(file)
@@ -92,7 +92,7 @@ def simulate(file: Path, is_json: bool, seed: int | None, quiet: bool) -> None:
 
 
 class Teller:
-    """Says now and then how far a simulation is, on one line where that can be written over."""
+    """Progress reports of a simulation, on one line if it can be overwritten."""
 
     def __init__(self, *, is_terminal: bool, now: float) -> None:
         self._is_terminal = is_terminal
@@ -100,7 +100,7 @@ class Teller:
         self._has_told = False
 
     def tell(self, progress: Progress, now: float) -> None:
-        """It is so far at this time."""
+        """Report the progress if it is time."""
         if now - self._told_at < (PROGRESS_S if self._is_terminal else LINE_S):
             return
         self._told_at, self._has_told = now, True
@@ -111,7 +111,7 @@ class Teller:
             click.echo(f"after {now - self._began:.0f} s: {line}", err=True)
 
     def clear(self) -> None:
-        """It is over."""
+        """Clear the line at the end."""
         if self._has_told and self._is_terminal:
             click.echo("\r\x1b[K", nl=False, err=True)
 
@@ -121,7 +121,7 @@ def _counted(number: int, what: str) -> str:
 
 
 def format_result(result: Result, width: int | None) -> Iterator[str]:
-    """The lines of a report, none of them wider than `width` cells, unless that is None."""
+    """Yield the lines of a report, at most `width` cells wide unless that is None."""
     routers, links = len(result.plan.routers), len(result.plan.links)
     seed = result.topology.simulation.seed
     yield f"{_counted(routers, 'router')}, {_counted(links, 'link')}, seed {seed}"
@@ -141,7 +141,7 @@ def format_result(result: Result, width: int | None) -> Iterator[str]:
 
 
 def _seconds(value: float) -> str:
-    """So many seconds, as fine as they deserve: 12.3 s, 450 ms, 0.2 ms."""
+    """Return a time with a suitable unit and precision: 12.3 s, 450 ms, 0.2 ms."""
     if value == 0:
         return "0"
     if abs(value) >= 1:

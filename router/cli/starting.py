@@ -1,5 +1,6 @@
-"""What `trioute run` begins with, and reads again on SIGHUP: the configuration file, and what was
-saved of the changes that were made while the router ran.
+"""Read what `trioute run` starts with: the configuration file, and saved changes.
+
+The file is read again on SIGHUP. Changes made while the router runs may have been saved.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from router.node import Node
 
 log = structlog.get_logger("router")
 
-# Of how many differences the log names each.
+# How many differences are named in the log.
 MOST_LOGGED = 50
 
 
 @attrs.frozen
 class Beginning:
-    """What to begin with. `keeper` is None where nothing is kept; `notes` are for the log."""
+    """Configuration to begin with. `keeper` is None if no changes are kept."""
 
     base: Base
     start: Start
@@ -40,8 +41,9 @@ def begin(
     *,
     weaker_security: bool = False,
 ) -> Beginning:
-    """Read what is to be run. Raises `router.errors.ConfigurationError`, and `OSError` where what
-    is changed cannot be kept in `state`.
+    """Read the configuration to run.
+
+    Raises `router.errors.ConfigurationError`, and `OSError` if changes cannot be kept in `state`.
     """
     base = load_base(file, [find_too_long], weaker_security=weaker_security)
     if state is None:
@@ -51,17 +53,17 @@ def begin(
     start = choose(base, saved, state, prefer)
     keeper = Keeper(state)
     if saved is not None and not start.differences:
-        # the file has all of it, or is to count alone
+        # the file has all saved changes, or was preferred
         keeper.put_aside()
         return Beginning(base, start, keeper, put_aside=prefer == "file")
     if saved is not None and saved.digest != base.digest:
-        # it was said that this counts, so that the next start need not ask again
+        # the saved changes were preferred: the next start need not ask again
         keeper.save(base, start.configuration, saved.revision, state.stat().st_mtime)
     return Beginning(base, start, keeper)
 
 
 def _check_place(state: Path, file: Path | None) -> None:
-    """Find out now, and not at the first change, that nothing can be kept there."""
+    """Check now, and not at the first change, that changes can be kept there."""
     problem = ""
     if file is not None and state.absolute() == file.absolute():
         problem = "is the configuration file itself; give --state a file of its own"
@@ -72,7 +74,7 @@ def _check_place(state: Path, file: Path | None) -> None:
 
 
 def tell_beginning(beginning: Beginning) -> None:
-    """Have the log say what is run that is not in the configuration file."""
+    """Log which configuration runs that is not in the file."""
     base, differences = beginning.base, beginning.start.differences
     _tell_report(base)
     if beginning.put_aside:
@@ -88,7 +90,7 @@ def tell_beginning(beginning: Beginning) -> None:
 
 
 def _tell_report(base: Base) -> None:
-    """Have the log say what a file of Dispatch's asks for and does not get."""
+    """Log what a file of Dispatch asks for and does not get."""
     if base.report is None:
         return
     log.info("Dispatch's configuration is run", file=base.source, found=base.report.summary())
@@ -98,7 +100,7 @@ def _tell_report(base: Base) -> None:
 
 
 def tell_end(node: Node) -> None:
-    """Have the log say what ends with the router because nobody saved it."""
+    """Log which changes are lost with the router because nobody saved them."""
     if node.keeper is not None:
         return
     lost = find_differences(node.base.configuration, node.configuration)
@@ -117,7 +119,7 @@ def _tell_each(what: str, differences: tuple[Difference, ...]) -> None:
 
 
 async def _applied(node: Node, base: Base) -> Applied:
-    """Run what the file says, whatever others have changed in the moment before."""
+    """Apply what the file says, whatever others have changed just before."""
     while True:
         try:
             return await node.apply(base.configuration, f"SIGHUP: {base.source}", base)
@@ -126,8 +128,9 @@ async def _applied(node: Node, base: Base) -> Applied:
 
 
 async def read_again(node: Node, file: Path | None) -> None:
-    """Read the configuration file again and run it, or say why not; what else was changed since
-    the start is undone by it.
+    """Read the configuration file again and apply it, or log why not.
+
+    Other changes since the start are undone by it.
     """
     if file is None:
         log.warning("not read again: there is no configuration file")

@@ -1,4 +1,4 @@
-"""`trioute stat`: look at a running router."""
+"""`trioute stat`: show the state of a running router."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CHOSEN: Final = "router.cli.stat.views"
 
 @attrs.frozen
 class Form:
-    """How what was seen is printed. `width` None is as wide as needed."""
+    """Format of the output. With `width` None, lines are as wide as needed."""
 
     kind: str = "text"
     width: int | None = None
@@ -39,7 +39,7 @@ class Form:
 
 
 def _view_option(name: str, *spellings: str) -> Callable[[Any], Any]:
-    """A flag that chooses a view; several can be chosen, and are shown as they were given."""
+    """Return a flag that chooses a view; several can be chosen, and are shown in that order."""
 
     def choose(context: click.Context, _parameter: click.Parameter, chosen: bool) -> None:
         if chosen:
@@ -56,7 +56,7 @@ def _view_options(command: Any) -> Any:
     return command
 
 
-# As qdstat has them.
+# Spellings as in qdstat.
 _SPELLINGS: Final = {
     "general": ("-g", "--general"),
     "connections": ("-c", "--connections"),
@@ -147,8 +147,8 @@ def stat(
     A view is named by word or by option: general, connections, connectors, links, nodes, edges,
     addresses, memory, holders, auto-links, link-routes, exchanges, vhosts, policy, logs.
 
-    Exits with 0 when it was shown, 1 when the router said no, and 3 when there was no connection
-    or no answer.
+    Exits with 0 if it was shown, 1 if the router refused, and 3 if there was no connection
+    or no response.
     """
     chosen = [*views, *click.get_current_context().meta.get(_CHOSEN, ())]
     if all_entities:
@@ -208,7 +208,7 @@ async def _look(viewers: Sequence[Viewer], management: ManagementClient) -> list
 
 
 def format_seen(seen: Sequence[Seen], form: Form) -> Iterator[str]:
-    """The lines of one look."""
+    """Yield the lines of one look."""
     if form.kind == "csv":
         for each in seen:
             yield from format_csv(each)
@@ -223,7 +223,7 @@ def format_seen(seen: Sequence[Seen], form: Form) -> Iterator[str]:
 
 
 def _watched_lines(seen: Sequence[Seen], form: Form, number: int) -> Iterator[str]:
-    """The lines of look `number`, from 0 on; each says when it was."""
+    """Yield the lines of look `number`, from 0 on, with its time."""
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     if form.kind == "csv":
         # rates come with the second look, and so does the header
@@ -242,7 +242,7 @@ def _as_map(seen: Sequence[Seen]) -> dict[str, Any]:
 
 
 def _log_lines(body: Any, kind: str) -> Iterator[str]:
-    """Lines of the log: module, level, text, file, line, seconds since the epoch."""
+    """Yield lines of the log; `body` has module, level, text, file, line and epoch seconds."""
     rows = [row for row in body if isinstance(row, list) and len(row) >= 6] if body else []
     if kind == "json":
         names = ("module", "level", "text", "file", "line", "time")

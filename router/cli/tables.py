@@ -1,7 +1,7 @@
-"""Rows under headers, as wide as they need to be or as narrow as they have to be.
+"""Tables with headers, as wide as needed or as narrow as they have to be.
 
-Where there is too little room, texts lose their middle first, and columns go after that: those of
-the highest rank, the rightmost of them first. What went is said under the table.
+If there is too little room, texts lose their middle first. Then columns are dropped: those of the
+highest rank first, and among them the rightmost. Dropped columns are named under the table.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import attrs
 from router.cli.figures import cells, padded, shortened
 
 GAP: Final = "  "
-# What a text that loses its middle keeps at least.
+# Minimum width of a text that loses its middle.
 LEAST_CELLS: Final = 16
 
 Style = Callable[[str], str]
@@ -22,8 +22,9 @@ Style = Callable[[str], str]
 
 @attrs.frozen
 class Head:
-    """A column: its header; numbers stand `right`, texts may be `cut`; the highest `rank` goes
-    first, and rank 0 never.
+    """Column: its header and layout.
+
+    Numbers stand `right`, texts may be `cut`. The highest `rank` is dropped first, rank 0 never.
     """
 
     header: str
@@ -34,14 +35,14 @@ class Head:
 
 @attrs.frozen
 class Cell:
-    """What stands in a row, and how it is coloured, if it is."""
+    """Text in a row, and its colour, if any."""
 
     text: str
     style: Style | None = None
 
 
 def plain(shown: str) -> str:
-    """No colour."""
+    """Return the text without colour."""
     return shown
 
 
@@ -52,7 +53,7 @@ def lay_out(
     *,
     header_style: Style = plain,
 ) -> Iterator[str]:
-    """The lines of a table; `width` is how many cells a line may take, None any number."""
+    """Yield the lines of a table; `width` is the maximum in cells, None for any."""
     columns = list(range(len(heads)))
     widths = [
         max([cells(head.header), *(cells(row[index].text) for row in rows)])
@@ -84,7 +85,7 @@ def _line(
 
 
 def _fit(heads: Sequence[Head], columns: list[int], widths: list[int], width: int) -> list[int]:
-    """Make columns narrower, and take some away; returns those that went."""
+    """Make columns narrower, and drop some; return the dropped ones."""
     gone: list[int] = []
     natural = list(widths)
     while True:
@@ -95,13 +96,13 @@ def _fit(heads: Sequence[Head], columns: list[int], widths: list[int], width: in
         leaving = max(optional, key=lambda index: (heads[index].rank, index))
         columns.remove(leaving)
         gone.append(leaving)
-        # what is left may be as wide as it was
+        # the remaining columns may be as wide as before
         widths[:] = natural
     return gone
 
 
 def _narrow(heads: Sequence[Head], columns: Sequence[int], widths: list[int], width: int) -> None:
-    """Take from the widest texts what there is too much."""
+    """Shorten the widest texts until the rest fits."""
     least = {
         index: max(cells(heads[index].header), LEAST_CELLS) for index in columns if heads[index].cut
     }

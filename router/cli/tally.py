@@ -1,4 +1,4 @@
-"""What `trioute send` and `trioute receive` count, and how they sum it up."""
+"""Counts of `trioute send` and `trioute receive`, and their summary."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 from router.amqp.performatives import Rejected
 from router.client.failures import told_description
 
-# Latencies are kept as counts by size, each step this much larger than the one before: a day's
-# messages take no more memory than a second's, and no percentile is off by more than half a step.
+# Latencies are counted in classes, each this much larger than the previous one. A day's messages
+# take no more memory than a second's, and no percentile is off by more than half a class.
 STEP = 1.02
 PERCENTILES = (50, 90, 99)
-# How many different reasons for rejections are told.
+# How many different reasons for rejections are reported.
 REASONS = 5
 
 
 class Latencies:
-    """How long messages took, in nanoseconds."""
+    """Distribution of latencies, in nanoseconds."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -27,14 +27,14 @@ class Latencies:
         self._steps: Counter[int] = Counter()
 
     def add(self, taken_ns: int) -> None:
-        """Count one; a clock that went back counts as nothing at all."""
+        """Count one; if a clock went back, the latency counts as the shortest one."""
         taken_ns = max(taken_ns, 1)
         self.count += 1
         self.longest_ns = max(self.longest_ns, taken_ns)
         self._steps[round(math.log(taken_ns) / _LOG_STEP)] += 1
 
     def percentile_ns(self, percent: float) -> int:
-        """How long the given share of messages took at most; 0 when there were none."""
+        """Return the latency that this share of messages did not exceed; 0 if there were none."""
         wanted = math.ceil(self.count * percent / 100)
         seen = 0
         for step in sorted(self._steps):
@@ -44,7 +44,7 @@ class Latencies:
         return 0
 
     def in_ms(self) -> dict[str, float]:
-        """The percentiles that are shown, by name, in milliseconds; empty when there were none."""
+        """Return the displayed percentiles by name, in milliseconds; empty if there were none."""
         if not self.count:
             return {}
         shown = {f"p{percent}": self.percentile_ns(percent) for percent in PERCENTILES}
@@ -55,7 +55,7 @@ _LOG_STEP = math.log(STEP)
 
 
 class Tally:
-    """One run: how many messages and octets, with which outcomes, how quickly.
+    """Counts of one run: messages and octets, their outcomes, and their rate.
 
     `done` is the word for what happens to a message here, "sent" or "received".
     """
@@ -64,7 +64,7 @@ class Tally:
         self.done = done
         self.started_s = started_s
         self.ended_s = started_s
-        # what goes on before the first message
+        # state before the first message
         self.state = ""
         self.count = 0
         self.bytes = 0
@@ -75,14 +75,14 @@ class Tally:
     def add(self, size: int, now_s: float) -> None:
         """Count a message of `size` octets."""
         if self.count == 0:
-            # waiting for the first credit or message is no part of the rate
+            # the wait for the first credit or message does not count for the rate
             self.started_s = now_s
         self.count += 1
         self.bytes += size
         self.ended_s = now_s
 
     def add_outcome(self, outcome: Any, now_s: float) -> None:
-        """Count what a receiver said; None is a settlement without a word."""
+        """Count a receiver's outcome; None is a settlement without one."""
         self.outcomes["settled" if outcome is None else type(outcome).__name__.lower()] += 1
         self.ended_s = now_s
         if isinstance(outcome, Rejected) and outcome.error is not None:
@@ -93,23 +93,23 @@ class Tally:
 
     @property
     def seconds(self) -> float:
-        """From the first message to the last one or its outcome."""
+        """Return the time from the first message to the last one or its outcome."""
         return self.ended_s - self.started_s
 
     @property
     def rate(self) -> float:
-        """Messages a second; 0 where that means nothing."""
+        """Return the messages per second, or 0 if that is undefined."""
         return self.count / self.seconds if self.seconds > 0 else 0.0
 
     def progress(self) -> str:
-        """One short line for a terminal."""
+        """Return one short line for a terminal."""
         if not self.count:
             return f"0 {self.done}, {self.state}"
         outcomes = "".join(f", {count} {name}" for name, count in sorted(self.outcomes.items()))
         return f"{self.count} {self.done}{outcomes}, {self.rate:,.0f}/s"
 
     def lines(self) -> Iterator[str]:
-        """The summary, for people."""
+        """Yield the summary, for people."""
         for reason, count in self.reasons.most_common():
             yield f"rejected {count}: {reason}"
         yield (
@@ -125,7 +125,7 @@ class Tally:
             yield "latency: " + ", ".join(f"{name} {ms:.3f} ms" for name, ms in shown.items())
 
     def as_json(self) -> dict[str, Any]:
-        """The summary, for programs; `reasons` are those of rejections."""
+        """Return the summary, for programs; `reasons` are those of rejections."""
         return {
             "count": self.count,
             "seconds": round(self.seconds, 6),

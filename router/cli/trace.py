@@ -1,4 +1,4 @@
-"""`trioute trace`: see what passes over a router's connections, while it happens."""
+"""`trioute trace`: show what passes over a router's connections, while it happens."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from router.cli.trace_lines import format_line
 from router.client import ManagementClient
 from router.errors import AmqpError
 
-# Messages of up to fifty lines that may be on their way.
+# Credit for messages, each of up to fifty lines.
 CREDIT: Final = 20
-# What a frame is called that keeps a connection alive.
+# Name of a frame that keeps a connection alive.
 EMPTY: Final = "empty frame"
 
 CONNECTIONS: Final = ("connection", "container", "user", "peer", "all")
-# The options that say which deliveries, and what TRACE calls them.
+# Options that select deliveries, with their names in TRACE.
 DELIVERIES: Final = {
     "address": "address",
     "message_id": "messageId",
@@ -36,7 +36,7 @@ DELIVERIES: Final = {
 
 @attrs.frozen
 class Wanted:
-    """What is asked for, and how it is printed; after `count` frames or deliveries it ends."""
+    """Request for a trace, and how to print it; it ends after `count` frames or deliveries."""
 
     body: dict[str, Any]
     as_json: bool
@@ -81,14 +81,16 @@ def trace(
     count: int | None,
     **given: Any,
 ) -> None:
-    """See the frames that pass over a router's connections, decoded, while they do; or, with
-    --delivery, what becomes of deliveries: where they come in, wait and go, and each outcome.
+    """Show the frames that pass over a router's connections, decoded, as they pass.
 
-    With a FILE, no router is asked: the frames are told of a recorded stream of octets, of one
-    direction of a connection, with their places in it.
+    With --delivery, it shows what becomes of deliveries: where they come in, wait and go, and each
+    outcome.
 
-    Who connects later is seen, too. What a peer proves itself with is never shown, and of messages
-    the first octets are. Ctrl-C ends it.
+    With a FILE, no router is asked: it shows the frames of a recorded octet stream, of one
+    direction of a connection, with their offsets.
+
+    Connections that are made later are traced, too. Credentials of peers are never shown, and of
+    messages only the first octets. Ctrl-C ends it.
     """
     given["all"] = every or None
     body = {name: given[name] for name in CONNECTIONS if given[name] is not None}
@@ -112,7 +114,7 @@ def trace(
 
 
 async def follow(management: ManagementClient, wanted: Wanted) -> None:
-    """Ask for a trace and print its lines until there were enough, or this is cancelled."""
+    """Start a trace and print its lines until there were enough, or this is cancelled."""
     lines = await management.open_receiver(credit=CREDIT)
     begun = await management.request("TRACE", None, {**wanted.body, "to": lines.address})
     click.echo(f"trioute: {_begun(begun, wanted)}", err=True)
@@ -128,7 +130,7 @@ async def follow(management: ManagementClient, wanted: Wanted) -> None:
 
 
 def _begun(begun: Any, wanted: Wanted) -> str:
-    """What is said on standard error once the trace is on."""
+    """Return the line for standard error once the trace is on."""
     told = begun if isinstance(begun, dict) else {}
     if "delivery" in wanted.body:
         return f"tracing deliveries, of which {told.get('deliveries', 0)} are here"
@@ -138,7 +140,7 @@ def _begun(begun: Any, wanted: Wanted) -> str:
 
 
 class Printer:
-    """Prints what comes, and says when lines were left out."""
+    """Printer of trace lines, which also reports lost ones."""
 
     def __init__(self, wanted: Wanted, echo: Callable[..., None] = click.echo) -> None:
         self._wanted = wanted
@@ -147,7 +149,7 @@ class Printer:
         self._dropped = 0
 
     def show(self, message: Message) -> bool:
-        """Print the lines of a message; False when that was enough."""
+        """Print the lines of a message; return False if that was enough."""
         self._tell_dropped(message)
         body = message.body[0] if message.body else None
         lines = body.value if isinstance(body, AmqpValue) else []

@@ -1,4 +1,4 @@
-"""Lines of a trace, for people: what passed over which connection, when, which way."""
+"""Format the lines of a trace for people: connection, time, direction and frame."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EVENTS: Final = {
     "told": "magenta",
     "was aborted": "red",
 }
-# What is told of a delivery, and how each is called.
+# Facts about a delivery, with their labels.
 _DELIVERY_FACTS: Final = (
     ("deliveryId", "id"),
     ("tag", "tag"),
@@ -35,7 +35,7 @@ _COLOURS: Final = {"in": "green", "out": "cyan"}
 
 
 def format_line(line: dict[str, Any]) -> str:
-    """One line, with colours; whoever writes to no terminal strips them."""
+    """Return one line, with colours, which have to be stripped unless a terminal shows them."""
     kind = line.get("kind")
     if kind == "delivery":
         return _format_delivery(line)
@@ -51,7 +51,7 @@ def format_line(line: dict[str, Any]) -> str:
 
 
 def _format_delivery(line: dict[str, Any]) -> str:
-    """What became of a delivery."""
+    """Return the line of an event of a delivery."""
     event = str(line.get("event"))
     shown = click.style(f"{_plain(event):<10}", fg=_EVENTS.get(event), bold=True)
     told = []
@@ -71,7 +71,7 @@ def _format_delivery(line: dict[str, Any]) -> str:
 
 
 def _time(at: Any) -> str:
-    """The time of day, in this host's zone."""
+    """Return the time of day, in this host's time zone."""
     if not isinstance(at, int):
         return " " * 12
     moment = datetime.fromtimestamp(int(at) / 1000, UTC).astimezone()
@@ -109,7 +109,7 @@ def _number(value: Any) -> int:
 
 
 def _plain(value: Any) -> str:
-    """A text that a terminal does nothing with, whoever sent it."""
+    """Return a text without characters that would control a terminal."""
     text = str(value)
     if text.isprintable():
         return text

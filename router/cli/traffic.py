@@ -1,4 +1,4 @@
-"""What `trioute send` and `trioute receive` share: the live line, and the summary at the end.
+"""Live line and final summary of `trioute send` and `trioute receive`.
 
 They exit as `router.cli.ending` says, after the summary.
 """
@@ -22,7 +22,7 @@ LIVE_EVERY_S = 0.5
 
 
 def read_url(_context: click.Context, _parameter: click.Parameter, value: str) -> Url:
-    """Read a parameter of the form amqp://user:password@host:port/address."""
+    """Parse a parameter of the form amqp://user:password@host:port/address."""
     try:
         return parse_url(value)
     except ValueError as error:
@@ -31,16 +31,16 @@ def read_url(_context: click.Context, _parameter: click.Parameter, value: str) -
 
 @attrs.frozen
 class Report:
-    """How a run tells about itself."""
+    """Form of a run's progress and summary."""
 
     as_json: bool = False
     quiet: bool = False
-    # whether a line that changes may be drawn, where stderr is a terminal
+    # whether a live line may be drawn if stderr is a terminal
     live: bool = True
 
 
 def run(work: Callable[[], Awaitable[None]], tally: Tally, report: Report) -> int:
-    """Do the work until it ends or a signal comes, tell how it went, and return the exit code."""
+    """Do the work until it ends or a signal comes, print a summary, and return the exit code."""
     is_drawn = report.live and not report.quiet and sys.stderr.isatty()
     code = until_ended(work, partial(_draw, tally) if is_drawn else None)
     if code == EXIT_PIPE:

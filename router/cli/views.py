@@ -1,7 +1,7 @@
-"""The views of `trioute stat`: of which entities, in which columns, in which order.
+"""Views of `trioute stat`: which entities they show, in which columns and in which order.
 
-A column names the attributes that it reads, in the words of the schema; those that a router does
-not tell are no column.
+A column names the attributes that it reads, as in the schema. If a router does not report them,
+there is no column.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from router.cli.rates import DELIVERIES_IN, DELIVERIES_OUT
 
 
 def address_text(key: Any) -> str | None:
-    """An address by its key: a client's as the client wrote it, others behind their class."""
+    """Return an address from its key: a client's as the client wrote it, others after a class."""
     if not isinstance(key, str) or not key:
         return None
     if key[0] == "M":
@@ -35,7 +35,7 @@ def _own_priority(address: Entity) -> Any:
 
 
 def authentication(connection: Entity) -> str:
-    """How a peer said who it is, as qdstat tells it."""
+    """Return how a peer authenticated, in the format of qdstat."""
     if not connection.get("isAuthenticated"):
         return "no-auth"
     mechanism = connection.get("sasl")
@@ -46,7 +46,7 @@ def authentication(connection: Entity) -> str:
 
 
 def security(connection: Entity) -> str:
-    """Whether nobody reads along, as qdstat tells it."""
+    """Return whether the connection is encrypted, in the format of qdstat."""
     if not connection.get("isEncrypted"):
         return "no-security"
     return f"{connection.get('sslProto')}({connection.get('sslCipher')})"

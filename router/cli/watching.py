@@ -1,4 +1,4 @@
-"""Looking again and again: on a terminal in place, elsewhere line after line."""
+"""Watch a router repeatedly: in place on a terminal, line after line elsewhere."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import trio
 
 Seen = TypeVar("Seen")
 
-# Another screen, so that what was on this one is there again afterwards; no cursor.
+# The alternate screen, so that the previous content is there again afterwards; no cursor.
 _ENTER: Final = "\x1b[?1049h\x1b[?25l"
 _LEAVE: Final = "\x1b[?25h\x1b[?1049l"
 _HOME: Final = "\x1b[H"
@@ -23,7 +23,7 @@ _CLEAR_REST: Final = "\x1b[J"
 
 @attrs.frozen
 class Watch:
-    """Every so many seconds, `looks` times or without end, on a screen or line after line."""
+    """Interval of looks, their number or no end, and whether they are shown in place."""
 
     every_s: float
     looks: int | None = None
@@ -35,10 +35,10 @@ async def watch(
     look: Callable[[], Awaitable[Seen]],
     lines_of: Callable[[Seen, int], Sequence[str]],
 ) -> None:
-    """Look, show the lines, wait, until the looks are done or this is cancelled.
+    """Look, show the lines and wait, until the looks are done or this is cancelled.
 
-    `lines_of` gets the number of the look as well, from 0 on. What a screen showed last stays on
-    the terminal when it ends.
+    `lines_of` gets the number of the look as well, from 0 on. The last content of a screen stays
+    on the terminal when it ends.
     """
     shown: Sequence[str] = ()
     if plan.is_screen:
@@ -48,7 +48,7 @@ async def watch(
         next_at = trio.current_time()
         while plan.looks is None or number < plan.looks:
             await trio.sleep_until(next_at)
-            # what takes longer than it may is not made up for
+            # looks that were late are not caught up with
             next_at = max(next_at, trio.current_time()) + plan.every_s
             shown = lines_of(await look(), number)
             number += 1
@@ -62,7 +62,7 @@ async def watch(
 
 
 def picture(lines: Sequence[str], height: int) -> str:
-    """What to write for a screen of so many lines to show these, over what it showed before."""
+    """Return the output that shows these lines on a screen of `height` lines, in place."""
     if len(lines) >= height:
         kept = max(0, height - 2)
         lines = [*lines[:kept], f"... {len(lines) - kept} more lines"]
@@ -70,6 +70,6 @@ def picture(lines: Sequence[str], height: int) -> str:
 
 
 def _write(text: str) -> None:
-    """On standard output, at once; colours are in it only where they are to be."""
+    """Write to standard output at once; the text has colours only if they are wanted."""
     click.echo(text, nl=False, color=True)
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""A small AMQP client on the router's own engine: connect, send, receive, ask for management."""
+"""Small AMQP client on the router's own engine: connect, send, receive, and manage routers."""
 
 from router.amqp.message import AmqpSequence, AmqpValue, Data, Header, Message, Properties
 from router.amqp.performatives import Accepted, Modified, Rejected, Released

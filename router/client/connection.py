@@ -1,11 +1,11 @@
-"""A client's connection: `async with connect(url) as connection`, then senders and receivers on it.
+"""Client connections: `async with connect(url) as connection`, then senders and receivers on it.
 
     async with connect("amqp://127.0.0.1") as connection:
         sender = await connection.open_sender("orders")
         outcome = await sender.send(Message(body=(AmqpValue("one more"),)))
 
-The engine speaks AMQP, the router's own pump moves the octets, and what is said between two waits
-of the caller leaves with one send. A lost connection is not opened again.
+The engine speaks AMQP, and the router's own pump moves the octets. Everything that a caller does
+between two waits leaves in one send. A lost connection is not opened again.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from router.net.exchange import Hub
 from router.net.pump import Pump
 
 CONNECT_TIMEOUT_S = 10.0
-# How long the peer has to answer our close.
+# How long the peer may take to answer our close.
 CLOSE_TIMEOUT_S = 2.0
-# The filter for selectors as JMS has them, which brokers know by this name.
+# The filter for JMS selectors, by the name that brokers know.
 SELECTOR = Symbol("apache.org:selector-filter:string")
-# What a server may send ahead on a session, 16 MiB at most, while nobody takes it.
+# The session window bounds what a server may send ahead: 16 MiB that nobody has taken.
 MAX_FRAME_SIZE = 16384
 WINDOW_FRAMES = 1024
 
@@ -59,8 +59,8 @@ async def connect(
 ) -> AsyncIterator[ClientConnection]:
     """Connect, and close in order when the block ends, however it ends.
 
-    With a user in the URL SASL PLAIN is used, else ANONYMOUS. Raises ConnectFailed, and ValueError
-    for a text that is no URL.
+    SASL PLAIN is used if the URL has a user, otherwise ANONYMOUS. Raises ConnectFailed, and
+    ValueError for a text that is no URL.
     """
     where = parse_url(url) if isinstance(url, str) else url
     settings = ConnectionSettings(
@@ -83,8 +83,9 @@ async def connect(
 
 @asynccontextmanager
 async def connect_over(sock: socket.socket, container_id: str) -> AsyncIterator[ClientConnection]:
-    """Connect over a socket whose other end is served in this very process, without SASL and
-    without heartbeats; otherwise as `connect`.
+    """Connect over a socket whose other end is served in this process; otherwise as `connect`.
+
+    The connection has no SASL and no heartbeats.
     """
     settings = ConnectionSettings(
         container_id=container_id,
@@ -105,7 +106,7 @@ async def connect_over(sock: socket.socket, container_id: str) -> AsyncIterator[
 async def _opened(
     client: ClientConnection, deadline: float, timeout_s: float
 ) -> AsyncIterator[None]:
-    """Have a connection live until the block ends, and close it in order."""
+    """Run a connection until the block ends, and close it in order."""
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(client.live)
@@ -125,7 +126,7 @@ async def _opened(
 
 
 async def _dial(where: Url, deadline: float, timeout_s: float) -> socket.socket:
-    """A connected socket; raises ConnectFailed."""
+    """Return a connected socket; raise ConnectFailed."""
     place = f"[{where.host}]:{where.port}" if ":" in where.host else f"{where.host}:{where.port}"
     with trio.CancelScope(deadline=deadline):
         try:
@@ -139,7 +140,7 @@ async def _dial(where: Url, deadline: float, timeout_s: float) -> socket.socket:
 
 
 def _reason(error: OSError) -> str:
-    """What the system said; trio tells of several attempts, of which the first explains most."""
+    """Return the system's reason. If Trio reports several attempts, the first explains most."""
     cause: BaseException | None = error.__cause__
     if isinstance(cause, BaseExceptionGroup):
         cause = cause.exceptions[0]
@@ -151,7 +152,7 @@ def _reason(error: OSError) -> str:
 
 
 class ClientConnection:
-    """One connection with one session, on which senders and receivers are opened."""
+    """Connection with one session, on which senders and receivers are opened."""
 
     def __init__(self, sock: socket.socket, settings: ConnectionSettings) -> None:
         self.container_id = settings.container_id
@@ -177,10 +178,10 @@ class ClientConnection:
         window: int = 10_000,
         name: str | None = None,
     ) -> Sender:
-        """Attach a sender to an address, or with None to the anonymous relay, which sends each
-        message where its `to` says. `window` is how many deliveries may be unsettled at once.
+        """Attach a sender to an address, or to the anonymous relay if it is None.
 
-        Raises LinkLost where the peer refuses, and ConnectionLost.
+        The anonymous relay sends each message to the address in its `to`. `window` is the greatest
+        number of unsettled deliveries. Raises LinkLost if the peer refuses, and ConnectionLost.
         """
         sender = Sender(self, self._session, presettled=presettled, window=window)
         mode = SenderSettleMode.SETTLED if presettled else SenderSettleMode.UNSETTLED
@@ -210,11 +211,12 @@ class ClientConnection:
         max_message_size: int | None = None,
         selector: str | None = None,
     ) -> Receiver:
-        """Attach a receiver to an address, or with None to a node that the peer makes for it (its
-        name is `Receiver.address`). Messages come from here on (see `Receiver`), none of them of
-        more octets than `max_message_size`, and with a `selector` only those that it selects.
+        """Attach a receiver to an address, or to a dynamic node if it is None.
 
-        Raises LinkLost where the peer refuses, or would not apply the selector, and ConnectionLost.
+        The peer makes the dynamic node, whose name is `Receiver.address`. Messages come from here
+        on (see `Receiver`), none larger than `max_message_size` octets, and with a `selector` only
+        those that it selects. Raises LinkLost if the peer refuses or would not apply the selector,
+        and ConnectionLost.
         """
         chosen = None if selector is None else {SELECTOR: Described(SELECTOR, selector)}
         receiver = Receiver(self, self._session, credit=credit, count=count, drain=drain)
@@ -242,34 +244,35 @@ class ClientConnection:
         return f"{self.container_id}-{self._links}"
 
     def failure(self, kind: type[ClientError]) -> ClientError:
-        """Why the connection is over."""
+        """Return why the connection is over."""
         return told(kind, self._error, "the connection was closed")
 
     def check_open(self) -> None:
-        """Raises ConnectionLost on a connection that is over."""
+        """Raise ConnectionLost if the connection is over."""
         if self.is_over:
             raise self.failure(ConnectionLost)
 
-    # Its life.
+    # Life of the connection.
 
     async def live(self) -> None:
         """Carry octets until the connection is over, or until `stop`.
 
-        No other cancellation reaches it: who is cancelled still has a connection to close.
+        No other cancellation reaches it, because a cancelled caller still has to close the
+        connection.
         """
         with self._living:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._hub.run)
                 nursery.start_soon(self._flush)
                 await self._pump.run()
-                # the last of very many links have not heard of it yet
+                # if there are very many links, the end of the last ones is still deferred
                 await self._hub.catch_up()
                 nursery.cancel_scope.cancel()
         self._end(None)
         self._over.set()
 
     def stop(self) -> None:
-        """Give up the socket, whatever is still to be said."""
+        """Give up the socket, whatever is still unsent."""
         self._living.cancel()
 
     async def wait_until_open(self, deadline: float, timeout_s: float) -> None:
@@ -282,7 +285,7 @@ class ClientConnection:
             raise self.failure(ConnectFailed)
 
     async def aclose(self) -> None:
-        """Say what is still to be said, close, and wait for the peer's close."""
+        """Send what is still unsent, close, and wait for the peer's close."""
         if not self._over.is_set():
             self._hub.begin_turn()
             for owner in self._owners():
@@ -292,21 +295,21 @@ class ClientConnection:
             await self._over.wait()
 
     def note(self) -> None:
-        """Something is to be sent, once the caller waits for something."""
+        """Schedule sending, once the caller waits for something."""
         self._due.set()
 
     def drain(self, sender: Sender) -> None:
-        """A receiver drains this sender: see what is left of its credit after who waited for it."""
+        """Let a drained sender give back credit that is left after the waiting callers have run."""
         self._draining.append(sender)
         self._due.set()
 
     async def _flush(self) -> None:
-        """Send what callers left to be sent, for ever."""
+        """Send what callers have written, for ever."""
         while True:
             await self._due.wait()
             self._due = trio.Event()
             if self._draining:
-                # who was woken by the credit runs before we come back from here
+                # callers that the credit has woken run before this returns
                 await trio.lowlevel.checkpoint()
             self._hub.begin_turn()
             while self._draining:
@@ -316,15 +319,15 @@ class ClientConnection:
                 self._engine.close(None)
             self._hub.finish_turn()
 
-    # What the engine tells.
+    # Calls of the engine.
 
     def event_received(self, event: Any) -> None:
-        """Act on what rarely happens."""
+        """Handle rare events."""
         if isinstance(event, events.LinkAttached):
             event.link.owner.attached()
         elif isinstance(event, events.LinkDetached):
             if event.lost:
-                # the session is over; that is said behind the last of its links
+                # the session is over; its own event comes after the last of its links
                 self._end(event.error)
             if event.link.owner is not None:
                 event.link.owner.detached(event)
@@ -343,7 +346,7 @@ class ClientConnection:
             self._end(event.error)
 
     def _end(self, error: Error | None) -> None:
-        """The connection is of no use any more; the first reason is the one that counts."""
+        """Mark the connection as over; the first reason given counts."""
         if not self.is_over:
             self.is_over = True
             self._error = error
@@ -352,7 +355,7 @@ class ClientConnection:
             self._error = error
 
     def room_made(self) -> None:
-        """There is room in the socket or in the session's window."""
+        """Let senders go on: there is room in the socket or in the session's window."""
         for owner in self._owners():
             if isinstance(owner, Sender):
                 owner.room_made()
@@ -363,7 +366,7 @@ class ClientConnection:
 
 
 class _Upward(Handler):
-    """The engine's calls, each passed on to the sender or receiver that it is for."""
+    """Engine's handler that passes each call on to the sender or receiver that it is for."""
 
     def __init__(self, client: ClientConnection) -> None:
         self.client = client

@@ -1,4 +1,4 @@
-"""What can go wrong for a client: no connection, a connection lost, a link refused or lost."""
+"""Failures of a client: no connection, a lost connection, a link that is refused or lost."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from router.errors import TriouteError
 
 
 class ClientError(TriouteError):
-    """Something that was asked for ended or never began.
+    """Failure of a connection or link, which has ended or never began.
 
-    `condition` is the peer's error condition, "" where there was none; `description` is for people.
+    `condition` is the peer's error condition, or "" if there is none; `description` is for people.
     """
 
     def __init__(self, condition: str, description: str) -> None:
@@ -23,28 +23,28 @@ class ClientError(TriouteError):
 
 
 class ConnectFailed(ClientError):
-    """No connection came about: nobody listens, or the peer did not let us in."""
+    """Failure to connect: nobody listens, or the peer refused the connection."""
 
 
 class ConnectionLost(ClientError):
-    """The connection is over, and we did not end it."""
+    """End of the connection that was not ours."""
 
 
 class LinkLost(ClientError):
-    """A link was refused by the peer, or detached."""
+    """Refusal of a link, or its detach by the peer."""
 
 
 def told(kind: type[ClientError], error: Error | None, otherwise: str) -> ClientError:
-    """The failure that a peer's error is; `otherwise` describes one that the peer does not."""
+    """Return the failure for a peer's error; `otherwise` describes it if there is no error."""
     if error is None:
         return kind("", otherwise)
     return kind(str(error.condition), told_description(error))
 
 
 def told_description(error: Error) -> str:
-    """What a peer says of its error, and which address it names beside it.
+    """Return the description of a peer's error, with the address that it names.
 
-    Of a redirect also where it leads, which nobody follows.
+    For a redirect, where it leads is added; the client does not follow redirects.
     """
     description = error.description or ""
     redirect = redirect_of(error)

@@ -1,4 +1,4 @@
-"""What a sender and a receiver share: how their link begins, and how it ends."""
+"""Base of senders and receivers: how their links begin and end."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from router.errors import AmqpError
 
 
 class ClientLink:
-    """One of our links. `client` is the connection that it belongs to (`ClientConnection`)."""
+    """Link of the client. `client` is its connection (`ClientConnection`)."""
 
     def __init__(self, client: Any, session: Any) -> None:
         self.client = client
         self.session = session
         self.link: Any = None
-        # what the peer said when it detached the link
+        # the error in the peer's detach
         self.error: Error | None = None
         self.is_over = False
         self._closed_here = False
         self._answered = trio.Event()
-        # who waits for anything to happen on this link
+        # tasks that wait for anything to happen on this link
         self._waiting = trio.lowlevel.ParkingLot()
 
     async def attach(self, frame: Attach) -> None:
-        """Attach, and wait for the answer.
+        """Attach the link, and wait for the peer's attach.
 
-        Raises LinkLost where the peer refuses, or takes no further link or no frame of that size.
+        Raises LinkLost if the peer refuses, allows no further link, or no frame of that size.
         """
         self.client.check_open()
         try:
@@ -50,19 +50,19 @@ class ClientLink:
             raise self.failure()
 
     async def aclose(self) -> None:
-        """Detach the link for good; does not wait for the peer's answer."""
+        """Close the link (detach with closed=true), without waiting for the peer's answer."""
         self.close()
         await trio.lowlevel.checkpoint()
 
     def close(self) -> None:
-        """Detach the link for good, now."""
+        """Close the link (detach with closed=true) at once."""
         if not self.is_over:
             self._closed_here = True
             attaching.detach(self.link, True)
             self.client.note()
 
     def failure(self) -> ClientError:
-        """Why the link is over."""
+        """Return why the link is over."""
         if self.error is None and self.client.is_over and not self._closed_here:
             lost: ClientError = self.client.failure(ConnectionLost)
             return lost
@@ -74,23 +74,23 @@ class ClientLink:
         await self._waiting.park()
 
     def changed(self) -> None:
-        """Wake who waits."""
+        """Wake all tasks that wait for a change."""
         if self._waiting:
             self._waiting.unpark_all()
 
-    # What the engine tells, by way of the connection.
+    # Calls of the engine, by way of the connection.
 
     def attached(self) -> None:
-        """The peer answered; without its terminus the answer is a refusal, and a detach follows."""
+        """Handle the peer's attach. Without its terminus it is a refusal, and a detach follows."""
         remote = self.link.remote_attach
         is_sender = isinstance(self.link, OutgoingLink)
         if (remote.target if is_sender else remote.source) is not None:
             self._answered.set()
 
     def detached(self, event: LinkDetached) -> None:
-        """The link is over."""
+        """Handle the end of the link."""
         self.is_over = True
-        # of what the link was lost with, the connection tells
+        # if the link was lost with its session or connection, the connection has the error
         self.error = None if event.lost else event.error
         self.resolve()
         self._answered.set()

@@ -1,12 +1,12 @@
-"""Asking a router's `$management`: requests, one at a time, each with its answer or the reason why.
+"""Client of a router's `$management` node: requests, one at a time, each with its response.
 
     async with connect_management("amqp://127.0.0.1") as management:
         table = await management.query("router.link", ["linkName", "linkDir"])
         router = await management.read("router", name="router/A")
 
-Type names are taken as they are given; a Trioute router knows them with and without Dispatch's
-prefix. Where an answer does not come within the time given, that is said, and the connection can
-be used on: an answer that comes too late is passed over.
+Type names are sent as they are given; a Trioute router knows them with and without Dispatch's
+prefix. If there is no response in time, NoAnswer is raised, and the connection can still be used:
+a late response is skipped.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from router.errors import AmqpError, TriouteError
 
 NODE: Final = "$management"
 TIMEOUT_S: Final = 5.0
-# How many entities are asked for at once: an answer stays well under a mebibyte.
+# Entities per request: a response stays well under a mebibyte.
 PAGE: Final = 500
 
 
 class NoAnswer(ClientError):
-    """A request was not answered in time, or nobody was there to take it."""
+    """Lack of a response: none came in time, or nobody was there to take the request."""
 
 
 class RequestRefused(TriouteError):
-    """The node answered that it would not. `status` is its statusCode: 400, 403, 404, 500, 501."""
+    """Refusal by the node. `status` is its statusCode: 400, 403, 404, 500, 501."""
 
     def __init__(self, status: int, description: str) -> None:
         super().__init__(status, description)
@@ -52,16 +52,16 @@ class RequestRefused(TriouteError):
 
 @attrs.frozen
 class Table:
-    """What a query found: the names of the attributes, and a row of values for each entity.
+    """Result of a query: the names of the attributes, and a row of values for each entity.
 
-    Asked for names, a router leaves out those that it has nothing to say about.
+    If asked for names, a router leaves out those that it has no values for.
     """
 
     names: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
 
     def entities(self) -> list[dict[str, Any]]:
-        """A map for each row, without what has no value."""
+        """Return a map for each row, without attributes that have no value."""
         return [
             {name: value for name, value in zip(self.names, row, strict=True) if value is not None}
             for row in self.rows
@@ -75,8 +75,8 @@ async def connect_management(
     """Connect to the management node of a router, and close when the block ends.
 
     The node is `node`, or else the URL's address, or else `$management`. `timeout_s` is how long
-    the connection may take, and then each request. Raises ConnectFailed, LinkLost where the node
-    is not there, NoAnswer, and ValueError for a text that is no URL.
+    the connection may take, and then each request. Raises ConnectFailed, LinkLost if the node
+    does not exist, NoAnswer, and ValueError for a text that is no URL.
     """
     where = parse_url(url) if isinstance(url, str) else url
     async with connect(where, timeout_s=timeout_s) as connection:
@@ -88,7 +88,7 @@ async def connect_management(
 async def open_management(
     connection: ClientConnection, *, node: str = NODE, timeout_s: float = TIMEOUT_S
 ) -> ManagementClient:
-    """Attach to a management node over a connection that is open; raises LinkLost and NoAnswer."""
+    """Attach to a management node over an open connection; raise LinkLost or NoAnswer."""
     with trio.move_on_after(timeout_s):
         replies = await connection.open_receiver(None)
         sender = await connection.open_sender(node)
@@ -97,10 +97,10 @@ async def open_management(
 
 
 class ManagementClient:
-    """One management node; made by `connect_management` or `open_management`.
+    """Client of one management node; made by `connect_management` or `open_management`.
 
-    Every method that asks raises RequestRefused where the node says no, NoAnswer where it says
-    nothing, and LinkLost or ConnectionLost.
+    Every method that sends a request raises RequestRefused if the node refuses it, NoAnswer if
+    there is no response, and LinkLost or ConnectionLost.
     """
 
     def __init__(self, node: str, sender: Sender, replies: Receiver, timeout_s: float) -> None:
@@ -112,8 +112,9 @@ class ManagementClient:
         self._asked = 0
 
     async def open_receiver(self, *, credit: int) -> Receiver:
-        """Another receiver on the same connection, from a node that the router makes for it: for
-        what an operation sends besides its answer. Raises LinkLost and ConnectionLost.
+        """Open another receiver on the same connection, from a dynamic node.
+
+        It is for what an operation sends besides its response. Raises LinkLost and ConnectionLost.
         """
         receiver: Receiver = await self._replies.client.open_receiver(None, credit=credit)
         return receiver
@@ -126,9 +127,9 @@ class ManagementClient:
         *,
         timeout_s: float | None = None,
     ) -> Any:
-        """Ask for an operation, and return the body of the answer.
+        """Request an operation, and return the body of the response.
 
-        `properties` become application-properties; those whose value is None are left out, and
+        `properties` become application-properties; those with the value None are left out, and
         whole numbers are sent as an int, as other tools do.
         """
         async with self._one_at_a_time:
@@ -148,7 +149,7 @@ class ManagementClient:
         return _body(answer)
 
     async def _answer(self, message: Message, timeout_s: float) -> Message:
-        """Send a request and wait for the answer to it."""
+        """Send a request and wait for its response."""
         refused: list[str] = []
 
         def told(sending: Sending) -> None:
@@ -169,7 +170,7 @@ class ManagementClient:
         raise NoAnswer("", f"{self.node} did not answer within {timeout_s:g} s")
 
     async def _matching(self, request: Message) -> Message:
-        """The answer to this request; answers to earlier ones come too late."""
+        """Return the response to this request; late responses to earlier ones are skipped."""
         assert request.properties is not None
         while True:
             received = await self._replies.receive()
@@ -182,7 +183,7 @@ class ManagementClient:
             if told is not None and told.correlation_id == request.properties.correlation_id:
                 return answer
 
-    # The operations that every management node has.
+    # Operations that every management node has.
 
     async def query(
         self,
@@ -192,9 +193,10 @@ class ManagementClient:
         offset: int = 0,
         count: int | None = None,
     ) -> Table:
-        """The entities of a type, or of all, from `offset` on: `count` of them, or all there are.
+        """Return the entities of a type, or of all: `count` of them from `offset` on, or all.
 
-        They are asked for in pages, so what comes and goes meanwhile may be missed or told twice.
+        They are requested in pages, so entities that come or go meanwhile may be missing or appear
+        twice.
         """
         told: tuple[str, ...] = ()
         rows: list[tuple[Any, ...]] = []
@@ -211,7 +213,7 @@ class ManagementClient:
         offset: int = 0,
         count: int | None = None,
     ) -> AsyncIterator[Table]:
-        """Like `query`, a page at a time, each asked for when the one before has been taken."""
+        """Yield the result of a `query` in pages, each requested once the previous one is taken."""
         left = count
         while left is None or left > 0:
             size = PAGE if left is None else min(PAGE, left)
@@ -230,13 +232,13 @@ class ManagementClient:
         name: str | None = None,
         identity: str | None = None,
     ) -> dict[str, Any]:
-        """One entity's attributes."""
+        """Return the attributes of one entity."""
         return _map(await self.request("READ", _one(entity_type, name, identity)))
 
     async def create(
         self, entity_type: str | None, attributes: Mapping[str, Any], *, name: str | None = None
     ) -> dict[str, Any]:
-        """Make an entity; returns its attributes."""
+        """Create an entity; return its attributes."""
         return _map(await self.request("CREATE", _one(entity_type, name), dict(attributes)))
 
     async def update(
@@ -247,7 +249,7 @@ class ManagementClient:
         name: str | None = None,
         identity: str | None = None,
     ) -> dict[str, Any]:
-        """Change an entity; returns its attributes."""
+        """Change an entity; return its attributes."""
         return _map(
             await self.request("UPDATE", _one(entity_type, name, identity), dict(attributes))
         )
@@ -278,7 +280,7 @@ def _sendable(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _body(answer: Message) -> Any:
-    """What an answer says; raises RequestRefused where it says no."""
+    """Return the body of a response; raise RequestRefused if it is a refusal."""
     properties = answer.application_properties or {}
     status = properties.get("statusCode")
     if isinstance(status, bool) or not isinstance(status, int):
@@ -294,7 +296,7 @@ def _map(body: Any) -> dict[str, Any]:
 
 
 def _table(body: Any) -> Table:
-    """The body of an answer to QUERY; raises NoAnswer where it is no table."""
+    """Return the body of a response to QUERY; raise NoAnswer if it is no table."""
     names, rows = (_map(body).get(name) for name in ("attributeNames", "results"))
     if not isinstance(names, list) or not isinstance(rows, list):
         raise NoAnswer("", "the answer to a QUERY has no attributeNames or no results")
@@ -304,7 +306,7 @@ def _table(body: Any) -> Table:
 
 
 def _why(outcome: Any) -> str:
-    """What an outcome other than accepted says of a request."""
+    """Return why a request was not taken, from an outcome other than accepted."""
     if isinstance(outcome, Rejected) and outcome.error is not None:
         return f"{outcome.error.condition}: {told_description(outcome.error)}"
     return type(outcome).__name__.lower()

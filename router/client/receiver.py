@@ -1,7 +1,7 @@
-"""Receiving messages: `async for delivery in receiver`, with a window of credit kept open.
+"""Receive messages: `async for delivery in receiver`, with a window of credit kept open.
 
 Whole messages are handed out, in the order in which they came. No more than `credit` of them are on
-their way or unsettled at once, so a receiver that settles nothing gets nothing more; octets are
+their way or unsettled at once, so a receiver that settles nothing gets nothing more. Octets are
 bounded too, by the session's window.
 """
 
@@ -28,10 +28,10 @@ _MODIFIED = int(constants.Descriptor.MODIFIED)
 
 
 class Received:
-    """A message that came in; `payload` is its encoding, `is_settled` says that the sender settled.
+    """Received message; `payload` is its encoding, `is_settled` tells whether it is settled.
 
-    Each of accept, reject, release and modify settles it, once; a second word is not said. They
-    raise LinkLost or ConnectionLost where nobody is there to be told.
+    Each of accept, reject, release and modify settles it, once; a second call has no effect. They
+    raise LinkLost or ConnectionLost if the sender can no longer be told.
     """
 
     __slots__ = ("_delivery", "_is_told", "_message", "_receiver", "frames", "payload")
@@ -46,37 +46,37 @@ class Received:
 
     @property
     def is_settled(self) -> bool:
-        """Nothing more is to be said of it."""
+        """Return whether the delivery is settled."""
         return not self._delivery.incoming_open
 
     @property
     def message_format(self) -> int:
-        """By what the octets are to be understood: 0 is AMQP's own message (section 2.8.11)."""
+        """Return the format of the octets: 0 is AMQP's own message (section 2.8.11)."""
         return int(self._delivery.message_format)
 
     @property
     def message(self) -> Message:
-        """The message, decoded. Raises AmqpError where the octets are none."""
+        """Return the message, decoded. Raises AmqpError if the octets are none."""
         if self._message is None:
             self._message = decode_message(self.payload)
         return self._message
 
     def accept(self) -> None:
-        """It was processed."""
+        """Settle as accepted: the message was processed."""
         self._settle(_ACCEPTED, b"")
 
     def reject(self, condition: str = "", description: str | None = None) -> None:
-        """It is invalid; with a `condition`, the sender reads why."""
+        """Settle as rejected: the message is invalid. With a `condition`, the sender reads why."""
         error = Error(Symbol(condition), description) if condition else None
         state = encode_composite(Rejected(error)) if error else b""
         self._settle(_REJECTED, state)
 
     def release(self) -> None:
-        """It was not processed; whoever may have it as it is."""
+        """Settle as released: the message was not processed, and may be delivered again."""
         self._settle(_RELEASED, b"")
 
     def modify(self, *, delivery_failed: bool = False, undeliverable_here: bool = False) -> None:
-        """It was not processed, and the next attempt should know what became of this one."""
+        """Settle as modified: not processed, and the next attempt is told about this one."""
         state = encode_composite(Modified(delivery_failed or None, undeliverable_here or None))
         self._settle(_MODIFIED, state)
 
@@ -87,69 +87,72 @@ class Received:
 
 
 class Receiver(ClientLink):
-    """Our receiving end of a link; made by `ClientConnection.open_receiver`.
+    """Receiving end of a link; made by `ClientConnection.open_receiver`.
 
-    With `count`, never more than so many are asked for, and iteration ends after the last of them.
-    With `drain`, the sender is asked for what it has now, and iteration ends when it has no more.
+    With `count`, credit is given for no more messages than that, and iteration ends after the last
+    one. With `drain`, the sender is asked for what it has now, and iteration ends when it has no
+    more.
     """
 
     def __init__(
         self, client: Any, session: Any, *, credit: int, count: int | None, drain: bool
     ) -> None:
         super().__init__(client, session)
-        # the name of the filter that was asked for, and whether the peer does without it
+        # the name of the requested filter, and whether the peer does not apply it
         self.filter: Symbol | None = None
         self.lacks_filter = False
         self.window = credit
         self.count = count
         self.drain = drain
-        # how many have come, and how many of them were handed out
+        # messages that have come, and messages that were handed out
         self.arrived = 0
         self.taken = 0
         self._queue: deque[Received] = deque()
-        # with drain: how much of the credit last given is open, and that nothing more will come
+        # with drain: how much of the credit last given is unused, and whether nothing more will
+        # come
         self._asked_for = 0
         self._is_dry = False
 
     @property
     def address(self) -> str | None:
-        """Where it receives from, as the peer named it."""
+        """Return the address that it receives from, as the peer named it."""
         source = self.link.remote_attach.source
         return None if source is None else source.address
 
     @property
     def credit(self) -> int:
-        """How many messages the sender may send from here on."""
+        """Return how many messages the sender may send from here on."""
         credit: int = self.link.credit
         return credit
 
     @property
     def waiting(self) -> int:
-        """How many messages can be taken at once."""
+        """Return how many messages can be taken at once."""
         return len(self._queue)
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Received:
-        """The next message. Raises LinkLost or ConnectionLost.
+        """Return the next message. Raises LinkLost or ConnectionLost.
 
-        Other tasks run whenever nothing waits, which the credit window brings about soon enough.
+        Other tasks run whenever no message waits, which the credit window brings about soon enough.
         """
         if not await self.wait_for_message():
             raise StopAsyncIteration
         return self.receive_nowait()
 
     async def receive(self) -> Received:
-        """The next message. Raises trio.EndOfChannel where none will come, LinkLost,
-        ConnectionLost.
+        """Wait for the next message and return it.
+
+        Raises trio.EndOfChannel if none will come, LinkLost, or ConnectionLost.
         """
         if not await self.wait_for_message():
             raise trio.EndOfChannel
         return self.receive_nowait()
 
     async def wait_for_message(self) -> bool:
-        """Wait until a message can be taken; False where none will come.
+        """Wait until a message can be taken; return False if none will come.
 
         Raises LinkLost or ConnectionLost.
         """
@@ -162,7 +165,7 @@ class Receiver(ClientLink):
         return True
 
     def receive_nowait(self) -> Received:
-        """A message that has come already. Raises trio.WouldBlock where there is none."""
+        """Return a message that has come already. Raises trio.WouldBlock if there is none."""
         if not self._queue:
             raise trio.WouldBlock
         received = self._queue.popleft()
@@ -176,7 +179,7 @@ class Receiver(ClientLink):
         return received
 
     def settle(self, delivery: Delivery, code: int, state: bytes) -> None:
-        """Tell the sender an outcome; see `Received`."""
+        """Send an outcome to the sender; see `Received`."""
         if not delivery.incoming_open:
             if self.is_over and not delivery.settled:
                 raise self.failure()
@@ -192,7 +195,7 @@ class Receiver(ClientLink):
         if credit > self.window >> 1 or self.is_over or self._is_dry:
             return
         if self.drain and credit:
-            # what was asked for comes first
+            # the credit given before is used up first
             return
         target = self.window - max(link.unsettled, len(self._queue))
         if self.count is not None:
@@ -201,11 +204,12 @@ class Receiver(ClientLink):
             self._asked_for = target
             self.session.grant(link, target, self.drain)
 
-    # What the engine tells, by way of the connection.
+    # Calls of the engine, by way of the connection.
 
     def attached(self) -> None:
-        """From here on there is credit, unless the peer leaves out a filter that was asked for: it
-        does not know it then (section 3.5.3).
+        """Handle the peer's attach: give credit, unless the peer left out a requested filter.
+
+        If the peer's source lacks the filter, the peer does not support it (section 3.5.3).
         """
         source = self.link.remote_attach.source
         applied = None if source is None else source.filter
@@ -217,7 +221,7 @@ class Receiver(ClientLink):
             self._top_up()
 
     def transfer_received(self, delivery: Delivery, frame: TransferFrame) -> None:
-        """A frame came in; with the last one the message is whole."""
+        """Handle a transfer; the last one of a delivery completes the message."""
         payload = bytes(frame.octets[frame.payload_at : frame.end])
         frames = 1
         if delivery.chunks is not None:
@@ -231,33 +235,37 @@ class Receiver(ClientLink):
         if delivery.chunks is not None:
             payload = b"".join(delivery.chunks)
             delivery.chunks = None
-        # Frames of a message that is not yet whole hold nothing up: it could never become whole.
+        # Frames of an incomplete message do not count against the window, or it could never
+        # complete.
         self.session.window.held_frames += frames
         self.arrived += 1
         self._queue.append(Received(self, delivery, payload, frames))
         self.changed()
 
     def transfer_aborted(self, delivery: Delivery) -> None:
-        """The rest of a message will not come."""
+        """Discard an aborted delivery."""
         delivery.chunks = None
         self._asked_for -= 1
         self._top_up()
 
     def flow_received(self) -> None:
-        """The sender told where it stands; after a drain, that it has nothing left."""
+        """Handle the sender's flow: after a drain, it has nothing left."""
         if self.drain and self.link.credit == 0 and self._asked_for > 0:
             self._is_dry = True
             self.changed()
 
     def close(self) -> None:
-        """Release what nobody took, then detach."""
+        """Release messages that were not taken, then close the link."""
         if not self.is_over:
             for received in self._queue:
                 received.release()
         super().close()
 
     def resolve(self) -> None:
-        """What is unsettled stays so at the sender; only what was settled can still be taken."""
+        """Give up unsettled deliveries; only messages that were settled can still be taken.
+
+        Unsettled deliveries stay unsettled at the sender.
+        """
         for delivery in self.session.incoming.of_link(self.link):
             self.session.close_incoming(delivery)
         kept = [each for each in self._queue if each._delivery.settled and not self._closed_here]

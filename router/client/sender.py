@@ -1,7 +1,7 @@
-"""Sending messages: as fast as credit allows, each with an outcome that comes later.
+"""Send messages as fast as credit allows, each with an outcome that comes later.
 
-`await sender.send(message)` is one message and its outcome. Who has many sends while there is room
-and waits only when there is none:
+`await sender.send(message)` sends one message and waits for its outcome. To send many, send while
+there is room and wait only when there is none:
 
     while messages:
         while messages and sender.has_room():
@@ -28,7 +28,7 @@ from router.engine.delivery import Delivery
 
 Outcome = Accepted | Rejected | Released | Modified
 
-# Outcomes that carry nothing are the same object every time.
+# Outcomes without fields are the same object every time.
 _PLAIN: dict[int, Outcome] = {
     int(constants.Descriptor.ACCEPTED): Accepted(),
     int(constants.Descriptor.REJECTED): Rejected(),
@@ -38,17 +38,17 @@ _PLAIN: dict[int, Outcome] = {
 
 
 class Sending:
-    """A message that was sent. `sent_ns` is when, on the clock of `time.monotonic_ns`.
+    """Message that was sent. `sent_ns` is the time of sending, by `time.monotonic_ns`.
 
     Once `is_settled`, `outcome` is the receiver's; None means that the message was pre-settled, or
-    that the receiver settled it without a word. `is_lost` says that no outcome will come.
+    that the receiver settled it without an outcome. With `is_lost`, no outcome will come.
     """
 
     __slots__ = ("_resolved", "_sender", "is_lost", "is_settled", "outcome", "sent_ns")
 
     def __init__(self, sender: Sender) -> None:
         self._sender = sender
-        # made by who waits: most messages are sent without anybody waiting for this very one
+        # made by a waiting task: for most messages nobody waits
         self._resolved: trio.Event | None = None
         self.sent_ns = time.monotonic_ns()
         self.is_settled = False
@@ -56,7 +56,7 @@ class Sending:
         self.outcome: Outcome | None = None
 
     async def wait(self) -> Outcome | None:
-        """Wait for the outcome. Raises LinkLost or ConnectionLost where it will not come."""
+        """Wait for the outcome. Raises LinkLost or ConnectionLost if it will not come."""
         if not self.is_settled and not self.is_lost:
             if self._resolved is None:
                 self._resolved = trio.Event()
@@ -66,21 +66,21 @@ class Sending:
         return self.outcome
 
     def settle(self, outcome: Outcome | None) -> None:
-        """The outcome is here."""
+        """Record the outcome, and wake the waiting task."""
         self.is_settled = True
         self.outcome = outcome
         if self._resolved is not None:
             self._resolved.set()
 
     def lose(self) -> None:
-        """The outcome will not come."""
+        """Record that no outcome will come, and wake the waiting task."""
         self.is_lost = True
         if self._resolved is not None:
             self._resolved.set()
 
 
 class Sender(ClientLink):
-    """Our sending end of a link; made by `ClientConnection.open_sender`.
+    """Sending end of a link; made by `ClientConnection.open_sender`.
 
     At most `window` deliveries are unsettled at once, however much credit there is.
     `outcome_told`, if set, is called with each Sending that is settled.
@@ -93,19 +93,20 @@ class Sender(ClientLink):
         self.outcome_told: Callable[[Sending], None] | None = None
         # deliveries whose outcome was lost with the link
         self.lost = 0
-        # what a closed session window kept of the delivery that is being sent: (it, octets, from)
+        # rest of the current delivery, which the session window held back: (delivery, octets,
+        # offset)
         self._rest: tuple[Delivery, bytes | memoryview, int] | None = None
         self._drain_due = False
 
     @property
     def credit(self) -> int:
-        """How many deliveries the receiver takes from here on."""
+        """Return how many deliveries the receiver takes from here on."""
         credit: int = self.link.credit
         return credit
 
     @property
     def unsettled(self) -> int:
-        """How many deliveries have no outcome yet."""
+        """Return how many deliveries have no outcome yet."""
         count: int = self.link.unsettled
         return count
 
@@ -121,7 +122,7 @@ class Sender(ClientLink):
         return await sending.wait()
 
     def has_room(self) -> bool:
-        """Whether a message can be sent at once."""
+        """Return whether a message can be sent at once."""
         ready: bool = self.session.can_send(self.link)
         return ready and self.link.unsettled < self.window
 
@@ -140,10 +141,10 @@ class Sender(ClientLink):
             raise self.failure()
 
     def send_nowait(self, message: Message | bytes | bytearray | memoryview) -> Sending:
-        """Send a message, or its encoding, at once; it leaves when the caller next waits. What is
-        given as a view is not copied: it is to stay as it is until the message is settled.
+        """Send a message, or its encoding, at once; it leaves when the caller next waits.
 
-        Raises trio.WouldBlock where there is no room, and LinkLost or ConnectionLost.
+        A memoryview is not copied: its content must not change until the message is settled.
+        Raises trio.WouldBlock if there is no room, and LinkLost or ConnectionLost.
         """
         link, session = self.link, self.session
         if not self.has_room():
@@ -165,10 +166,10 @@ class Sender(ClientLink):
         self.client.note()
         return sending
 
-    # What the engine tells, by way of the connection.
+    # Calls of the engine, by way of the connection.
 
     def outcome_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
-        """The receiver's word; a state on the way, such as received, is no outcome."""
+        """Handle the receiver's outcome; an intermediate state, such as received, is ignored."""
         outcome = _PLAIN.get(frame.state_code)
         if outcome is None and not frame.settled:
             return
@@ -178,7 +179,7 @@ class Sender(ClientLink):
             assert isinstance(composite, Accepted | Rejected | Released | Modified)
             outcome = composite
         if not frame.settled:
-            # the receiver settles second (rcv-settle-mode): it waits for us
+            # the receiver settles second (rcv-settle-mode), and waits for our disposition
             count = 0 if frame.plain else frame.state_end - frame.state_at
             self.session.tell_receiver(
                 delivery, True, frame.state_code, frame.octets, frame.state_at, count
@@ -190,21 +191,21 @@ class Sender(ClientLink):
         self.changed()
 
     def credit_received(self) -> None:
-        """There is credit, or the receiver wants it used or given up."""
+        """Handle the receiver's flow: there is credit, or the receiver drains the link."""
         self._drain_due = self.link.drain
         if self._drain_due:
             self.client.drain(self)
         self.changed()
 
     def drained(self) -> None:
-        """Whoever waited for credit has had its turn: the rest goes back (section 2.6.7)."""
+        """Give back credit that is left after waiting callers have run (section 2.6.7)."""
         link = self.link
         if self._drain_due and not self.is_over and link.drain and self._rest is None:
             self._drain_due = False
             self.session.use_up_credit(link)
 
     def room_made(self) -> None:
-        """The session's window, or the socket, has opened again."""
+        """Go on with the current delivery: the session's window or the socket has room again."""
         if self._rest is not None and not self.is_over:
             delivery, payload, at = self._rest
             if self.session.remote_incoming_window > 0:
@@ -216,7 +217,7 @@ class Sender(ClientLink):
         self.changed()
 
     def resolve(self) -> None:
-        """No outcome will come any more."""
+        """Give up all deliveries without an outcome."""
         self._rest = None
         for delivery in self.session.outgoing.of_link(self.link):
             self.session.close_outgoing(delivery)

@@ -1,8 +1,8 @@
-"""When a message was sent, written into it, so that whoever receives it can tell how long it took.
+"""Stamp messages with the time of sending, so that receivers can tell how long they took.
 
 `trioute send` writes the message annotation x-opt-trioute-sent-ns: nanoseconds since the Unix
-epoch, as an ulong. Senders and receivers on one clock can be compared; the creation-time of the
-properties has milliseconds only, and most messages take less than one.
+epoch, as an ulong. Times can be compared if sender and receiver share a clock. The creation-time of
+the properties would be too coarse: it has milliseconds, and most messages take less than one.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ _PLACEHOLDER = ULong(ULong.HIGHEST)
 
 
 class Stamped:
-    """A message encoded once and stamped anew each time that it is sent."""
+    """Message that is encoded once, and stamped anew each time that it is sent."""
 
     def __init__(self, message: Message) -> None:
         annotations = {**(message.message_annotations or {}), SENT_NS: _PLACEHOLDER}
         stamped = attrs.evolve(message, message_annotations=annotations)
         self._octets = bytearray(encode_message(stamped))
-        # the annotations stand before anything that could look like this
+        # the annotations come before anything that could look like this
         self._at = self._octets.index(_NAME) + len(_NAME)
 
     def at(self, sent_ns: int) -> bytearray:
-        """The message's octets, stamped; they are valid until the next call."""
+        """Return the message's octets, stamped; they are valid until the next call."""
         self._octets[self._at : self._at + 8] = sent_ns.to_bytes(8, "big")
         return self._octets
 
 
 def find_sent_ns(payload: bytes) -> int | None:
-    """The stamp of an encoded message, or None where it has none."""
+    """Return the stamp of an encoded message, or None if it has none."""
     cursor = Cursor()
     try:
         cursor.move(payload, 0, len(payload))

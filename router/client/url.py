@@ -1,4 +1,4 @@
-"""Where to connect and which node to use, as people write it on a command line."""
+"""URLs of a router and a node on it, as people write them on a command line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SCHEME = "amqp"
 
 @attrs.frozen
 class Url:
-    """`amqp://user:password@host:port/address`, taken apart; `address` may be empty."""
+    """Parts of `amqp://user:password@host:port/address`; `address` may be empty."""
 
     host: str
     port: int = DEFAULT_PORT
@@ -22,9 +22,9 @@ class Url:
 
 
 def parse_url(text: str) -> Url:
-    """Read an address of the form `[amqp://][user:password@]host[:port][/address]`.
+    """Parse a URL of the form `[amqp://][user:password@]host[:port][/address]`.
 
-    Everything behind the first slash is the node's address, with %-escapes as in any URL; a
+    Everything after the first slash is the address of the node, with %-escapes as in any URL; a
     question mark or a # is part of it. Raises ValueError, whose text never shows a password.
     """
     scheme, separator, rest = text.partition("://")

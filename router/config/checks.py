@@ -42,7 +42,7 @@ HTTP_ATTRIBUTES: Final = (
 
 
 def find_contradictions(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield everything in `configuration` that cannot be meant; it was made from `data`."""
+    """Yield every contradiction in `configuration`, which was made from `data`."""
     for check in _CHECKS:
         yield from check(configuration, data)
 

@@ -46,7 +46,7 @@ def line_of(lines: Mapping[Path, int], path: Path) -> int:
 
 
 class _Lost(Exception):
-    """Failure to follow a text."""
+    """Failure of the walk: the text is not what was expected."""
 
 
 class _Walk:

@@ -153,7 +153,7 @@ def aside(file: Path) -> Path:
 
 
 class Keeper:
-    """Keeper of changes in a file."""
+    """Writer of the file that keeps changes for the next start."""
 
     def __init__(self, file: Path) -> None:
         self.file = file

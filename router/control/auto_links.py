@@ -13,14 +13,14 @@ from typing import Any, Final
 
 from router.amqp.performatives import Error
 from router.control.containers import Containers
-from router.control.keeping import Attempt, Keeping, KeptLine, Status
+from router.control.keeping import Attempt, LinkSupervisor, Status, SupervisedLink
 from router.control.redirected import Redirected
 from router.core.addresses.table import address_name
 from router.core.links.auto_links import AutoLink, AutoLinkChanged, Plan
 from router.core.model.split_table import ListedTable
 from router.engine.deferred import CHANGES_AT_ONCE, THINGS_A_STEP, drained, emptied
 
-# Dispatch's times until what failed is tried again, the first time and then.
+# Dispatch's retry delays: after the first failure, and after later ones.
 FIRST_RETRY_S: Final = 2.0
 RETRY_S: Final = 5.0
 RETRIES_PER_S: Final = 50
@@ -30,7 +30,7 @@ _STATUSES: Final = tuple(Status)
 _RANKS: Final = {status: rank for rank, status in enumerate(_STATUSES)}
 
 
-class Line(KeptLine[AutoLink]):
+class Line(SupervisedLink[AutoLink]):
     """Auto-link on one connection."""
 
     def __init__(self, keeper: AutoLinks, plan: Plan, connection: Any, now: float) -> None:
@@ -60,9 +60,9 @@ class Wanted:
     def __init__(self, plans: Iterable[Plan] = ()) -> None:
         # by name, in the order of the configuration
         self.plans = {plan.name: plan for plan in plans}
-        # the names of those for a container, or for a listener or connector
+        # names of the auto-links by container-id, or by listener or connector
         self.by_container: dict[tuple[str | None, str | None], dict[str, None]] = {}
-        # how many are at each address
+        # number of auto-links at each address
         self.claims: Counter[str] = Counter()
         for plan in self.plans.values():
             self._enter(plan)
@@ -103,7 +103,7 @@ class Wanted:
         yield from emptied(self.by_container)
 
 
-class AutoLinks(Keeping[Line]):
+class AutoLinks(LinkSupervisor[Line]):
     """Auto-links of a router; a watcher of its `containers`."""
 
     peer = "container"
@@ -116,13 +116,14 @@ class AutoLinks(Keeping[Line]):
         containers.watchers.append(self)
         self._wanted = Wanted()
         self._lines: ListedTable[str, dict[Any, Line]] = ListedTable()
-        # how many lines of each name stand how, by rank; and how many names, by their best line
+        # number of lines of each name by rank of their status; and number of names by the rank of
+        # their best line
         self._standing: ListedTable[str, list[int]] = ListedTable()
         self._names_by_rank = [0] * len(Status)
-        # those that have failed since clocks were looked at last
+        # lines that have failed since the last `tick`
         self._fresh: list[Line] = []
 
-    # What is wanted.
+    # Wanted auto-links.
 
     @property
     def plans(self) -> dict[str, Plan]:
@@ -168,7 +169,7 @@ class AutoLinks(Keeping[Line]):
             if plan is not None:
                 self.forwarder.table.claims_changed(address_name(plan.address))
         for line in list(self._lines.get(name, {}).values()):
-            # one that was redirected goes with the line where it belongs
+            # a redirected line ends with the line that it came from
             if line.plan != new and not self.redirected.owns(line):
                 self.retire(line)
         if new is not None:
@@ -201,12 +202,12 @@ class AutoLinks(Keeping[Line]):
         """
 
         def want(name: str) -> None:
-            # it may be over by now, or another one may be wanted, which is for other connections
+            # the connection may be over by now, or the auto-link be for other connections
             plan = self.plans.get(name)
             if connection.is_open() and plan is not None and _key(plan) in _keys_of(connection):
                 self._want(plan, connection)
 
-        # those that come later are begun when they come
+        # connections that open later are handled then
         names = self._wanted.on(connection)
         self.forwarder.turn.deferred.go_through(names, want, at_once=CHANGES_AT_ONCE)
 
@@ -271,12 +272,12 @@ class AutoLinks(Keeping[Line]):
         elif line.status is Status.IDLE:
             own.detach()
 
-    # What is announced.
+    # Announcements.
 
-    def look(self, now: float) -> None:
+    def tick(self, now: float) -> None:
         """Do what is due."""
-        super().look(now)
-        self.redirected.look(now)
+        super().tick(now)
+        self.redirected.tick(now)
         if self._fresh:
             self._tell_failures()
 
@@ -298,7 +299,7 @@ class AutoLinks(Keeping[Line]):
         news = AutoLinkChanged(line.plan, str(line.status), error)
         self.forwarder.observer.event_received(line.connection, news)
 
-    # What is told of them.
+    # Views.
 
     def lines_of(self, name: str) -> list[Line]:
         """Return the lines of an auto-link, the best one first."""
@@ -313,7 +314,7 @@ class AutoLinks(Keeping[Line]):
     def count_statuses(self) -> Counter[str]:
         """Return the number of auto-links by status, plus the lines that are being retired."""
         counts = Counter({str(each): self._names_by_rank[_RANKS[each]] for each in Status})
-        # while others come to be wanted, lines of a few that are not may still be in the books
+        # during a change, lines of names that are not configured may still be in the tables
         counts[str(Status.INACTIVE)] += max(0, len(self.plans) - len(self._standing))
         for status in (Status.QUIESCING, Status.IDLE):
             counts[str(status)] += self.statuses[status]

@@ -27,11 +27,11 @@ class Containers:
     """Connections to all containers, in the order in which they opened."""
 
     def __init__(self) -> None:
-        # dictionaries for their order, and because thousands may come and go
+        # dictionaries keep the order, and thousands of connections may come and go
         self._by_id: dict[str, dict[Any, None]] = {}
         self._by_name: dict[str, dict[Any, None]] = {}
         self.watchers: list[Watcher] = []
-        # by the names of connections that are there for one purpose alone: who is told of them
+        # connections that serve one purpose only, by name: who is told of them
         self.aside: dict[str, Watcher] = {}
 
     def find(self, container_id: str | None, connection: str | None) -> list[Any]:

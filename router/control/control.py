@@ -23,9 +23,9 @@ class Control:
         self.containers = Containers()
         self.link_routes = LinkRouting(forwarder.link_routes, forwarder.turn, self.containers)
         self.auto_links = AutoLinks(forwarder, self.containers)
-        # the other routers, if there are any for this one
+        # the connections to other routers; None in a router that is in no network
         self.network: Adjacency | None = None
-        # what an edge router has, and what an interior router has for its edges; None otherwise
+        # in an edge router, and in an interior that accepts edges; None otherwise
         self.edge: EdgeRouter | None = None
         self.edges: Edges | None = None
 
@@ -53,12 +53,12 @@ class Control:
         if self.network is not None:
             self.network.event_received(connection, event)
 
-    def look(self, now: float) -> None:
+    def tick(self, now: float) -> None:
         """Do what is due at `now`, in seconds of the turn's clock."""
-        self.auto_links.look(now)
+        self.auto_links.tick(now)
         if self.network is not None:
-            self.network.look(now)
+            self.network.tick(now)
             charge_routes(self.network)
         for part in (self.edge, self.edges):
             if part is not None:
-                part.look(now)
+                part.tick(now)

@@ -23,17 +23,17 @@ from router.engine.deferred import THINGS_A_STEP, emptied
 from router.engine.link import Link
 from router.errors import AmqpError, Scope
 
-# The time until what failed is tried again is made longer or shorter by up to a quarter, so that
-# what failed together is not tried together for ever.
+# The retry delay varies by up to a quarter, so that lines that failed together are not always tried
+# together.
 SPREAD: Final = 0.25
-# A link that stayed for so long was not a failure when it goes.
+# A link that was attached for so long counts as stable: its attempts start anew.
 STABLE_S: Final = 10.0
 # How long the peer may take to answer.
 ANSWER_S: Final = 10.0
-# How many are being attached at a time on one connection.
+# Most attaches under way on one connection.
 MOST_AT_ONCE: Final = 64
-# How long what is under way may take to be settled, once a link is not wanted any more, and how
-# long what its sender sent before it heard of that may take to come.
+# Time for a link that is not wanted any more to settle its deliveries, and for those to arrive that
+# the peer sent before it heard of that.
 QUIESCE_S: Final = 30.0
 GRACE_S: Final = 0.5
 
@@ -48,7 +48,7 @@ class Status(StrEnum):
     FAILED = "failed"
     # the peer is not connected
     INACTIVE = "inactive"
-    # not wanted any more: something is under way, or nothing, and the detach is due
+    # not wanted any more: deliveries are under way, or none are and the detach is due
     QUIESCING = "quiescing"
     IDLE = "idle"
 
@@ -80,7 +80,7 @@ class Attempt(Protocol):
 A = TypeVar("A", bound=Attempt)
 
 
-class KeptLine(Generic[A]):
+class SupervisedLink(Generic[A]):
     """Link that is wanted on one connection.
 
     `since` is when it got its status, `attempts` counts those since it was last stable.
@@ -97,9 +97,9 @@ class KeptLine(Generic[A]):
         # why it failed last, and when
         self.error: Error | None = None
         self.failed_at = 0.0
-        # when something has to be done, unless something happens
+        # when `tick` handles the line unless an event comes first
         self.due: float | None = None
-        # nobody keeps it any more
+        # the keeper has forgotten it
         self.is_over = False
 
     def attached(self, own: A) -> None:
@@ -111,49 +111,48 @@ class KeptLine(Generic[A]):
         self.keeper.line_over(self, own, error)
 
 
-L = TypeVar("L", bound=KeptLine[Any])
+L = TypeVar("L", bound=SupervisedLink[Any])
 
 
 class _Pace(Generic[L]):
     """Lines of one connection, of which a limited number is attached at a time."""
 
     def __init__(self) -> None:
-        # all of them, those that leave among them
+        # all lines, with those that are quiescing
         self.lines: ListedTable[L, None] = ListedTable()
         self.waiting: deque[L] = deque()
         self.under_way: set[L] = set()
-        # those that wait are being begun, in this turn or in later ones
+        # waiting lines are being begun, in this turn or in later ones
         self.is_going_on = False
 
 
-class Keeping(Generic[L]):
+class LinkSupervisor(Generic[L]):
     """Lines, from when they are wanted until their links are gone.
 
     Subclasses override `make`, `retry_s` and `take_out`; they know the kind of the links, and keep
     the tables of those that are wanted.
     """
 
-    # what the other end is called in the words of an error
+    # name of the other end in error messages
     peer: str
-    # where very many fail on one connection, they are tried so many in a second
+    # most attempts in a second where very many fail on one connection
     retries_per_s: int
 
     def __init__(self, forwarder: Any) -> None:
         self.forwarder = forwarder
-        # those that are not wanted any more, until what is under way is settled; the one that was
-        # looked at last is the last
+        # lines that are quiescing; the one checked last is at the end
         self.leaving: OrderedDict[L, None] = OrderedDict()
-        # how many lines stand how, with those that leave
+        # number of lines by status, with those that are quiescing
         self.statuses: Counter[Status] = Counter()
         self._paces: dict[Any, _Pace[L]] = {}
-        # how many have failed, by connection
+        # number of failed lines by connection
         self._failed: Counter[Any] = Counter()
         self._timers: list[tuple[float, int, L]] = []
         self._moments = itertools.count()
         self._numbers = itertools.count(1)
-        # a look at the clock is gone on with in later turns
+        # a pass over the timers continues in later turns
         self._is_looking = False
-        # whether attempts, and those that failed, have been
+        # number of attempts, and of failures
         self.attempts = 0
         self.failures = 0
 
@@ -162,7 +161,7 @@ class Keeping(Generic[L]):
         """Return the turn's time."""
         return float(self.forwarder.turn.now)
 
-    # What differs.
+    # Methods to override.
 
     def make(self, line: L, number: int) -> Attempt:
         """Make an attempt for a line; `number` is unique among these attempts."""
@@ -185,7 +184,7 @@ class Keeping(Generic[L]):
     def became(self, line: L, before: Status) -> None:
         """Handle a change of a line's status."""
 
-    # What is wanted.
+    # Wanted links.
 
     def keep(self, line: L) -> None:
         """Keep a line attached from now on; it is in the tables already."""
@@ -254,7 +253,7 @@ class Keeping(Generic[L]):
     def _attempt(self, line: L, pace: _Pace[L]) -> None:
         connection = line.connection
         if not connection.is_open():
-            # it is closing: `lose` follows
+            # the connection is closing: `lose` follows
             return
         if line.own is not None and line.own.lingers:
             # a session for each attempt, none of which ever ends, would be too much
@@ -286,7 +285,7 @@ class Keeping(Generic[L]):
         if line.is_over or line.own is not own:
             return
         if line in self.leaving or not line.connection.is_open():
-            # where the connection is over, it is not the link that failed
+            # if the connection is over, the link itself did not fail
             self._forget(line)
         else:
             if line.status is Status.ACTIVE and self.now - line.since >= STABLE_S:
@@ -318,7 +317,7 @@ class Keeping(Generic[L]):
 
     # The clock.
 
-    def look(self, now: float) -> None:
+    def tick(self, now: float) -> None:
         """Do what is due; if there are very many lines, the last follow in later turns."""
         if not self._is_looking:
             self._is_looking = True
@@ -358,7 +357,7 @@ class Keeping(Generic[L]):
     def _is_due(self, line: L) -> None:
         own = line.own
         if line in self.leaving:
-            # what is unsettled by now is so at the peer, too, which has it back
+            # what is unsettled now is also unsettled at the peer, which can send it again
             if own is not None:
                 own.detach()
         elif own is not None and not own.is_over:
@@ -374,12 +373,12 @@ class Keeping(Generic[L]):
         if own.link is not None:
             own.detach(error=error)
             return
-        # another session would not be answered, either: this one may be, some time
+        # another session would not be answered either; this one may be later
         self._failed_for(line, wire_error(error))
         self._at(line, self.now + ANSWER_S)
         self._answered(line)
 
-    # Books.
+    # Statuses and counts.
 
     def become(self, line: L, status: Status) -> None:
         """Set the status of a line, and count it."""

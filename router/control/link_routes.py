@@ -9,11 +9,11 @@ import attrs
 
 from router.control.containers import Containers
 from router.core.link_routes.link_routes import LinkRoutes
-from router.core.link_routes.route_outlets import NEVER, Rule, Way
+from router.core.link_routes.route_outlets import NEVER, LinkRoute, LinkRouteRule
 from router.engine.deferred import CHANGES_AT_ONCE, drained, emptied
 from router.engine.events import ConnectionClosed
 
-# If no more link routes change, those that stay cost nothing.
+# A change of at most so many link routes is made in place.
 FEW: Final = 64
 
 
@@ -22,11 +22,11 @@ class RouteChange:
     """Change of the configured link routes: names that are removed, rules that are added."""
 
     removed: list[str]
-    added: list[Rule]
-    # once it is entered: those that go and come, and all that are configured then
-    left: list[Way] = attrs.Factory(list)
-    came: list[Way] = attrs.Factory(list)
-    configured: dict[str, Way] = attrs.Factory(dict)
+    added: list[LinkRouteRule]
+    # after `enter`: the link routes that go and come, and all that are configured then
+    left: list[LinkRoute] = attrs.Factory(list)
+    came: list[LinkRoute] = attrs.Factory(list)
+    configured: dict[str, LinkRoute] = attrs.Factory(dict)
 
     @property
     def is_small(self) -> bool:
@@ -45,16 +45,16 @@ class LinkRouting:
         self._routes = link_routes
         self._turn = turn
         self._containers = containers
-        self._configured: dict[str, Way] = {}
-        # for a container that comes or goes: the link routes by what they know it by
-        self._by_id: dict[str, dict[Way, None]] = {}
-        self._by_name: dict[str, dict[Way, None]] = {}
-        self._of_connection: dict[Any, dict[str, Way]] = {}
+        self._configured: dict[str, LinkRoute] = {}
+        # the link routes by the container-id, or the connection name, of their containers
+        self._by_id: dict[str, dict[LinkRoute, None]] = {}
+        self._by_name: dict[str, dict[LinkRoute, None]] = {}
+        self._of_connection: dict[Any, dict[str, LinkRoute]] = {}
         containers.watchers.append(self)
 
-    # What is configured.
+    # Configured link routes.
 
-    def configure(self, rules: Iterable[Rule]) -> None:
+    def configure(self, rules: Iterable[LinkRouteRule]) -> None:
         """Make these the configured link routes, and no others; otherwise as `change`."""
         wanted = {rule.name: rule for rule in rules}
         before = self._configured
@@ -62,7 +62,7 @@ class LinkRouting:
         self.change(gone, [rule for name, rule in wanted.items() if name not in before])
         self.change([], [wanted[name] for name in gone if name in wanted])
 
-    def change(self, removed: Iterable[str], added: Iterable[Rule]) -> None:
+    def change(self, removed: Iterable[str], added: Iterable[LinkRouteRule]) -> None:
         """Remove configured link routes by name, and add others. Call it in a turn.
 
         Those that stay cost nothing and keep their connections. No link ends because its route
@@ -85,7 +85,7 @@ class LinkRouting:
             change.left.append(way)
             yield
         for rule in change.added:
-            # each of these may be the moment at which a large table has to grow
+            # each of these may make a large table grow
             way = self._routes.add(rule, is_next=True)
             change.came.append(way)
             yield
@@ -116,27 +116,27 @@ class LinkRouting:
         self._turn.deferred.go_through(change.came, self._forget)
         self._turn.deferred.forget(emptied(change.configured))
 
-    def configured(self, name: str) -> Way | None:
+    def configured(self, name: str) -> LinkRoute | None:
         """Return the configured link route of this name; None if there is none."""
         return self._configured.get(name)
 
-    def _learn(self, way: Way) -> None:
+    def _learn(self, way: LinkRoute) -> None:
         rule = way.rule
         for known, key in self._keys(rule):
             known.setdefault(key, {})[way] = None
             for connection in self._containers.find(rule.container_id, rule.connection):
                 self._routes.open(way, connection)
 
-    def _forget(self, way: Way) -> None:
+    def _forget(self, way: LinkRoute) -> None:
         self._routes.remove(way)
         for known, key in self._keys(way.rule):
             ways = known.get(key, {})
-            # where the change was given up half entered, it was never there
+            # if the change was given up half entered, the way is not there
             ways.pop(way, None)
             if not ways:
                 known.pop(key, None)
 
-    def _keys(self, rule: Rule) -> list[tuple[dict[str, dict[Way, None]], str]]:
+    def _keys(self, rule: LinkRouteRule) -> list[tuple[dict[str, dict[LinkRoute, None]], str]]:
         if rule.container_id is not None:
             return [(self._by_id, rule.container_id)]
         return [] if rule.connection is None else [(self._by_name, rule.connection)]
@@ -149,8 +149,8 @@ class LinkRouting:
         If there are very many, the last are opened in later turns.
         """
 
-        def open_way(way: Way) -> None:
-            # it may be over by now, and so may be the link route
+        def open_way(way: LinkRoute) -> None:
+            # the connection may be over by now, and the link route removed
             if connection.is_open() and self._is_known(way):
                 self._routes.open(way, connection)
 
@@ -160,33 +160,33 @@ class LinkRouting:
         """Close the link routes of a connection that is over: no link can be attached over it."""
         self._tell(connection, lambda way: self._routes.close(way, connection))
 
-    def _tell(self, connection: Any, act: Callable[[Way], None]) -> None:
+    def _tell(self, connection: Any, act: Callable[[LinkRoute], None]) -> None:
         """Call `act` for each configured link route of a connection."""
         by_id = self._by_id.get(connection.remote_open.container_id, ())
         ways = [*by_id, *self._by_name.get(connection.settings.endpoint, ())]
         self._turn.deferred.go_through(ways, act, at_once=CHANGES_AT_ONCE)
 
-    def _is_known(self, way: Way) -> bool:
+    def _is_known(self, way: LinkRoute) -> bool:
         return any(way in known.get(key, {}) for known, key in self._keys(way.rule))
 
-    # What connections have asked for.
+    # Link routes that connections have requested.
 
-    def scoped(self, connection: Any) -> dict[str, Way]:
+    def scoped(self, connection: Any) -> dict[str, LinkRoute]:
         """Return the link routes that a connection has requested, by name."""
         return dict(self._of_connection.get(connection, ()))
 
-    def every_scoped(self) -> Iterable[Way]:
+    def every_scoped(self) -> Iterable[LinkRoute]:
         """Return all link routes that connections have requested."""
         return [way for ways in self._of_connection.values() for way in ways.values()]
 
-    def ask(self, rule: Rule) -> Way:
+    def ask(self, rule: LinkRouteRule) -> LinkRoute:
         """Add a link route for a connection, the `scope` of the rule; it has none of this name."""
         way = self._routes.add(rule)
         self._routes.open(way, rule.scope)
         self._of_connection.setdefault(rule.scope, {})[rule.name] = way
         return way
 
-    def withdraw(self, way: Way) -> None:
+    def withdraw(self, way: LinkRoute) -> None:
         """Remove a link route that a connection has requested; its attached links stay."""
         scope = way.rule.scope
         mine = self._of_connection[scope]

@@ -54,7 +54,7 @@ class Line(Protocol):
 
     connection: Connection
     plan: Plan
-    # why it failed last, and when it is attempted again
+    # the last error, and the time of the next attempt
     error: Error | None
     due: float | None
     is_over: bool
@@ -114,7 +114,7 @@ class Redirected(Generic[L]):
         self.port: Connecting = Nowhere()
         self._auto_links = auto_links
         self._containers = containers
-        # by the names of their connections, and by the lines where the links belong
+        # by connection name, and by the line where the link is configured
         self._ways: dict[str, Way[L]] = {}
         self._by_home: dict[L, Way[L]] = {}
         self._numbers = 0
@@ -152,7 +152,7 @@ class Redirected(Generic[L]):
         name = f"{home.connection.settings.endpoint}/redirect/{self._numbers}"
         if self.port.follow(home.connection, redirect, name):
             return
-        # it has the name of the auto-link, and another node
+        # the name of the auto-link, with another container and address
         plan = attrs.evolve(home.plan, container_id=None, connection=name, external_address=address)
         way = Way(name, home, plan, self._auto_links.now + PATIENCE_S, seen | {place})
         self._ways[name] = self._by_home[home] = way
@@ -187,7 +187,7 @@ class Redirected(Generic[L]):
         if way is not None:
             self._end(way)
 
-    def look(self, now: float) -> None:
+    def tick(self, now: float) -> None:
         """Give up links that were not attached in time; `now` is in seconds."""
         for way in list(self._ways.values()):
             is_there = way.line is not None and way.line.link is not None

@@ -1,9 +1,9 @@
 """Accounts of the state that peers create: charged to their connections, limited, released.
 
-This is the one place where it is added up. Sessions, links, dynamic nodes, suspended termini and
-routes are charged when they are created and released when they end. The charge is the measured size
-of such an object plus the octets of its names and maps. What changes with every message is counted
-where it is kept (`Connection.held_bytes`, `Output`, `Unsettled`) and read from there.
+Only this module adds it up. Sessions, links, dynamic nodes, suspended termini and routes are
+charged when they are created and released when they end. The charge is the measured size of such an
+object plus the octets of its names and maps. What changes with every message is counted where it is
+kept (`Connection.held_bytes`, `Output`, `Unsettled`) and read from there.
 
 A connection may hold no more than its limit, and all together no more than the router's. But a
 connection that holds less than its fair share is never refused because of what others hold. So the
@@ -60,7 +60,7 @@ LEAST_STATE_BYTES: Final = 64 * 1024 * 1024
 
 @attrs.define
 class Ledger:
-    """The sums of all accounts of a router, and their limits, in octets; 0 is no limit."""
+    """Sums of all accounts of a router, and their limits, in octets; 0 is no limit."""
 
     limit_bytes: int = 0
     connection_limit_bytes: int = 0
@@ -84,7 +84,7 @@ class Ledger:
 
 
 class Account:
-    """The state that the peer of one connection has created, in octets by kind.
+    """State that the peer of one connection has created, in octets by kind.
 
     The account outlives the connection if some of that state does, such as a suspended terminus.
     """
@@ -160,8 +160,9 @@ class Account:
 
 
 def attach_bytes(octets: int, frame: Any) -> int:
-    """Return the octets to charge for a link until its peer's attach of so many octets has been
-    answered.
+    """Return the octets to charge for a link until its attach has been answered.
+
+    `octets` is the size of the peer's attach, and `frame` its content.
     """
     count = LINK_BYTES + 2 * octets
     for text in (frame.name, _address(frame.source), _address(frame.target)):
@@ -171,7 +172,7 @@ def attach_bytes(octets: int, frame: Any) -> int:
 
 
 def link_bytes(name: str, frames: tuple[Any, ...]) -> int:
-    """Return the octets to charge for a link of which these two attach frames are kept."""
+    """Return the octets to charge for a link of which these attach frames are kept."""
     count = LINK_BYTES + text_bytes(name)
     for frame in frames:
         if frame is not None:
@@ -203,7 +204,7 @@ def _address(terminus: Any) -> str:
 
 
 def text_bytes(text: str) -> int:
-    """Return the most octets that Python takes for the characters of a text."""
+    """Return the most octets that Python needs for the characters of a text."""
     return len(text) if text.isascii() else _WIDEST * len(text)
 
 

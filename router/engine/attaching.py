@@ -1,7 +1,7 @@
-"""Links are attached and detached (sections 2.6, 2.7.3 and 2.7.7).
+"""Attach and detach links (sections 2.6, 2.7.3 and 2.7.7).
 
-Functions over `Session` and `Link`. A peer's attach is the core's to answer, with `accept` or
-`refuse`. How sessions begin and end is in `beginning`.
+Functions over `Session` and `Link`. The core answers a peer's attach, with `accept` or `refuse`.
+`beginning` begins and ends sessions.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def attach(session: Any, frame: Attach) -> Link:
 
 
 def attach_received(connection: Any, channel: int, remote: Attach) -> None:
-    """A peer attaches a link, or answers our attach."""
+    """Take in a peer's attach, or its answer to ours."""
     session = _mapped(connection, channel)
     if session is None:
         return
@@ -135,9 +135,9 @@ def accept(
 ) -> None:
     """Answer a peer's attach, unless the peer has given the link up by now.
 
-    The settle modes are those that the peer asked for, where no others are given; `unsettled` is
-    what a resumed terminus remembers, by delivery-tag (section 2.6.13). Raises
-    amqp:frame-size-too-small at session scope where the peer takes no frame of that size.
+    Settle modes that are not given are those that the peer asked for. `unsettled` is what a resumed
+    terminus remembers, by delivery-tag (section 2.6.13). Raises amqp:frame-size-too-small at
+    session scope if the peer takes no frame of that size.
     """
     if link.state != LinkState.ATTACH_RCVD:
         return
@@ -169,7 +169,7 @@ def accept(
 def answer(link: Any, frame: Attach) -> None:
     """Answer a peer's attach with this frame, whose handle is chosen here.
 
-    Raises amqp:frame-size-too-small at session scope where the peer takes no frame of that size.
+    Raises amqp:frame-size-too-small at session scope if the peer takes no frame of that size.
     """
     frame = attrs.evolve(frame, handle=link.handle)
     write(link.session, frame)
@@ -178,7 +178,7 @@ def answer(link: Any, frame: Attach) -> None:
 
 
 def _forget_said(link: Any, frame: Attach) -> None:
-    """Both sides have said what they had to: keep what is read later, and charge for that."""
+    """Keep only what is read later of both attaches, and charge for that."""
     connection = link.session.connection
     keeps = _is_between_routers(connection)
     link.attach = lasting(frame, keeps_properties=keeps)
@@ -193,12 +193,12 @@ def _forget_said(link: Any, frame: Attach) -> None:
 
 
 def _is_between_routers(connection: Any) -> bool:
-    """Whether what links say in their properties is read for as long as they last."""
+    """Return whether the properties of links are read for as long as the links last."""
     return connection.settings.role in ("inter-router", "edge")
 
 
 def lasting(frame: Attach, *, keeps_properties: bool = False) -> Attach:
-    """What of an attach is read after it has been answered."""
+    """Return an attach with only the fields that are read after it has been answered."""
     properties = frame.properties if keeps_properties else None
     source, target = frame.source, frame.target
     if isinstance(source, Source) and (
@@ -232,7 +232,7 @@ def lasting(frame: Attach, *, keeps_properties: bool = False) -> Attach:
 
 
 def refuse(link: Any, error: AmqpError) -> None:
-    """Refuse a peer's attach as section 2.6.3 says: attach without our terminus, then detach."""
+    """Refuse a peer's attach: attach without our terminus, then detach (section 2.6.3)."""
     if link.state != LinkState.ATTACH_RCVD:
         return
     source, target = link.remote_attach.source, link.remote_attach.target
@@ -252,7 +252,8 @@ def detach(
 ) -> None:
     """Detach or close a link, telling the handler first so that nothing is settled afterwards.
 
-    What the peer is told is `closed`; the handler may be told that the terminus stays all the same.
+    `closed` is what the peer is told. `keeps_terminus` tells the handler that the terminus stays
+    even so.
     """
     if link.state not in (LinkState.ATTACHED, LinkState.ATTACH_SENT):
         return
@@ -278,7 +279,7 @@ def _detach(link: Any, closed: bool, error: AmqpError | None) -> None:
 
 
 def detach_received(connection: Any, channel: int, remote: Detach) -> None:
-    """The peer detaches a link, or answers our detach, with or without `closed`."""
+    """Take in a peer's detach, or its answer to ours, with or without `closed`."""
     session = _mapped(connection, channel)
     if session is None:
         return
@@ -335,12 +336,12 @@ def _forget(link: Any) -> None:
 
 
 def _identity(link: Any) -> tuple[str, bool]:
-    """What tells a link of a session from the others there: its name, and whether we receive."""
+    """Return what identifies a link within its session: its name, and whether we receive."""
     return link.name, isinstance(link, IncomingLink)
 
 
 def _mapped(connection: Any, channel: int) -> Any:
-    """The session of a channel, or None while it discards what comes."""
+    """Return the session of a channel, or None while it discards what comes."""
     session = session_of(connection, channel)
     if session.state in (SessionState.END_SENT, SessionState.DISCARDING):
         return None

@@ -1,7 +1,7 @@
-"""Sessions begin and end (sections 2.5, 2.7.2 and 2.7.8).
+"""Begin and end sessions (sections 2.5, 2.7.2 and 2.7.8).
 
-Functions over `Connection` and `Session`. A peer's begin is always answered. How links come and go
-within a session is in `attaching`.
+Functions over `Connection` and `Session`. A peer's begin is always answered. `attaching` attaches
+and detaches the links of a session.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TRANSFER_OVERHEAD = 72
 
 
 def write(session: Any, performative: Any) -> None:
-    """Write a frame; raises amqp:frame-size-too-small where the peer takes none of its size."""
+    """Write a frame; raise amqp:frame-size-too-small if the peer takes none of its size."""
     limit = session.connection.remote_max_frame_size
     frame = encode_fitting(limit, session.channel, performative)
     if len(frame) > limit:
@@ -48,7 +48,7 @@ def write(session: Any, performative: Any) -> None:
 
 
 def encode_fitting(limit: int, channel: int, performative: Any) -> bytes:
-    """A frame; where it is too long, without what an error says beside its condition."""
+    """Encode a frame; one that is too long goes without its error's description and info."""
     frame = encode_frame(channel, performative)
     if len(frame) > limit and getattr(performative, "error", None) is not None:
         short = Error(condition=performative.error.condition)
@@ -57,7 +57,7 @@ def encode_fitting(limit: int, channel: int, performative: Any) -> bytes:
 
 
 def wire_error(error: AmqpError | None) -> Error | None:
-    """The wire's error for an exception; None for an orderly end."""
+    """Return an exception as an error for the wire, or None for an orderly end."""
     if error is None:
         return None
     return Error(
@@ -66,7 +66,7 @@ def wire_error(error: AmqpError | None) -> Error | None:
 
 
 def begin(connection: Any) -> Session:
-    """Begin a session of our own; raises amqp:resource-limit-exceeded without a free channel."""
+    """Begin a session of our own; raise amqp:resource-limit-exceeded if no channel is free."""
     channel = connection.channels.lowest_free(connection.channel_max)
     if channel is None:
         raise AmqpError(
@@ -122,9 +122,9 @@ def begin_received(connection: Any, channel: int, remote: Begin) -> None:
 
 
 def begin_refused(connection: Any, channel: int, error: AmqpError) -> None:
-    """Answer a peer's begin whose fields cannot be by a session that ends with the error at once.
+    """Answer a begin with invalid fields by a session that ends with the error at once.
 
-    Raises the error where it is not known which channels are meant, or none is free.
+    Raises the error if it is unclear which channels are meant, or if none is free.
     """
     free = connection.channels.lowest_free(connection.channel_max)
     if (
@@ -179,7 +179,7 @@ def end(session: Any, error: AmqpError | None = None) -> None:
 
 
 def end_received(connection: Any, channel: int, remote: End) -> None:
-    """The peer ends a session, or answers our end."""
+    """Take in a peer's end, or its answer to ours."""
     session = session_of(connection, channel)
     session.state = int(next_session_state(session.state, Act.RECV_END))
     if session.state == SessionState.END_RCVD:
@@ -200,10 +200,10 @@ def lose_sessions(
     end: Callable[[], None],
     closed: ConnectionClosed | None,
 ) -> None:
-    """Lose every link of every session: the connection ends, for that reason and by whom.
+    """Lose every link of every session, because the connection ends.
 
-    `end` has the connection be over; `closed` is the event that follows once all links are lost,
-    which may be in a later turn where there are many.
+    `error` and `by_peer` say why and by whom. `end` marks the connection as over. `closed` is the
+    event that follows once all links are lost, in a later turn if there are many.
     """
     # plain numbers are compared in no time, and there may be very many sessions
     ending = (int(SessionState.MAPPED), int(SessionState.BEGIN_SENT))
@@ -244,7 +244,7 @@ def lose_sessions(
 
 
 def session_of(connection: Any, channel: int) -> Any:
-    """The session that a frame's channel names; raises amqp:not-allowed where there is none."""
+    """Return the session of a frame's channel; raise the error of `unmapped` if there is none."""
     session = connection.sessions.find(channel)
     if session is None:
         raise unmapped(connection, channel)
@@ -253,7 +253,7 @@ def session_of(connection: Any, channel: int) -> Any:
 
 
 def check_discarding(session: Any) -> None:
-    """Raise where a session whose end has not left gets a frame that it cannot have any more."""
+    """Raise amqp:illegal-state for a frame on an unmapped session, unless we have sent an end."""
     state = SessionState(session.state)
     if state not in (SessionState.END_SENT, SessionState.DISCARDING):
         raise AmqpError(
@@ -262,7 +262,7 @@ def check_discarding(session: Any) -> None:
 
 
 def unmapped(connection: Any, channel: int) -> AmqpError:
-    """The error for a frame on a channel where no session is."""
+    """Return the error for a frame on a channel without a session, or above channel-max."""
     highest = connection.settings.channel_max
     if channel > highest:
         return AmqpError(Condition.FRAMING_ERROR, f"channel {channel}; channel-max is {highest}")
@@ -270,9 +270,9 @@ def unmapped(connection: Any, channel: int) -> AmqpError:
 
 
 def _lose_links(session: Any, error: Error | None, *, by_peer: bool, act: Act, answer: End) -> None:
-    """Lose every link of a session that ends; `answer` is what its peer is told.
+    """Lose every link of a session that ends; `answer` is the end that its peer is sent.
 
-    Where there are many links, that is told before the last of them is resolved.
+    If there are many links, it is sent before the last of them is resolved.
     """
     connection = session.connection
     state = session.state

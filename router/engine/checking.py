@@ -1,8 +1,8 @@
-"""Check the large maps of an attach over several turns, before anything is done about it.
+"""Check the large maps of an attach over several turns, before the attach is acted on.
 
-What an unsettled map says of each delivery is a composite, which takes some microseconds to check,
-and a frame has room for thousands of them. The connection waits meanwhile, so that nothing behind
-the attach overtakes it (docs/decisions/0090-work-goes-on-in-later-turns.md).
+An unsettled map holds a composite for each delivery, which takes some microseconds to check, and a
+frame has room for thousands of them. The connection waits meanwhile, so that nothing behind the
+attach overtakes it (docs/decisions/0090-work-goes-on-in-later-turns.md).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from router.engine.session import Session
 
     class Working(Protocol):
-        """The connection whose turn it is, as far as the work of that goes."""
+        """Connection that takes in a frame, with the work of its turn."""
 
         unfinished: Unfinished | None
 
         def has_room_for(self, count: int) -> bool:
-            """Return whether this turn goes on; so many frames' work is done in it then."""
+            """Return whether this turn goes on; if so, deduct the work of `count` frames."""
 
 
 # What one value of a map takes, in frames that come once a message (`Connection.count_work`).
@@ -32,7 +32,7 @@ WORK: Final = 128
 
 
 class RestOfMaps:
-    """What is left to check of an attach's maps; `act` is called once all has been checked."""
+    """Maps of an attach that are left to check; `act` is called once all are checked."""
 
     def __init__(
         self, session: Session, checks: Iterator[object], act: Callable[[], object]
@@ -44,7 +44,7 @@ class RestOfMaps:
     def go_on(self) -> bool:
         """Check as much as the connection's turn has room for; return whether it is done.
 
-        Raises AmqpError, as the decoding of the frame would have.
+        Raises AmqpError, as decoding the whole frame would have.
         """
         connection: Working = self.session.connection
         while connection.has_room_for(WORK):
@@ -55,10 +55,10 @@ class RestOfMaps:
 
 
 def once_checked(session: Session, frame: Attach, act: Callable[[], object]) -> bool:
-    """Call `act` when all maps of an attach have been checked, in a later turn if they are large;
-    return False where nothing is left to check, and do nothing.
+    """Call `act` once all maps of an attach are checked, in a later turn if they are large.
 
-    Raises AmqpError for what the maps may not contain.
+    Returns False, without a call, if nothing is left to check. Raises AmqpError for what the maps
+    may not contain.
     """
     checks = [each.unchecked for each in _maps(frame) if each.unchecked is not None]
     if not checks:

@@ -1,10 +1,10 @@
-"""One connection, sans-I/O: octets and the time go in, calls and octets come out.
+"""Connection endpoint, sans-I/O: octets and the time go in, calls and octets come out.
 
-`receive` walks the frames that one read brought. Transfers, flows and dispositions go straight to
-their session; every other frame is decoded by the table-driven codec and handled in `opening` (the
-connection's own life), `sasl`, or `attaching` (sessions and links). Whatever bytes come, no
-exception leaves `receive`: an `AmqpError` ends the link, session or connection that it names, and
-nothing else.
+`receive` walks the frames of one read. Transfers, flows and dispositions go straight to their
+session. Every other frame is decoded by the table-driven codec and handled in `opening` (open and
+close), `sasl`, `beginning` (sessions) or `attaching` (links). Whatever octets come, no exception
+leaves `receive`: an `AmqpError` ends the link, session or connection that it names, and nothing
+else.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from router.errors import AmqpError, Scope
 if TYPE_CHECKING:
 
     class Unfinished(Protocol):
-        """The rest of what a frame leads to: nothing that comes behind it may overtake it."""
+        """Rest of a frame's work; nothing that comes behind the frame may overtake it."""
 
         session: Session
 
@@ -63,7 +63,7 @@ OCTETS_OF_WORK = 4
 
 
 class Connection:
-    """One connection endpoint (section 2.4), for either role."""
+    """Connection endpoint (section 2.4), as client or server."""
 
     def __init__(
         self, settings: ConnectionSettings, handler: Handler, turn: Turn, name: str, is_client: bool
@@ -163,7 +163,7 @@ class Connection:
         return count
 
     def receive(self, view: Any, end: int) -> None:
-        """Take in `view[:end]`, which begins with what `prepare` put there."""
+        """Process `view[:end]`, which begins with what `prepare` put there."""
         self.received_bytes += end - len(self.kept)
         self.sent_before = self.sent_bytes
         # `view` begins with it now
@@ -191,11 +191,11 @@ class Connection:
             self.kept = bytes(memoryview(view)[at:end])
 
     def expects_more(self) -> bool:
-        """Whether the peer goes on by itself, as far as can be told from what came last.
+        """Return whether the peer will probably send more without being sent anything.
 
-        That is so within a frame or a delivery. It is likely behind a frame that came alone and
-        asks for nothing, and behind the last outcome on a link that has no credit left, if nothing
-        was sent to it.
+        That is so within a frame or a delivery. It is likely after a frame that came alone and asks
+        for nothing, and after the last outcome on a link that has no credit left, if nothing was
+        sent to the peer.
         """
         if self.kept:
             return True
@@ -212,13 +212,13 @@ class Connection:
         return came_alone and (self.last_code == codes.FLOW or self.last_code == 0)
 
     def took_long(self) -> bool:
-        """Return whether its last turn was more than half of the work that a turn may be."""
+        """Return whether the last turn used more than half of the work that a turn may do."""
         return (self.turn_end - self.frames_received) * 2 < TURN_WORK
 
     def resume(self) -> None:
-        """Go on with what was left: a pause is over, or others have had their turn.
+        """Go on after a pause, or after others have had their turn.
 
-        That is the rest of what a frame leads to, or else octets that were kept.
+        This does the unfinished rest of a frame, or else reads the octets that were kept.
         """
         self.paused = False
         if self.unfinished is not None:
@@ -228,7 +228,7 @@ class Connection:
             self.receive(kept, len(kept))
 
     def _finish(self, rest: Unfinished) -> None:
-        """Do more of what a frame leads to; the connection is behind until all of it is done."""
+        """Do more of a frame's work; the connection is behind until all of it is done."""
         self.turn_end = self.frames_received + TURN_WORK
         # its peer is not silent: what that has said since is not read yet
         self.last_received = self.turn.now
@@ -243,11 +243,11 @@ class Connection:
         self.is_behind = bool(self.kept)
 
     def end_of_input(self) -> None:
-        """The peer closed its side of the socket, or the socket failed."""
+        """End the connection: the peer closed its side of the socket, or the socket failed."""
         opening.lose(self)
 
     def _read(self, view: Any, at: int, end: int) -> int:
-        """Read a header, or frames as long as they are whole; returns where the rest begins."""
+        """Read a header, or all frames that are whole; return where the rest begins."""
         if self.phase == HEADER:
             if end - at < FRAME_HEADER_BYTES:
                 self.frame_end = end
@@ -336,7 +336,7 @@ class Connection:
             opening.frame_received(self, channel, performative)
 
     def _mapped_session(self, channel: int) -> Session | None:
-        """The session of a channel; None when it is ending and its frames are ignored."""
+        """Return the session of a channel, or None if it is ending and its frames are ignored."""
         session = self.recent_session
         if session is None or session.remote_channel != channel or session.state != MAPPED:
             session = self.sessions.find(channel)
@@ -358,11 +358,11 @@ class Connection:
             opening.close(self, error)
 
     def count_work(self, count: int) -> None:
-        """Something took as long as `count` frames that come once a message."""
+        """Deduct work from this turn that took as long as `count` frames once a message."""
         self.turn_end -= count
 
     def has_room_for(self, count: int) -> bool:
-        """Return whether this turn goes on; so many frames' work is done in it then, as above."""
+        """Return whether this turn goes on; if so, deduct the work of `count` frames from it."""
         if self.frames_received >= self.turn_end:
             return False
         self.turn_end -= count
@@ -387,7 +387,7 @@ class Connection:
             self.sessions_due.clear()
 
     def sent(self, count: int) -> None:
-        """The socket has taken `count` octets of the output."""
+        """Note that the socket has taken `count` octets of the output."""
         self.last_sent = self.turn.now
         self.sent_bytes += count
         self.outbox.output.sent(count)
@@ -397,7 +397,7 @@ class Connection:
     # Time.
 
     def tick(self) -> None:
-        """Look at the clock (`turn.now`): heartbeats, silence, handshakes that take too long."""
+        """Check the clock (`turn.now`): heartbeats, silence, handshakes that take too long."""
         opening.tick(self)
         if self.withheld:
             flows.open_withheld(self)
@@ -405,7 +405,7 @@ class Connection:
     # What the shell, the core and clients ask for.
 
     def start(self) -> None:
-        """Begin to speak, as the side that dialled."""
+        """Send the first header, as the side that dialled."""
         opening.start(self)
 
     def sasl_outcome(self, accepted: bool, user: str | None) -> None:
@@ -413,19 +413,19 @@ class Connection:
         sasl.outcome(self, accepted, user)
 
     def close(self, error: AmqpError | None = None) -> None:
-        """Close the connection, with or without an error; nothing more is said afterwards."""
+        """Close the connection, with or without an error; nothing is sent afterwards."""
         opening.close(self, error)
 
     def session_dropped(self, session: Session) -> None:
-        """Remember what a session that is over has carried."""
+        """Add the deliveries of a session that is over to the connection's past ones."""
         self.past_received += session.received_deliveries
         self.past_sent += session.sent_deliveries
 
     def window_share(self, holds: bool) -> int:
-        """How many octets a session's peer may have under way, if some of its frames are held."""
+        """Return how many octets a session's peer may have under way; `holds`: some are held."""
         is_scarce = holds and (self.held_back or self.turn.is_pressed)
         return share_of(self.settings.held_limit_bytes, len(self.local_sessions), is_scarce)
 
     def is_open(self) -> bool:
-        """Both opens have passed and neither close has."""
+        """Return whether both opens have passed and neither close has."""
         return self.state == int(ConnectionState.OPENED)

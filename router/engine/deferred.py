@@ -1,11 +1,11 @@
 """Defer work to later turns, step by step, so that no turn takes long.
 
-A peer decides how much work one event causes: a connection that is lost may have had tens of
-thousands of links. The first steps are done at once and the rest is deferred. Between two turns
-everything else is served (docs/decisions/0090-work-goes-on-in-later-turns.md).
+A peer decides how much work one event causes: a lost connection may have had tens of thousands of
+links. The first steps are done at once and the rest is deferred. Everything else is served between
+two turns (docs/decisions/0090-work-goes-on-in-later-turns.md).
 
-One round of the event loop may have very many such events: thousands of connections are lost
-together. All turns of a round share one number of steps that are done at once; when these are used
+One round of the event loop may have very many such events: thousands of connections may be lost
+together. All turns of a round share one number of steps that are done at once. When these are used
 up, work is deferred from its first step (docs/decisions/0091-one-budget-for-each-round.md).
 """
 
@@ -38,7 +38,7 @@ class Task(Protocol):
 
 
 class Deferred:
-    """The unfinished tasks of one router; they take turns, one step each."""
+    """Unfinished tasks of one router; they take turns, one step each."""
 
     def __init__(self) -> None:
         self.tasks: deque[Task] = deque()
@@ -50,17 +50,18 @@ class Deferred:
         return bool(self.tasks)
 
     def begin_round(self) -> None:
-        """Let steps be taken at once again: another round of the event loop begins."""
+        """Start a new round of the event loop: steps may be done at once again."""
         self.left = STEPS_A_ROUND
 
     def needs_round(self) -> bool:
-        """Return whether another round has work to do, or to allow."""
+        """Return whether another round has tasks to go on with, or a budget to restore."""
         return bool(self.tasks) or self.left < STEPS_A_ROUND
 
     @contextmanager
     def all_at_once(self) -> Iterator[None]:
-        """Within it, do tasks that are started to their ends: the router stops, and later turns
-        would be too late.
+        """Run tasks to their end as soon as they are started, within this context.
+
+        It is for a router that stops: later turns would be too late.
         """
         self._defers = False
         try:
@@ -79,10 +80,10 @@ class Deferred:
         before_deferring: Callable[[], None] | None = None,
         weight: int = 1,
     ) -> None:
-        """Do the first `steps` of a task at once, or as many as this round has left for it; defer
-        the others.
+        """Do the first `steps` of a task at once and defer the others.
 
-        `before_deferring` is called if there are others. Each step takes as long as `weight`
+        Fewer are done at once if this round has fewer left; within `all_at_once` all are.
+        `before_deferring` is called if any are deferred. Each step takes as long as `weight`
         ordinary ones.
         """
         while not self._defers or (steps > 0 and self.left >= weight):
@@ -103,13 +104,13 @@ class Deferred:
     ) -> None:
         """Call `act` with the first things now, `at_once` at most, and with the others later.
 
-        `act` has to be right for a thing that has changed meanwhile. Where it takes some time to
-        find the next thing, `things` yields None. `over` is called after the last one.
+        `act` must cope with things that have changed meanwhile. `things` yields None after some
+        time spent without finding the next thing. `over` is called after the last one.
         """
         self.start(_Things(iter(things), act, over), at_once // THINGS_A_STEP)
 
     def work_off(self, steps: Iterable[object], at_once: int = CHANGES_AT_ONCE) -> None:
-        """Run an iterator of steps, which a change consists of.
+        """Run the steps of a change, given by an iterator.
 
         The first ones run at once, the others in later turns; see `go_through`.
         """
@@ -118,7 +119,7 @@ class Deferred:
     def forget(self, pieces: Iterable[object]) -> None:
         """Free a large structure in later turns, by taking it apart: `pieces` yields its parts.
 
-        If all of it were freed at once, with its last reference, that would take long.
+        Freeing all of it at once, with its last reference, would take long.
         """
         self.add(_Things(iter(pieces), _nothing, None))
 
@@ -159,7 +160,7 @@ def _nothing(_: object) -> None:
 
 
 class _Things(Generic[T]):
-    """A task that calls a function with one thing after the other."""
+    """Task that calls a function with one thing after the other."""
 
     def __init__(
         self, things: Iterator[T | None], act: Callable[[T], None], over: Callable[[], None] | None

@@ -1,8 +1,8 @@
-"""One delivery on its way through: who sent it, who receives it, what is still open.
+"""Delivery on its way through the router: its sender, its receiver, and what is still open.
 
-A delivery that goes to one receiver is a single object standing in two unsettled lists, that of
-the session it came in by and that of the session it left by. A copy for each of several receivers
-is an object of its own whose `parent` is the delivery that came in.
+A delivery that goes to one receiver is a single object in two unsettled lists, that of the session
+it came in by and that of the session it left by. A copy for each of several receivers is a separate
+object whose `parent` is the delivery that came in.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ STUCK_OUTGOING = 2
 
 
 class Delivery:
-    """A message transfer between two links (section 2.6.12), as the router sees it.
+    """Transfer of a message between two links (section 2.6.12), as the router sees it.
 
-    Made by `Delivery.__new__(Delivery)`: every field then has its default, and when compiled no
-    call into Python is made for it.
+    Made by `Delivery.__new__(Delivery)`: every field then has its default, and the compiled build
+    makes it without a call into Python.
     """
 
     # where it came from, set as soon as it is made; incoming_open until it is settled towards the
@@ -146,7 +146,7 @@ DEFAULTS: dict[str, Any] = {
 def set_defaults(kind: type, defaults: Mapping[str, Any]) -> None:
     """Give all objects of a class these fields, also those made by `__new__`.
 
-    A compiled class has all its fields, zero or None, from its allocation on.
+    Objects of a compiled class have all their fields, zero or None, from allocation on.
     """
     for name, default in defaults.items():
         if not hasattr(kind, name):

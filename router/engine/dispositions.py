@@ -1,7 +1,7 @@
 """Take in dispositions: the state of each delivery of a range (section 2.7.6).
 
 Thirty octets can name thousands of deliveries, and each may cause much work. So each delivery
-counts as work of its connection's turn, and what does not fit into a turn is taken in in later ones
+counts as work of its connection's turn, and what does not fit into a turn is left to later ones
 (docs/decisions/0090-work-goes-on-in-later-turns.md).
 """
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from router.engine.session import Session
 
     class Working(Protocol):
-        """The connection whose turn it is, as far as the work of that goes."""
+        """Connection that takes in a frame, with the work of its turn."""
 
         unfinished: Unfinished | None
 
         def has_room_for(self, count: int) -> bool:
-            """Return whether this turn goes on; so many frames' work is done in it then."""
+            """Return whether this turn goes on; if so, deduct the work of `count` frames."""
 
 
 # What one delivery of a range takes, in frames that come once a message (`Connection.count_work`).
@@ -34,7 +34,7 @@ STEP = 16
 
 
 class RestOfRange:
-    """What is left to take in of a disposition's range.
+    """Part of a disposition's range that is left to take in.
 
     Made by `RestOfRange.__new__(RestOfRange)`.
     """
@@ -56,8 +56,8 @@ class RestOfRange:
 def take_in(session: Session, frame: DispositionFrame) -> None:
     """Hand the state of each delivery named to the core; unknown ids are ignored.
 
-    What is too much work for this turn is left in `Connection.unfinished`. Raises
-    amqp:invalid-field at session scope for a range that runs backwards.
+    What does not fit into this turn is left in `Connection.unfinished`. Raises amqp:invalid-field
+    at session scope for a range that runs backwards.
     """
     if not frame.settled and frame.state_code == codes.NO_STATE:
         return  # neither settles nor tells a state

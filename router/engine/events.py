@@ -1,6 +1,7 @@
-"""What rarely happens on a connection, in the past tense; deliveries are calls, not events.
+"""Events: what rarely happens on a connection, in the past tense; deliveries are calls instead.
 
-Each event is handed to the handler in the order of the wire, once the engine's own state says it.
+Each event is handed to the handler in the order of the wire, after the engine's own state has
+changed.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from router.errors import AmqpError
 
 @attrs.frozen
 class SaslInitReceived:
-    """A client chose a mechanism; answer with `connection.sasl_outcome` (section 5.3.2)."""
+    """Mechanism chosen by a client; answer with `connection.sasl_outcome` (section 5.3.2)."""
 
     mechanism: str
     initial_response: bytes
@@ -25,14 +26,14 @@ class SaslInitReceived:
 
 @attrs.frozen
 class OpenReceived:
-    """A peer that came to us has sent its open; `opening.refuse` refuses it."""
+    """Open of a peer that dialled us; `opening.refuse` refuses it."""
 
     remote_open: Open
 
 
 @attrs.frozen
 class ConnectionRefused:
-    """The answer to a peer's open is a refusal, for the reason that the peer is told.
+    """Refusal of a peer's open, with the error that the peer is told.
 
     `ConnectionClosed` follows.
     """
@@ -43,8 +44,9 @@ class ConnectionRefused:
 
 @attrs.frozen
 class OpenRefused:
-    """The open of a peer that we came to says that it lets nobody in; its close follows, with the
-    reason, and `ConnectionOpened` does not.
+    """Open of a peer that we dialled, announcing a refusal.
+
+    Its close follows, with the reason, and `ConnectionOpened` does not.
     """
 
     remote_open: Open
@@ -52,14 +54,14 @@ class OpenRefused:
 
 @attrs.frozen
 class ConnectionOpened:
-    """Both opens have passed."""
+    """Connection of which both opens have passed."""
 
     remote_open: Open
 
 
 @attrs.frozen
 class ConnectionClosed:
-    """The connection is over: closed by either side, failed, or its socket lost.
+    """End of a connection: closed by either side, failed, or its socket lost.
 
     `error` is None for an orderly close; `by_peer` says who began it.
     """
@@ -70,7 +72,7 @@ class ConnectionClosed:
 
 @attrs.frozen
 class SessionBegun:
-    """Both begins have passed."""
+    """Session of which both begins have passed."""
 
     session: Any
 
@@ -90,14 +92,14 @@ class SessionEnded:
 
 @attrs.frozen
 class LinkAttachReceived:
-    """The peer attaches a link; answer with `links.accept` or `links.refuse`."""
+    """Attach from the peer; answer with `attaching.accept` or `attaching.refuse`."""
 
     link: Link
 
 
 @attrs.frozen
 class LinkRefused:
-    """The answer to a peer's attach was a refusal, for the reason that the peer is told."""
+    """Refusal of a peer's attach, with the error that the peer is told."""
 
     link: Link
     error: AmqpError
@@ -105,7 +107,7 @@ class LinkRefused:
 
 @attrs.frozen
 class LinkStolen:
-    """A peer's link is attached, and takes its name from `previous`, which is about to be closed.
+    """Attached link that takes its name from `previous`, which is about to be closed.
 
     `LinkDetached` follows, on the connection of `previous`.
     """
@@ -116,8 +118,9 @@ class LinkStolen:
 
 @attrs.frozen
 class LinkStealingRefused:
-    """A peer's attach has the name of a link, `holder`, that it may not steal; `LinkRefused`
-    follows.
+    """Attach with the name of a link, `holder`, that the peer may not steal.
+
+    `LinkRefused` follows.
     """
 
     link: Link
@@ -126,7 +129,7 @@ class LinkStealingRefused:
 
 @attrs.frozen
 class LinkSuspended:
-    """A link goes, and our source or target stays, with so many deliveries that are not settled.
+    """Link that goes while our terminus stays, with a number of unsettled deliveries.
 
     `LinkDetached` follows.
     """
@@ -137,9 +140,9 @@ class LinkSuspended:
 
 @attrs.frozen
 class LinkResumed:
-    """The peer attaches a link again that was `previous` before, and is suspended or stolen now.
+    """Attach that resumes the link `previous`, which is suspended or stolen.
 
-    So many deliveries are in doubt. `LinkAttachReceived` follows.
+    `unsettled` is how many deliveries are in doubt. `LinkAttachReceived` follows.
     """
 
     link: Link
@@ -149,8 +152,9 @@ class LinkResumed:
 
 @attrs.frozen
 class FlowIgnored:
-    """A flow has named a handle whose link, `link_id`, the peer had detached already: it answers a
-    drain of ours too late.
+    """Flow for a handle whose link, `link_id`, the peer had already detached.
+
+    It answers a drain of ours too late.
     """
 
     session: Any
@@ -159,14 +163,14 @@ class FlowIgnored:
 
 @attrs.frozen
 class LinkAttached:
-    """The peer answered our own attach; a terminus of None means that a detach follows."""
+    """Answer of the peer to our attach; a terminus of None means that a detach follows."""
 
     link: Link
 
 
 @attrs.frozen
 class LinkDetached:
-    """A link is over or suspended: by the peer, by us, or with its session or connection.
+    """End or suspension of a link: by the peer, by us, or with its session or connection.
 
     `closed` tells a close from a mere detach. `lost` says that no detach came at all: then `error`
     is why its session or connection ended. `by_peer` says who ended the link, or what it was lost

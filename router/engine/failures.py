@@ -1,4 +1,4 @@
-"""Why there is no connection, as whoever wanted one is told: of which kind it is, and in words."""
+"""Failures: why there is no connection, by kind and in words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from router.engine.events import ConnectionClosed
 
 
 class NetworkCondition(enum.StrEnum):
-    """Why a connection between routers cannot be; each is the symbol that the peer reads."""
+    """Reason why two routers cannot be connected; each is the symbol that the peer reads."""
 
     NOT_A_ROUTER = "trioute:not-a-router"
     OTHER_VERSION = "trioute:protocol-version"
@@ -40,7 +40,7 @@ LONGEST_REASON: Final = 300
 
 @attrs.frozen
 class Failure:
-    """Why there is no connection. `kind` is one of `FAILURES`, `reason` is for people."""
+    """Reason why there is no connection: `kind` is one of `FAILURES`, `reason` is for people."""
 
     kind: str
     reason: str
@@ -60,7 +60,7 @@ FAILURES: Final = {
 
 
 def failure_of(closed: ConnectionClosed | None, was_open: bool, was_refused: bool) -> Failure:
-    """Why a connection is over. `was_refused`: the peer's open has said that it would be."""
+    """Return why a connection is over; `was_refused`: the peer's open announced a refusal."""
     error = None if closed is None else closed.error
     if closed is None or error is None:
         return Failure("closed", "the peer has closed the connection")
@@ -87,7 +87,7 @@ def failure_of(closed: ConnectionClosed | None, was_open: bool, was_refused: boo
 
 
 def _cut(text: str | None) -> str | None:
-    """A text as far as somebody reads it: peers may write as much as a frame holds."""
+    """Cut a text to a readable length: peers may write as much as a frame holds."""
     if text is None or len(text) <= LONGEST_REASON:
         return text
     return f"{text[:LONGEST_REASON]}..."

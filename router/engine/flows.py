@@ -1,7 +1,7 @@
-"""Flows: where the two sides of a session and of its links stand (section 2.7.4).
+"""Flows: the flow state of a session and of its links (section 2.7.4).
 
-They come and go once a batch of messages; when one is due is noted by the session, which has them
-written at the end of the turn.
+Flows are sent and received once a batch of messages. The session notes when one is due and writes
+it at the end of the turn.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAPPED = int(SessionState.MAPPED)
 
 
 def take_in(session: Any, frame: FlowFrame) -> None:
-    """Take in a flow: the session's windows, then the link it names (section 2.7.4)."""
+    """Take in a flow: update the session's windows, then the link it names (section 2.7.4)."""
     was_closed = session.remote_incoming_window <= 0
     if frame.has_next_incoming_id:
         under_way = serial.distance(frame.next_incoming_id, session.next_outgoing_id)
@@ -77,7 +77,7 @@ def take_in(session: Any, frame: FlowFrame) -> None:
 def answer_drain(link: OutgoingLink) -> None:
     """Tell a receiver once that its drain is over, if no credit is left (section 2.6.7).
 
-    A delivery under way is ended first. Where the link is routed, its sender answers.
+    A delivery under way is ended first. If the link is routed, its sender answers.
     """
     if link.drain_due and link.credit == 0 and link.current is None and not link.is_routed:
         link.drain_due = False
@@ -86,9 +86,9 @@ def answer_drain(link: OutgoingLink) -> None:
 
 
 def has_room(session: Any) -> bool:
-    """Whether a session's window can be opened by enough to tell its peer; else it is for later.
+    """Return whether a session's window can be opened by enough to tell its peer.
 
-    A large message that passes through is let come further ahead each time.
+    If not, it is opened later. While a large message passes through, the window grows each time.
     """
     connection = session.connection
     window = session.window
@@ -112,7 +112,7 @@ def has_room(session: Any) -> bool:
 
 
 def withhold(session: Any) -> None:
-    """Have a session's window looked at in a while: what it can be opened by is little for now."""
+    """Delay the opening of a session's window, which would be by too little now."""
     window = session.window
     connection = session.connection
     window.withheld_at = connection.turn.now
@@ -120,9 +120,9 @@ def withhold(session: Any) -> None:
 
 
 def open_withheld(connection: Any) -> None:
-    """Tell peers what their windows can be opened by, be it little, once they have waited.
+    """Open windows that have waited long enough, however little it is by, and tell the peers.
 
-    What is held of one link's may not leave for long, and another link's would go through.
+    What is held of one link may not leave for long, while messages of another could go through.
     """
     now = connection.turn.now
     for channel, session in list(connection.withheld.items()):
@@ -138,7 +138,7 @@ def open_withheld(connection: Any) -> None:
 
 
 def write(session: Any, link: Any) -> None:
-    """Write a flow of the session, and of a link where one is given."""
+    """Write a flow of the session, with a link's state if a link is given."""
     if link is None:
         write_flow(
             session.outbox.output, session.channel, session.next_incoming_id, session.window.size,
@@ -161,7 +161,10 @@ def write(session: Any, link: Any) -> None:
 
 
 def _write_more(session: Any, link: Any, available: int) -> None:
-    """Write a flow that says what another peer's did: that it wants an answer, and properties."""
+    """Write a flow that passes on another peer's echo flag and properties.
+
+    Properties too long for a frame are left out.
+    """
     echo, properties = link.told_more
     link.told_more = None
     flow = Flow(

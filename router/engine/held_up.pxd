@@ -6,7 +6,7 @@ cdef int LEVELS
 cdef int PATIENCE
 
 @cython.final
-cdef class HeldUp:
+cdef class BlockedLinks:
     cdef public Py_ssize_t count
     cdef public int top
     cdef public bint is_later
@@ -23,5 +23,5 @@ cdef class HeldUp:
     @cython.locals(level=int)
     cdef int _below(self) except -1
 
-@cython.locals(held=HeldUp)
-cpdef void hold_up(Session session, OutgoingLink link) except *
+@cython.locals(held=BlockedLinks)
+cpdef void block(Session session, OutgoingLink link) except *

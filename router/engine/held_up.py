@@ -1,9 +1,9 @@
-"""Links that have something to say and no room to say it in: in the socket, or a session's window.
+"""Queues of links that have something to send and no room, in the socket or a session's window.
 
-A link comes here when it is found to have no room, and leaves when there is some: whoever makes
-room finds those that wait for it, and looks at none of the many that do not. The most urgent come
-first, by the ten levels of a message's priority (section 3.2.1), and of these the one that has
-waited longest. So that the others go on as well, now and then one of them comes first.
+A link enters when it is found to have no room, and leaves when there is some. So whoever makes room
+looks only at the links that wait for it. The most urgent come first, by the ten levels of a
+message's priority (section 3.2.1), and within a level the one that has waited longest. Now and then
+a less urgent one comes first, so that these go on as well.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LEVELS = 10
 PATIENCE = 16
 
 
-class HeldUp:
+class BlockedLinks:
     """Links that wait for the same room; each is here once."""
 
     def __init__(self) -> None:
@@ -94,20 +94,20 @@ class HeldUp:
         return self.top
 
 
-def hold_up(session: Session, link: OutgoingLink) -> None:
+def block(session: Session, link: OutgoingLink) -> None:
     """Have a link wait for room: in its session's window if that is closed, or in the socket.
 
     The handler hears of it (`Handler.room_made`) when there is some.
     """
     if link.held is not None:
         return
-    held: HeldUp | None
+    held: BlockedLinks | None
     if session.remote_incoming_window <= 0:
         held = session.held
         if held is None:
-            held = session.held = HeldUp()
+            held = session.held = BlockedLinks()
     else:
         held = session.outbox.held
         if held is None:
-            held = session.outbox.held = HeldUp()
+            held = session.outbox.held = BlockedLinks()
     held.add(link, link.urgency)

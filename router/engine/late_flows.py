@@ -1,10 +1,9 @@
-"""Flows that answer a drain too late: their link is detached already.
+"""Late flows: answers to a drain that come after their link was detached.
 
-A flow for a handle that no link is attached to ends its session (2.7.4). Some clients, fe2o3-amqp
-among them, have one task answer drains and another detach links, so that the answer may follow the
-detach. Nothing is wrong with what they did before, so one such flow is ignored for each link that
-its peer has detached with a drain of ours unanswered
-(docs/decisions/0089-few-and-wide-windows.md, at its end).
+A flow for a handle without an attached link ends its session (2.7.4). In some clients, such as
+fe2o3-amqp, one task answers drains and another detaches links, so the answer may follow the detach.
+These clients did nothing wrong before it. So one such flow is ignored for each link that the peer
+detached without answering our drain (docs/decisions/0089-few-and-wide-windows.md, at its end).
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ MOST: Final = 64
 
 
 def expect(link: Link) -> None:
-    """Remember the handle of a link that its peer has detached, if its answer may still come."""
+    """Remember the handle of a link that its peer detached with a drain unanswered."""
     if not (isinstance(link, IncomingLink) and link.drain_unanswered):
         return
     session = link.session
@@ -37,15 +36,16 @@ def expect(link: Link) -> None:
 
 
 def forget(session: Session, handle: int) -> None:
-    """Expect nothing more for a handle: a link is attached to it again."""
+    """Stop expecting a late flow for a handle: a link is attached to it again."""
     if session.late_handles:
         session.late_handles.pop(handle, None)
 
 
 def take_in(session: Session, handle: int) -> None:
-    """Ignore one flow for a handle where it is the late answer to a drain.
+    """Ignore one flow for a handle if it is the late answer to a drain.
 
-    Raises amqp:session:unattached-handle for any other.
+    Raises amqp:session:unattached-handle otherwise, or amqp:connection:framing-error if the handle
+    is above handle-max.
     """
     late = session.late_handles
     link_id = late.pop(handle, None) if late else None

@@ -1,8 +1,8 @@
-"""The two ends of a link that are ours: the incoming one receives, the outgoing one sends.
+"""Our endpoints of links: the incoming one receives, the outgoing one sends.
 
-Link endpoints hold what section 2.6.7 calls the link's flow state, and nothing of what the
-messages mean: `owner` is whatever the core hung on them. Directions are the router's: a client's
-*sender* attaches to an `IncomingLink`.
+An endpoint holds what section 2.6.7 calls the link's flow state, and knows nothing of what messages
+mean: `owner` is whatever the core attached to it. Directions are the router's: a client's *sender*
+attaches to an `IncomingLink`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LONG_S = 10.0
 
 
 class Link:
-    """What both directions share."""
+    """Base of link endpoints: the state that both directions have."""
 
     def __init__(self, session: Any, name: str, handle: int) -> None:
         self.session = session
@@ -99,11 +99,11 @@ class Link:
         self.sampled_in = 0
 
     def is_attached(self) -> bool:
-        """Both attaches have passed and no detach has."""
+        """Return whether both attaches have passed and no detach has."""
         return self.state == ATTACHED
 
     def is_lost(self) -> bool:
-        """It is not attached, nor about to be."""
+        """Return whether the link is neither attached nor about to be."""
         return self.state not in (ATTACHED, ATTACH_RCVD)
 
     def count_outcome(self, code: int, count: int) -> None:
@@ -118,14 +118,14 @@ class Link:
             self.modified += count
 
     def count_delay(self, age_s: float, count: int) -> None:
-        """Count deliveries by how long they took, if that was long."""
+        """Count deliveries that took more than one second, or more than ten."""
         if age_s > LONG_S:
             self.delayed_10s += count
         elif age_s > DELAY_S:
             self.delayed_1s += count
 
     def drop(self) -> None:
-        """Break reference cycles after the link is gone."""
+        """Break the reference cycles of a link that is gone, and release it if it is detached."""
         self.deliveries = 0
         if self.held is not None:
             self.held.remove(self)
@@ -135,14 +135,14 @@ class Link:
             self.release()
 
     def release(self) -> None:
-        """It is forgotten, and its peer no longer charged for it."""
+        """Stop charging the peer for the link."""
         if self.charged:
             self.session.connection.account.release(LINKS, self.charged)
             self.charged = 0
 
 
 class IncomingLink(Link):
-    """We are the receiver: `credit` is what the peer may still send."""
+    """Link endpoint that receives: `credit` is what the peer may still send."""
 
     def __init__(self, session: Any, name: str, handle: int) -> None:
         super().__init__(session, name, handle)
@@ -163,7 +163,7 @@ class IncomingLink(Link):
         self.side = 0
 
     def overdraws(self) -> bool:
-        """Whether a delivery without credit is taken all the same; it has one credit then."""
+        """Return whether a delivery without credit is taken anyway; it gets one credit then."""
         if self.overdraft == 0:
             return False
         self.overdraft -= 1
@@ -171,7 +171,7 @@ class IncomingLink(Link):
         return True
 
     def told(self, frame: FlowFrame) -> None:
-        """The sender tells where it stands; after a drain it has moved its delivery-count on."""
+        """Take in a sender's flow; after a drain its delivery-count has advanced."""
         if frame.has_delivery_count:
             used = serial.distance(self.delivery_count, frame.delivery_count)
             if 0 < used <= self.credit:
@@ -185,7 +185,7 @@ class IncomingLink(Link):
         self.told_at = self.delivery_count
 
     def available(self) -> int:
-        """What the sender said is available, less what has come since; never below 0."""
+        """Return what the sender said is available, less what has come since; never below 0."""
         came = serial.ahead(self.told_at, self.delivery_count)
         self.told_available = max(self.told_available - came, 0)
         self.told_at = self.delivery_count
@@ -193,7 +193,7 @@ class IncomingLink(Link):
 
 
 class OutgoingLink(Link):
-    """We are the sender: `credit` is what we may still send."""
+    """Link endpoint that sends: `credit` is what we may still send."""
 
     def __init__(self, session: Any, name: str, handle: int) -> None:
         super().__init__(session, name, handle)
@@ -218,7 +218,7 @@ class OutgoingLink(Link):
         self.terms: Any = None
 
     def told(self, frame: FlowFrame) -> None:
-        """The receiver grants credit, counted from its delivery-count."""
+        """Take in a receiver's flow, whose credit counts from its delivery-count."""
         if frame.has_link_credit:
             start = frame.delivery_count if frame.has_delivery_count else self.initial_count
             credit = frame.link_credit - serial.distance(start, self.delivery_count)

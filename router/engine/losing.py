@@ -2,9 +2,9 @@
 
 The first ones are resolved in the turn in which they are lost, the others in later turns
 (`deferred`): a connection may have had many thousands, and many connections may be lost in one
-round of the event loop. Until its turn comes, a lost link is treated
-as one whose loss has not been noticed yet. It is still on its address, but nothing can be sent on
-it, because its session's outbox has no room and leads nowhere.
+round of the event loop. Until its turn comes, a lost link is treated as if its loss had not been
+noticed yet. It is still on its address, but nothing can be sent on it, because its session's outbox
+has no room and leads nowhere.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PRESENT = (LinkState.ATTACHED, LinkState.ATTACH_RCVD, LinkState.ATTACH_SENT)
 
 
 class LostSessions:
-    """A task of `Deferred` that loses the links of some sessions, one after the other.
+    """Task of `Deferred` that loses the links of some sessions, one after the other.
 
     `error` is what ended the sessions, and `by_peer` says which side did. `session_over` is called
     after the last link of each session, and `over` after the last session.
@@ -101,7 +101,7 @@ class LostSessions:
         return self._nowhere
 
     def _lose_next(self, session: Session) -> None:
-        """Lose the link with the next handle, if it is not far behind the last one."""
+        """Lose the link with the next handle, unless that is far ahead of the last one."""
         # to make a list of so many links would take long by itself
         for _ in range(HANDLES_A_STEP):
             link = session.local_links.get(self._handle)

@@ -1,4 +1,4 @@
-"""What a link is called wherever operators meet it: in the log, in traces and in management."""
+"""Names of links for operators: in the log, in traces and in management."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from router.engine.link import OutgoingLink
 
 
 def link_identity(link: Any) -> str:
-    """The number of its connection, the channel of its session and its handle, with dots between.
+    """Return a link's connection number, channel and handle, joined by dots.
 
-    No two links that are attached at a time have the same.
+    No two links that are attached at the same time have the same identity.
     """
     session = link.session
     return f"{session.connection.number}.{session.channel}.{link.handle}"
 
 
 def link_address(link: Any) -> str | None:
-    """Return the address of a link as we granted it, which names dynamic nodes, or else as it was
-    asked for; None for an anonymous sender.
+    """Return the address of a link, or None if it has none, as an anonymous sender.
+
+    It is the address that we granted, which names dynamic nodes, or else the one asked for.
     """
     is_outgoing = isinstance(link, OutgoingLink)
     for attach in (link.attach, link.remote_attach):

@@ -1,27 +1,27 @@
-"""The numbers that a connection gives its sessions, and a session its links."""
+"""Numbers in use: channels of a connection's sessions, handles of a session's links."""
 
 from __future__ import annotations
 
 
 class Numbers:
-    """Numbers from 0 on, some of them in use; the lowest free one is found at once.
+    """Set of numbers in use, from 0 on, that finds the lowest free one at once.
 
-    They are bits of an integer: the 65,536 handles of a session take 8 KiB, and finding, using and
-    freeing one takes microseconds, whichever are in use.
+    The numbers are bits of an integer: the 65,536 handles of a session take 8 KiB, and finding,
+    using and freeing one takes microseconds, whichever are in use.
     """
 
     def __init__(self) -> None:
         self._used = 0
 
     def lowest_free(self, highest: int) -> int | None:
-        """Return the lowest number that is not in use; None where all up to `highest` are."""
+        """Return the lowest number that is not in use, or None if all up to `highest` are."""
         number = (~self._used & (self._used + 1)).bit_length() - 1
         return number if number <= highest else None
 
     def use(self, number: int) -> None:
-        """Note that a number is in use."""
+        """Mark a number as in use."""
         self._used |= 1 << number
 
     def free(self, number: int) -> None:
-        """Note that a number is not in use any more."""
+        """Mark a number as free."""
         self._used &= ~(1 << number)

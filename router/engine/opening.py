@@ -1,7 +1,7 @@
-"""A connection's own life: headers, open, heartbeats and close (sections 2.2, 2.4).
+"""Life of a connection: headers, open, heartbeats and close (sections 2.2 and 2.4).
 
-Functions over `Connection`; none of them runs once a message. As a server every header that cannot
-be served is answered with the one that can, and the socket closed (section 2.2.1).
+Functions over `Connection`; none of them runs once a message. A server answers every header that it
+cannot serve with the one that it can, and closes the socket (section 2.2.1).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ CLOSED_STATES = (
 
 
 def move(connection: Any, act: Act) -> None:
-    """Walk the connection's table."""
+    """Apply an action to the connection's state, by its table."""
     connection.state = int(next_connection_state(connection.state, act))
 
 
@@ -92,7 +92,7 @@ def write_frame(connection: Any, channel: int, performative: Any) -> None:
 
 
 def start(connection: Any) -> None:
-    """As the side that dialled: send the first header."""
+    """Send the first header, as the side that dialled."""
     if connection.settings.sasl_mechanisms:
         write(connection, SASL_HEADER)
     else:
@@ -102,7 +102,7 @@ def start(connection: Any) -> None:
 
 
 def check_partial_header(connection: Any, data: bytes) -> None:
-    """Refuse what can no longer become a header, without waiting for the rest of it."""
+    """Refuse octets that can no longer become a header, without waiting for the rest."""
     if data != AMQP_HEADER[: len(data)] and data[:4] != b"AMQP"[: len(data)]:
         refuse_header(connection, data)
 
@@ -133,7 +133,7 @@ def header_received(connection: Any, header: bytes) -> None:
 
 
 def _header_answered(connection: Any, header: bytes) -> None:
-    """As the client: the server's header must be the one we sent."""
+    """Check as the client that the server's header is the one we sent, or give up."""
     state = ConnectionState(connection.state)
     if header == SASL_HEADER and state is ConnectionState.START:
         connection.phase = SASL_PHASE
@@ -152,7 +152,7 @@ def _header_answered(connection: Any, header: bytes) -> None:
 
 
 def refuse_header(connection: Any, data: bytes) -> None:
-    """Answer with the header that can be served, and close (section 2.2.1)."""
+    """Answer with the header that can be served, if a server, and close (section 2.2.1)."""
     if not connection.is_client:
         settings = connection.settings
         wants_sasl = settings.sasl_mechanisms and settings.sasl_required and connection.user is None
@@ -167,7 +167,7 @@ def refuse_header(connection: Any, data: bytes) -> None:
 
 
 def _looks_like(connection: Any, data: bytes) -> str:
-    """What a peer speaks instead, for whoever has taken one port for another."""
+    """Return a note on what the peer speaks instead, in case a port was mistaken."""
     what = ""
     # a handshake, or the alert by which a server of TLS answers our header
     if data[:2] in (b"\x16\x03", b"\x15\x03"):
@@ -186,9 +186,9 @@ def _looks_like(connection: Any, data: bytes) -> str:
 def send_open(connection: Any) -> None:
     """Send our open.
 
-    Until the peer's has been read frames have 512 octets at most (section 2.4.1). As a server we
-    leave properties out that the peer's frames do not take; as a client, whose peer may wait for
-    them, we give up.
+    Until the peer's open is read, a frame has 512 octets at most (section 2.4.1). A server leaves
+    out properties that do not fit into the peer's frames. A client gives up if its open does not
+    fit, because its peer may wait for the properties.
     """
     opened = own_open(connection.settings, connection.number)
     limit = connection.remote_max_frame_size
@@ -209,7 +209,7 @@ def send_open(connection: Any) -> None:
 
 
 def own_open(settings: ConnectionSettings, number: int = 0) -> Open:
-    """The open that an endpoint with these settings sends, on a connection of this number."""
+    """Return the open that an endpoint with these settings sends on connection `number`."""
     properties = {Symbol(k): v for k, v in settings.properties.items()}
     if number:
         properties[CONNECTION_NUMBER] = number
@@ -227,7 +227,7 @@ def own_open(settings: ConnectionSettings, number: int = 0) -> Open:
 
 
 def frame_received(connection: Any, channel: int, performative: Any) -> None:
-    """Any frame but transfer, flow and disposition."""
+    """Take in any frame but transfer, flow and disposition."""
     state = ConnectionState(connection.state)
     if isinstance(performative, Open):
         if channel:
@@ -317,7 +317,7 @@ def _close_received(connection: Any, remote: Close) -> None:
 
 
 def refuse(connection: Any, error: AmqpError) -> None:
-    """Refuse a peer's open: ours answers it, and a close with the error follows (section 2.4.3)."""
+    """Refuse a peer's open: answer with ours, then close with the error (section 2.4.3)."""
     refused = ConnectionRefused(connection.remote_open, error)
     connection.handler.event_received(connection, refused)
     close(connection, error)
@@ -376,7 +376,7 @@ def give_up(connection: Any, error: AmqpError | None) -> None:
 
 
 def lose(connection: Any) -> None:
-    """The socket is gone; whatever was open is lost with it."""
+    """End a connection whose socket is gone; whatever was open is lost with it."""
     connection.account.closed()
     connection.outbox.close()
     if connection.phase == OVER_PHASE:
@@ -399,7 +399,7 @@ def lose(connection: Any) -> None:
 
 
 def tick(connection: Any) -> None:
-    """Heartbeats, silence, and handshakes that take too long."""
+    """Send heartbeats; close on silence, give up on a handshake or close that takes too long."""
     now = connection.turn.now
     settings = connection.settings
     if connection.phase == OVER_PHASE:

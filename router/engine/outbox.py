@@ -1,8 +1,8 @@
-"""What a connection has to say, and who notices that it has: the outbox and the turn.
+"""Outbox of a connection, and the turn that knows which connections have something to send.
 
 A turn is one pass of the loop over something that was received. Whoever writes into an outbox, or
-leaves it a disposition or flow to be written, touches it; at the end of the turn the shell sends
-each touched connection once. One thread, so a plain list is all it takes.
+leaves it a disposition or flow to be written, touches it. At the end of the turn the shell sends
+each touched connection once. There is only one thread, so a plain list is enough.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Turn:
 
 
 class Outbox:
-    """One connection's output buffer and its place in the turn.
+    """Output buffer of one connection, and its place in the turn.
 
     `congested` says that so much waits for the socket that no delivery should be written now:
     deliveries wait where they can still be routed elsewhere instead.
@@ -53,7 +53,7 @@ class Outbox:
         self.held: Any = None
 
     def touch(self) -> None:
-        """Have the connection sent at the end of this turn."""
+        """Send the connection's output at the end of this turn."""
         if self.output.end - self.output.begin > CONGESTED_BYTES:
             self.congested = True
         if not self.in_turn:
@@ -61,7 +61,7 @@ class Outbox:
             self.turn.touched.append(self.connection)
 
     def relieve(self) -> bool:
-        """After a send: whether congestion has just ended."""
+        """Return whether congestion has just ended; called after a send."""
         if self.congested and self.output.end - self.output.begin < CONGESTED_BYTES // 2:
             self.congested = False
             return True
@@ -75,7 +75,7 @@ class Outbox:
 
 
 def nowhere(turn: Turn) -> Outbox:
-    """Make an outbox for a session that is over: it has no room, and nothing leaves it."""
+    """Make an outbox for a session that is over: it has no room and is never sent."""
     outbox = Outbox(turn, None)
     outbox.in_turn = True
     outbox.congested = True

@@ -1,8 +1,8 @@
-"""Transfers that say more than that a message comes (section 2.7.5).
+"""Rare transfers: settle modes, delivery states, aborted and resumed deliveries (section 2.7.5).
 
-A sender may ask with one that it be settled in another way than its link is, or tell a state of the
-delivery, which goes on with the first transfer to the receiver. We say with one that the rest of a
-delivery never comes, or that a delivery of a suspended link is resumed.
+A sender may ask with a transfer to settle the delivery in another way than the link's, or tell a
+state of the delivery, which goes to the receiver with the first transfer. We write such transfers
+to abort a delivery, or to resume a delivery of a suspended link.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ RESUMED = 4
 
 
 def begin(delivery: Delivery, frame: TransferFrame) -> bool:
-    """Note what the first transfer of an incoming delivery says, or its link stands for.
+    """Note the state and settle mode of an incoming delivery, from its first transfer or link.
 
-    False when the link had to be detached.
+    Returns False if the link had to be detached.
     """
     link = delivery.incoming
     if link.is_routed:
@@ -60,9 +60,9 @@ def begin(delivery: Delivery, frame: TransferFrame) -> bool:
 
 
 def _keep_manner(delivery: Delivery, frame: TransferFrame) -> bool:
-    """Keep all that the first transfer of a delivery between two peers says, for the other one.
+    """Keep all that the first transfer of a delivery between two peers says, for the receiver.
 
-    False when the link had to be detached.
+    Returns False if the link had to be detached.
     """
     delivery.state = NULL
     if frame.state_end:
@@ -82,9 +82,9 @@ def _keep_manner(delivery: Delivery, frame: TransferFrame) -> bool:
 
 
 def ignore(session: Any, frame: TransferFrame) -> None:
-    """Pass over a transfer of a link that is being detached.
+    """Ignore a transfer on a link that is being detached.
 
-    Raises amqp:session:errant-link where it cannot have been sent before the peer knew of that.
+    Raises amqp:session:errant-link if the peer must have known of the detach when it sent it.
     """
     expected = session.expected_delivery_id
     if frame.has_delivery_id and (expected < 0 or frame.delivery_id == expected):
@@ -94,10 +94,10 @@ def ignore(session: Any, frame: TransferFrame) -> None:
 
 
 def go_on(delivery: Delivery, frame: TransferFrame) -> bool:
-    """See that a later transfer is of the same delivery; its state is a disposition's.
+    """Check that a later transfer is of the same delivery; treat its state as a disposition.
 
-    False when the link had to be detached. Raises AmqpError at session scope where it is of another
-    delivery.
+    Returns False if the link had to be detached. Raises AmqpError at session scope if it is of
+    another delivery.
     """
     violations.check_continuation(delivery, frame)
     state = _state_of(frame, delivery.incoming.is_routed) if frame.state_end else None
@@ -115,9 +115,9 @@ def go_on(delivery: Delivery, frame: TransferFrame) -> bool:
 
 
 def _state_of(frame: TransferFrame, has_received: bool = False) -> bytes | None:
-    """The octets of the state that a transfer tells; None where that is not for its receiver.
+    """Return the octets of the state in a transfer, or None if it is not for the receiver.
 
-    Raises amqp:decode-error where they are none.
+    Raises amqp:decode-error if they are not a state.
     """
     state = bytes(memoryview(frame.octets)[frame.state_at : frame.state_end])
     check_state(state)
@@ -133,7 +133,7 @@ def _code_of(state: bytes) -> int:
 
 
 def send_stated(delivery: Delivery, view: Any, start: int, end: int, more: bool) -> int:
-    """As `Session.send`, for a delivery whose first transfer is to tell a state.
+    """Write a delivery like `Session.send`, with its state in the first transfer.
 
     A state that is too long for a frame is left out.
     """
@@ -154,7 +154,7 @@ def send_stated(delivery: Delivery, view: Any, start: int, end: int, more: bool)
 def _write_first(
     delivery: Delivery, state: bytes, more: bool, aborted: bool, view: Any, start: int, count: int
 ) -> None:
-    """Write the first transfer of a delivery with all that it may say."""
+    """Write the first transfer of a delivery with every field that it may have."""
     link = delivery.outgoing
     session = link.session
     tag = tags.octets_of(delivery)
@@ -188,14 +188,14 @@ def _boolean(value: bool) -> bytes:
 
 
 def _written(session: Any) -> None:
-    """A transfer has been written: it counts in the session's windows."""
+    """Count a written transfer in the session's windows."""
     session.remote_incoming_window -= 1
     session.next_outgoing_id = serial.add(session.next_outgoing_id, 1)
     session.outbox.touch()
 
 
 def abort(delivery: Any) -> None:
-    """Tell the receiver that the rest of a half-sent delivery never comes."""
+    """Abort a half-sent delivery: tell the receiver that the rest never comes."""
     link = delivery.outgoing
     session = link.session
     session.close_outgoing(delivery)
@@ -207,7 +207,7 @@ def abort(delivery: Any) -> None:
 
 
 def abort_whole(delivery: Any) -> None:
-    """Begin a delivery that its sender has given up, and give it up: it takes its credit."""
+    """Write a delivery that its sender has aborted as one aborted transfer; it uses its credit."""
     link = delivery.outgoing
     session = link.session
     session.close_outgoing(delivery)
@@ -229,9 +229,9 @@ def resume(
 ) -> int:
     """Write the first transfer of a resumed delivery (section 2.6.13).
 
-    It has its tag, and gets its id on this link. The link must be able to send. Returns how much of
-    the payload went with it; the rest follows by `Session.send`. A state that is too long for a
-    frame is left out.
+    The delivery keeps its tag and gets its id on this link, which must be able to send. Returns how
+    much of the payload was written; the rest follows by `Session.send`. A state that is too long
+    for a frame is left out.
     """
     session.begin_outgoing(link, delivery)
     if settled or aborted:

@@ -1,6 +1,6 @@
-"""The SASL layer of a connection, of the side that asks and of the side that lets in (section 5.3).
+"""SASL layer of a connection, as client and as server (section 5.3).
 
-Functions over `Connection`; the headers before it and after it are read in `opening`.
+Functions over `Connection`; the headers before and after it are read in `opening`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from router.errors import AmqpError
 
 
 def frame_received(connection: Any, body: bytes) -> None:
-    """One SASL frame, of either side."""
+    """Take in one SASL frame, as client or server."""
     frame, end = decode_frame_body(body, 0, len(body))
     if end != len(body):
         raise AmqpError(
@@ -63,7 +63,7 @@ def frame_received(connection: Any, body: bytes) -> None:
 
 
 def _choose_mechanism(connection: Any, frame: SaslMechanisms) -> None:
-    """As the client: PLAIN where we have a name, ANONYMOUS else."""
+    """Choose a mechanism as the client: PLAIN if we have a user name, else ANONYMOUS."""
     settings = connection.settings
     offered = {str(name) for name in frame.sasl_server_mechanisms or ()}
     usable = [name for name in settings.sasl_mechanisms if name in offered]
@@ -93,7 +93,7 @@ def _choose_mechanism(connection: Any, frame: SaslMechanisms) -> None:
 
 
 def _refusal(settings: ConnectionSettings, code: SaslCode) -> str:
-    """What an outcome means (section 5.3.3.6), in words."""
+    """Return the meaning of a SASL outcome in words (section 5.3.3.6)."""
     if code is SaslCode.AUTH:
         who = f"user {settings.sasl_username}" if settings.sasl_username else "anonymous peers"
         return f"the server does not let in {who} (SASL outcome {int(code)})"
@@ -102,7 +102,7 @@ def _refusal(settings: ConnectionSettings, code: SaslCode) -> str:
 
 
 def own_init(settings: ConnectionSettings, mechanism: str) -> SaslInit:
-    """The init that a client with these settings sends, for one of the two mechanisms."""
+    """Return the init that a client with these settings sends, for PLAIN or ANONYMOUS."""
     response = b""
     if mechanism == "PLAIN":
         response = f"\0{settings.sasl_username}\0{settings.sasl_password or ''}".encode()
@@ -112,7 +112,7 @@ def own_init(settings: ConnectionSettings, mechanism: str) -> SaslInit:
 
 
 def outcome(connection: Any, accepted: bool, user: str | None) -> None:
-    """As the server: let the client in, or close."""
+    """Answer as the server whether the client is let in, and close if not."""
     if connection.phase != opening.SASL_PHASE:
         return
     code = SaslCode.OK if accepted else SaslCode.AUTH

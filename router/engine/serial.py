@@ -1,26 +1,26 @@
 """Serial number arithmetic: sequence numbers that wrap at 2**32 (RFC 1982, part 2 section 2.8.10).
 
 All arithmetic on delivery-ids, transfer-ids and delivery-counts goes through here, so that the
-compiled build, whose fields wrap by themselves, and the interpreted one, whose integers grow, can
-only ever agree. Like `amqp.octets`, these are inlined into compiled modules from `serial.pxd`: a
-call would cost more than the sum, and a message needs a dozen of them.
+compiled build, whose fields wrap by themselves, and the interpreted one, whose integers grow,
+always agree. Like `amqp.octets`, these are inlined into compiled modules from `serial.pxd`: a call
+would cost more than the sum, and a message needs a dozen of them.
 """
 
 from __future__ import annotations
 
 
 def add(number: int, count: int) -> int:
-    """`number` moved on by `count`, which may be negative."""
+    """Return `number` moved on by `count`, which may be negative."""
     return (number + count) & 0xFFFFFFFF
 
 
 def ahead(start: int, end: int) -> int:
-    """How far `end` lies ahead of `start`, going round: from 0 to 2**32 - 1."""
+    """Return how far `end` lies ahead of `start`, wrapping around: from 0 to 2**32 - 1."""
     return (end - start) & 0xFFFFFFFF
 
 
 def distance(start: int, end: int) -> int:
-    """How far `end` lies ahead of `start`: from -2**31 to 2**31 - 1, negative when behind.
+    """Return how far `end` lies ahead of `start`: from -2**31 to 2**31 - 1, negative when behind.
 
     RFC 1982 leaves the order of numbers exactly 2**31 apart undefined; here that is "behind".
     """

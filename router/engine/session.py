@@ -1,8 +1,8 @@
-"""A session's data plane: windows, delivery-ids, and the frames that come once a message.
+"""Data plane of a session: windows, delivery-ids, and the frames that come once a message.
 
-Section 2.5.6 gives the windows, 2.6.7 the link credit, 2.6.12 the deliveries; what is rare lives in
-`attaching`. Dispositions and flows are noted when they arise, merged while they can be, and written
-by `write_due` at the end of the turn.
+Section 2.5.6 defines the windows, 2.6.7 link credit, 2.6.12 deliveries. Rare frames are handled in
+`attaching`. Dispositions and flows are noted when they arise, merged where possible, and written by
+`write_due` at the end of the turn.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ OUTGOING = STUCK_OUTGOING
 
 
 class Session:
-    """One session endpoint (section 2.5)."""
+    """Session endpoint (section 2.5)."""
 
     def __init__(
         self, connection: Any, channel: int, window_limit: int, largest_frame_bytes: int
@@ -134,7 +134,7 @@ class Session:
         self.handler.transfer_received(delivery, frame)
 
     def incoming_link(self, handle: int) -> IncomingLink | None:
-        """Return the link that a transfer names; None where that is (about to be) detached."""
+        """Return the link that a transfer names, or None if it is (about to be) detached."""
         found = self.links.find(handle)
         if not isinstance(found, IncomingLink):
             raise violations.not_incoming(found, handle, self.handle_max)
@@ -142,7 +142,7 @@ class Session:
         return link if link.state == ATTACHED and link.close_error is None else None
 
     def _begin_incoming(self, link: IncomingLink, frame: TransferFrame) -> Delivery | None:
-        """The delivery that a first frame begins, or None when the link had to be detached."""
+        """Begin the delivery of a first frame; return None if the link had to be detached."""
         if not (frame.has_delivery_id and frame.has_delivery_tag):
             raise violations.incomplete(frame.has_delivery_id)
         number = frame.delivery_id
@@ -175,7 +175,7 @@ class Session:
         return delivery
 
     def disposition_received(self, frame: DispositionFrame) -> None:
-        """Hand the state of each delivery named on to the core; unknown ids are ignored."""
+        """Pass the state of each delivery named to the core; unknown ids are ignored."""
         dispositions.take_in(self, frame)
 
     def flow_received(self, frame: FlowFrame) -> None:
@@ -185,17 +185,17 @@ class Session:
     # What goes out.
 
     def can_send(self, link: OutgoingLink) -> bool:
-        """Whether a delivery can begin on this link now; without room the link waits for some."""
+        """Return whether a delivery can begin on this link now; without room it waits for some."""
         if link.credit == 0 or link.current is not None or link.state != ATTACHED:
             return False
         if self.remote_incoming_window > 0 and not self.outbox.congested:
             return True
         if link.held is None:
-            held_up.hold_up(self, link)
+            held_up.block(self, link)
         return False
 
     def awaits_credit(self) -> bool:
-        """Whether the link that last ran out of credit has none, and all of it is settled."""
+        """Return whether the link that last ran out of credit has none, and nothing unsettled."""
         link = self.local_links.get(self.dry_handle)
         return link is not None and link.credit == 0 and link.unsettled == 0
 
@@ -226,10 +226,9 @@ class Session:
             link.presettled += 1
 
     def send(self, delivery: Delivery, view: Any, start: int, end: int, more: bool) -> int:
-        """Write `view[start:end]` as frames of the delivery, as far as the peer's window reaches.
+        """Write `view[start:end]` as frames of the delivery, as far as the peer's window allows.
 
-        The window must be open when it is called. Returns how far it got: `end` when all is
-        written, less when the window closed in between.
+        The window must be open. Returns where it stopped: before `end` only if the window closed.
         """
         link = delivery.outgoing
         room = self.max_frame_payload
@@ -257,15 +256,15 @@ class Session:
                 self.outbox.touch()
                 return start
         self.outbox.touch()
-        held_up.hold_up(self, link)
+        held_up.block(self, link)
         return start
 
     def tell_sender(
         self, delivery: Delivery, settled: bool, code: int, view: Any, start: int, count: int
     ) -> None:
-        """Tell the sender of an incoming delivery its state; settled ones are forgotten.
+        """Tell the sender of an incoming delivery its state; forget the delivery if it is settled.
 
-        A state without fields is told by its code (`count` 0), with its neighbours'.
+        A state without fields (`count` 0) is told by its code, merged with its neighbours'.
         """
         if not delivery.incoming_open:
             if delivery.suspended is not None and settled:
@@ -281,7 +280,7 @@ class Session:
         self._tell(True, delivery.incoming_id, settled, code, view, start, count)
 
     def tell_sender_code(self, delivery: Delivery, code: int) -> None:
-        """Settle an incoming delivery by a state without fields, told with its neighbours'."""
+        """Settle an incoming delivery by a state without fields, merged with its neighbours'."""
         if delivery.incoming_open:
             self.close_incoming(delivery)
             self._merge(delivery.incoming_id, code)
@@ -289,7 +288,7 @@ class Session:
             delivery.suspended.settled(delivery, code, EMPTY)
 
     def _merge(self, number: int, code: int) -> None:
-        """Tell a state without fields at the end of the turn, or with the one before it."""
+        """Note a state without fields for the end of the turn, merged with the one before it."""
         if self.has_due and code == self.due_code and number == serial.add(self.due_last, 1):
             self.due_last = number
         else:
@@ -320,7 +319,7 @@ class Session:
         start: int,
         count: int,
     ) -> None:
-        """Write one delivery's state; one too long for a frame goes without its fields."""
+        """Write one delivery's state, without its fields if they are too long for a frame."""
         if count > self.max_frame_payload:
             count = 0
             code = codes.NO_STATE if code == codes.UNREAD_STATE else code
@@ -336,7 +335,7 @@ class Session:
             self._note()
 
     def close_incoming(self, delivery: Delivery) -> None:
-        """Forget an incoming delivery: it is settled, or will never be."""
+        """Forget an incoming delivery that is settled, or never will be."""
         if delivery.incoming_open:
             delivery.incoming_open = False
             delivery.incoming.unsettled -= 1
@@ -346,7 +345,7 @@ class Session:
             self.incoming.remove(delivery.incoming_id)
 
     def close_outgoing(self, delivery: Delivery) -> None:
-        """Forget an outgoing delivery: it is settled, or will never be."""
+        """Forget an outgoing delivery that is settled, or never will be."""
         if delivery.outgoing_open:
             delivery.outgoing_open = False
             delivery.outgoing.unsettled -= 1
@@ -360,9 +359,9 @@ class Session:
     # What is due at the end of the turn.
 
     def grant(self, link: IncomingLink, credit: int, drain: bool) -> None:
-        """Let the peer send `credit` more messages from here on; a flow tells it.
+        """Let the peer send `credit` more messages from here on, and note a flow that says so.
 
-        How many more are put up with is the link's `lenience`.
+        The link's `lenience` says how many more are tolerated.
         """
         link.credit = credit
         link.drain = drain
@@ -373,14 +372,14 @@ class Session:
         self.note_link(link)
 
     def note_link(self, link: Any) -> None:
-        """Have the link's flow state told at the end of the turn."""
+        """Note that the link's flow state is to be sent at the end of the turn."""
         if not link.flow_due:
             link.flow_due = True
             self.links_due.append(link)
         self._note()
 
     def use_up_credit(self, link: OutgoingLink) -> None:
-        """Answer a drain with nothing left to send: move the delivery-count on (section 2.6.7)."""
+        """Answer a drain with nothing left to send: advance the delivery-count (section 2.6.7)."""
         link.delivery_count = serial.add(link.delivery_count, link.credit)
         link.credit = 0
         link.dry_since = self.outbox.turn.now
@@ -388,7 +387,7 @@ class Session:
         self.note_link(link)
 
     def note_window(self) -> None:
-        """Open the window as held frames have left: by half or more, or in a while by less."""
+        """Open the window after held frames have left: by half or more, or by less in a while."""
         self.window.is_moving = True
         # one that is used up is looked at once a turn: it takes a look at all links
         if self.window.size <= 0 or self.window_due or self.window.can_open(self.local_links):
@@ -402,7 +401,7 @@ class Session:
         self._note()
 
     def note_flow(self) -> None:
-        """Have the session's windows told at the end of the turn."""
+        """Note that the session's windows are to be sent at the end of the turn."""
         self.flow_due = True
         self._note()
 

@@ -1,4 +1,4 @@
-"""What a connection endpoint is told about itself before it starts: limits, names, security."""
+"""Settings of a connection endpoint: limits, names, security."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import attrs
 
 @attrs.frozen
 class ConnectionSettings:
-    """One side's part of the negotiation.
+    """Settings of our side of a connection, fixed before it starts.
 
-    `idle_timeout_s` is after how much silence of the peer the connection is given up; half of it
-    is advertised, as section 2.4.5 advises. 0 switches it off.
+    `idle_timeout_s` is the silence of the peer after which the connection is closed; half of it is
+    advertised, as section 2.4.5 advises. 0 switches it off.
     """
 
     container_id: str

@@ -1,9 +1,9 @@
-"""What a peer numbers as it likes: sessions by channel, links by handle (sections 2.5.1, 2.6.2).
+"""Tables by numbers that the peer chooses: channels and handles (sections 2.5.1 and 2.6.2).
 
-Every frame names its session and most name a link, so that finding one has to be as cheap as an
-index into a list; and a peer may choose the highest number there is, so that a list must not reach
-as far as the number says. Peers that count from 0 get the list. Numbers far beyond what is in use
-are kept in a dict, which costs memory only for what is there.
+Every frame names its session and most name a link, so a look-up has to be as cheap as a list index.
+But a peer may choose the highest number there is, so a list must not grow as long as that. Small
+numbers, from peers that count from 0, are in a list. Numbers far beyond the count in use are in a
+dict, which costs memory only for what is there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ NEAR = 32
 
 
 class Slots:
-    """Things by number; None stands for a number that is not in use."""
+    """Table of sessions or links by number; None stands for a number that is not in use."""
 
     def __init__(self) -> None:
         self.near: list[Any] = []
@@ -23,7 +23,7 @@ class Slots:
         self.count = 0
 
     def find(self, number: int) -> Any:
-        """The thing of this number, or None."""
+        """Return the entry with this number, or None."""
         if number < len(self.near):
             found = self.near[number]
             if found is not None:
@@ -31,7 +31,7 @@ class Slots:
         return self.far.get(number) if self.far else None
 
     def put(self, number: int, thing: Any) -> None:
-        """Give a number that is not in use to a thing."""
+        """Store an entry under a number that is not in use."""
         self.count += 1
         if number >= NEAR and number > 2 * self.count:
             self.far[number] = thing
@@ -41,13 +41,13 @@ class Slots:
         self.near[number] = thing
 
     def remove(self, number: int) -> None:
-        """Take a number back that is in use."""
+        """Free a number that is in use."""
         self.count -= 1
         if self.far.pop(number, None) is None:
             self.near[number] = None
 
     def clear(self) -> None:
-        """Take all numbers back."""
+        """Free all numbers."""
         self.near.clear()
         self.far.clear()
         self.count = 0

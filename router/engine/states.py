@@ -1,14 +1,14 @@
-"""Every transition of connections, sessions and links, as tables that run.
+"""State tables of connections, sessions and links, with every transition that is allowed.
 
-A row says: in this state, when this is sent or received, go there. What has no row is not allowed:
-sending it is our bug (`KeyError` in the tests), receiving it is the peer's, answered with
-amqp:illegal-state at the table's scope. TRANSFER, FLOW and DISPOSITION change no state; the data
-plane asks `MAPPED` and `ATTACHED` directly instead of walking a table once a message.
+A row says: in this state, when this is sent or received, go there. A transition without a row is
+not allowed and raises amqp:illegal-state: sending it is our bug, receiving it the peer's. TRANSFER,
+FLOW and DISPOSITION change no state; the data plane checks `MAPPED` and `ATTACHED` directly instead
+of walking a table once a message.
 
-Theory, in the specification's words (part 2, sections 2.4.6, 2.5.5 and 2.6.3). Both peers talk at
-once, so each of open, begin and attach passes through "sent" and "received" in either order. After
-close, end or detach has been *sent with an error*, the other side may still be talking: that is
-DISCARDING, where everything but the answering close, end or detach is ignored.
+In the specification's words (part 2, sections 2.4.6, 2.5.5 and 2.6.3): both peers send at the same
+time, so each of open, begin and attach passes through "sent" and "received" in either order. After
+close, end or detach has been *sent with an error*, the peer may go on sending. That is DISCARDING,
+where everything but the answering close, end or detach is ignored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from router.errors import AmqpError, Scope
 
 
 class ConnectionState(enum.IntEnum):
-    """Section 2.4.6, from the first octet to the last."""
+    """State of a connection endpoint, from the first octet to the last (section 2.4.6)."""
 
     START = 0
     HDR_RCVD = 1
@@ -38,7 +38,7 @@ class ConnectionState(enum.IntEnum):
 
 
 class SessionState(enum.IntEnum):
-    """Section 2.5.5."""
+    """State of a session endpoint (section 2.5.5)."""
 
     UNMAPPED = 0
     BEGIN_SENT = 1
@@ -50,7 +50,7 @@ class SessionState(enum.IntEnum):
 
 
 class LinkState(enum.IntEnum):
-    """Section 2.6.3: what lies between attach and detach of one link endpoint."""
+    """State of a link endpoint between attach and detach (section 2.6.3)."""
 
     DETACHED = 0
     ATTACH_SENT = 1
@@ -62,7 +62,7 @@ class LinkState(enum.IntEnum):
 
 
 class Settling(enum.IntEnum):
-    """How an unsettled delivery is settled towards its sender (sections 2.7.5 and 2.8.3)."""
+    """Way to settle an unsettled delivery towards its sender (sections 2.7.5 and 2.8.3)."""
 
     # we settle as soon as there is an outcome
     FIRST = 0
@@ -75,7 +75,7 @@ class Settling(enum.IntEnum):
 
 
 class Act(enum.Enum):
-    """What can happen to an endpoint; X_ERROR is the same frame sent with an error in it."""
+    """Action on an endpoint: a frame sent or received; X_ERROR is one sent with an error."""
 
     SEND_HEADER = enum.auto()
     RECV_HEADER = enum.auto()
@@ -162,7 +162,7 @@ LINK_TABLE: dict[tuple[LinkState, Act], LinkState] = {
 
 
 def next_connection_state(state: int, act: Act) -> ConnectionState:
-    """The connection's state after `act`; raises amqp:illegal-state at connection scope."""
+    """Return the connection's state after `act`; raise amqp:illegal-state at connection scope."""
     following = CONNECTION_TABLE.get((ConnectionState(state), act))
     if following is None:
         raise _illegal("connection", ConnectionState(state).name, act, Scope.CONNECTION)
@@ -170,10 +170,10 @@ def next_connection_state(state: int, act: Act) -> ConnectionState:
 
 
 def next_session_state(state: int, act: Act) -> SessionState:
-    """The session's state after `act`.
+    """Return the session's state after `act`; raise amqp:illegal-state at connection scope.
 
-    A begin or end out of place says that the peers disagree about which channels are in use, so
-    the whole connection is at fault, not one session of it.
+    A begin or end out of place means that the peers disagree about which channels are in use. So
+    the error is the connection's, not the session's.
     """
     following = SESSION_TABLE.get((SessionState(state), act))
     if following is None:
@@ -182,7 +182,7 @@ def next_session_state(state: int, act: Act) -> SessionState:
 
 
 def next_link_state(state: int, act: Act) -> LinkState:
-    """The link's state after `act`; raises amqp:illegal-state at session scope."""
+    """Return the link's state after `act`; raise amqp:illegal-state at session scope."""
     following = LINK_TABLE.get((LinkState(state), act))
     if following is None:
         raise _illegal("link", LinkState(state).name, act, Scope.SESSION)

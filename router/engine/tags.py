@@ -35,14 +35,14 @@ def take(delivery: Delivery, frame: TransferFrame) -> None:
 
 
 def hand_on(copy: Delivery, delivery: Delivery) -> None:
-    """Give a copy of a delivery its sender's tag."""
+    """Copy the sender's tag of a delivery to a copy of the delivery."""
     copy.tag_size = delivery.tag_size
     copy.tag_word = delivery.tag_word
     copy.incoming_tag = delivery.incoming_tag
 
 
 def choose(link: OutgoingLink, delivery: Delivery) -> None:
-    """Choose the tag of a delivery that is about to leave, unsettled, on a link."""
+    """Choose the tag of a delivery that is about to leave unsettled on a link."""
     delivery.kept_tag_size = 0
     if delivery.tag_size > SHORT_BYTES:
         _claim(link, delivery)
@@ -51,7 +51,7 @@ def choose(link: OutgoingLink, delivery: Delivery) -> None:
 
 
 def _is_new(link: OutgoingLink, size: int, word: int) -> bool:
-    """Return whether a short tag is certain to be new on a link, and remember it if so."""
+    """Return whether a short tag is certain to be new on a link; remember it if so."""
     if size == 0 or (size == OWN_BYTES and word >> 32 == OWN_FIRST):
         return False
     mirrored = octets.mirror_u64(word)
@@ -89,7 +89,7 @@ def keep(delivery: Delivery) -> None:
 
 
 def release(link: OutgoingLink, delivery: Delivery) -> None:
-    """Let the tag of a delivery be used again, which is settled on a link."""
+    """Allow the tag of a delivery that is settled on a link to be used again."""
     if link.long_tags is not None:
         link.long_tags.discard(delivery.tag)
 

@@ -1,4 +1,4 @@
-"""What connections have carried: octets on the wire, and deliveries that were begun."""
+"""Traffic of connections: octets on the wire, and deliveries that were begun."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from router.engine.connection import Connection
 
 @attrs.define(eq=False)
 class Traffic:
-    """What came in by some connections, and what went out; it only grows."""
+    """Counters of what some connections received and sent; they only grow."""
 
     received_bytes: int = 0
     sent_bytes: int = 0
@@ -17,7 +17,7 @@ class Traffic:
     sent_deliveries: int = 0
 
     def add(self, other: Traffic) -> None:
-        """Add what others have carried."""
+        """Add the traffic of other connections."""
         self.received_bytes += other.received_bytes
         self.sent_bytes += other.sent_bytes
         self.received_deliveries += other.received_deliveries
@@ -25,9 +25,7 @@ class Traffic:
 
 
 def traffic_of(connection: Connection) -> Traffic:
-    """Return what one connection has carried so far, by sessions that are over and those that are
-    there.
-    """
+    """Return what one connection has carried so far, in its past and present sessions."""
     traffic = Traffic(
         connection.received_bytes,
         connection.sent_bytes,

@@ -1,8 +1,8 @@
-"""The unsettled deliveries of one direction of a session, found by delivery-id.
+"""Unsettled deliveries of one direction of a session, by delivery-id.
 
-Delivery-ids are handed out in order, so the recent ones sit in a ring indexed by id: adding,
+Delivery-ids are handed out in order, so the recent ones are in a ring indexed by id: adding,
 finding and removing cost an index each. A receiver that keeps one delivery for hours while it
-settles millions of others would make the ring as long as that span, so what falls more than
+settles millions of others would make the ring as long as that span. So what falls more than
 `RING_LIMIT` behind the newest moves into a dictionary. Memory follows what is unsettled, not ids.
 """
 
@@ -28,7 +28,7 @@ NOTED_AT_ONCE = 8
 
 
 class Unsettled:
-    """A map from delivery-id to delivery, made for ids that only grow (modulo 2**32)."""
+    """Map from delivery-id to delivery, for ids that only grow (modulo 2**32)."""
 
     def __init__(self) -> None:
         self.ring: list[Delivery | None] = [None] * RING_START
@@ -49,7 +49,7 @@ class Unsettled:
         self._taken = 0
 
     def add(self, number: int, delivery: Delivery) -> None:
-        """Remember `delivery` under an id ahead of all others."""
+        """Add a delivery under an id ahead of all others."""
         if self.count == 0:
             self.base = number
             self.span = 0
@@ -64,7 +64,7 @@ class Unsettled:
         self.count += 1
 
     def find(self, number: int) -> Delivery | None:
-        """The delivery with this id, or None."""
+        """Return the delivery with this id, or None."""
         ahead = serial.distance(self.base, number)
         if 0 <= ahead < self.span:
             return self.ring[number & self.mask]
@@ -73,14 +73,14 @@ class Unsettled:
         return None
 
     def replace(self, number: int, delivery: Delivery) -> None:
-        """Have the newest id, that of another delivery until now, stand for this one."""
+        """Replace the delivery of the newest id by another one."""
         self.ring[number & self.mask] = delivery
         if self._by_link is not None and serial.distance(number, self._noted_to) > 0:
             # the other delivery's link keeps the id, for nothing
             self._noted_to = number
 
     def remove(self, number: int) -> Delivery | None:
-        """Take the delivery with this id out, or None."""
+        """Remove and return the delivery with this id; return None if there is none."""
         ahead = serial.distance(self.base, number)
         if 0 <= ahead < self.span:
             delivery = self.ring[number & self.mask]
@@ -100,7 +100,7 @@ class Unsettled:
         return None
 
     def stragglers_between(self, first: int, last: int) -> list[int]:
-        """The ids from first to last that have left the ring, in no order."""
+        """Return the ids from first to last that have left the ring, in no order."""
         width = serial.distance(first, last) + 1
         if width <= len(self.stragglers):
             ids = [serial.add(first, step) for step in range(width)]
@@ -112,9 +112,9 @@ class Unsettled:
         ]
 
     def count_between(self, first: int, last: int) -> int:
-        """How many ids of the ring lie from first to last, settled or not, however wide that is.
+        """Return how many ids of the ring lie from first to last, settled or not.
 
-        They begin at `start_from(first)`.
+        They begin at `start_from(first)`; the range may be of any width.
         """
         start = serial.distance(self.base, first)
         end = min(self.span - 1, start + serial.distance(first, last))
@@ -122,18 +122,18 @@ class Unsettled:
         return end - start + 1 if end >= start else 0
 
     def start_from(self, first: int) -> int:
-        """The first id that may be in the ring, of those from `first` on."""
+        """Return the first id from `first` on that may be in the ring."""
         return self.base if serial.distance(first, self.base) > 0 else first
 
     def cost_between(self, first: int, last: int) -> int:
-        """How many ids are looked at where a disposition names those from first to last."""
+        """Return how many ids are looked at for a disposition from first to last."""
         width = serial.distance(first, last) + 1
         return self.count_between(first, last) + min(width, len(self.stragglers))
 
     def thin(self) -> None:
         """Empty a ring that holds little: its few deliveries become stragglers.
 
-        Walking over settled ids costs time: a peer that keeps one delivery and settles thousands
+        Walking over settled ids costs time. A peer that keeps one delivery and settles thousands
         after it must not have them walked for each of its dispositions.
         """
         if self.span < THIN_SPAN or self.count * THIN_SHARE > self.span:
@@ -149,8 +149,8 @@ class Unsettled:
     def of_link(self, link: Link) -> list[Delivery]:
         """Return the deliveries that came in or go out by one link, oldest first.
 
-        None is removed. Thousands of links of a session may be lost one after the other, so that a
-        long ring is not walked for each of them: what each link has is noted at the first walk.
+        None is removed. Thousands of links of a session may be lost one after the other. So that a
+        long ring is not walked for each of them, the first walk notes what each link has.
         """
         if self.count == 0:
             self._by_link = None
@@ -209,11 +209,11 @@ class Unsettled:
         numbers[:] = left
 
     def links_changed(self) -> None:
-        """Note anew whose the deliveries are: some have come to go by another link."""
+        """Discard the notes on which link has what: some deliveries have moved to other links."""
         self._by_link = None
 
     def _walked(self, link: Link) -> list[Delivery]:
-        """The deliveries of a link in the ring."""
+        """Return the deliveries of a link that are in the ring."""
         found = []
         for ahead in range(self.span):
             delivery = self.ring[serial.add(self.base, ahead) & self.mask]
@@ -222,7 +222,7 @@ class Unsettled:
         return found
 
     def _begin_to_note(self) -> None:
-        """Note nothing yet, unless much of what has been noted is still unsettled."""
+        """Start the notes anew, unless much of what is noted is still unsettled."""
         newer = serial.distance(self._noted_to, serial.add(self.base, self.span))
         if (
             self._by_link is None

@@ -1,4 +1,4 @@
-"""How a per-message frame can break a session or link, and what the peer is told (section 2.8).
+"""Errors of per-message frames that break a session or link (section 2.8).
 
 Each function makes the error; the data plane raises it, or detaches the link with it.
 """
@@ -16,14 +16,14 @@ from router.errors import AmqpError, Scope
 
 
 def window_exceeded() -> AmqpError:
-    """A transfer came although the incoming window was closed (section 2.5.6)."""
+    """Return the error for a transfer while the incoming window is closed (section 2.5.6)."""
     return AmqpError(
         Condition.WINDOW_VIOLATION, "a transfer beyond the incoming window", Scope.SESSION
     )
 
 
 def unattached(handle: int, handle_max: int) -> AmqpError:
-    """A frame names a handle that no link is attached to (2.5.7), or that none can be (2.7.2)."""
+    """Return the error for a handle that has no link (2.5.7), or is above handle-max (2.7.2)."""
     if handle > handle_max:
         problem = f"handle {handle}; handle-max is {handle_max}"
         return AmqpError(Condition.FRAMING_ERROR, problem, Scope.CONNECTION)
@@ -33,7 +33,7 @@ def unattached(handle: int, handle_max: int) -> AmqpError:
 
 
 def not_incoming(found: Any, handle: int, handle_max: int) -> AmqpError:
-    """A transfer came on a link that we send on, or that is none."""
+    """Return the error for a transfer on a link that we send on, or on no link."""
     if found is None:
         return unattached(handle, handle_max)
     return AmqpError(
@@ -42,7 +42,7 @@ def not_incoming(found: Any, handle: int, handle_max: int) -> AmqpError:
 
 
 def check_continuation(delivery: Delivery, frame: TransferFrame) -> None:
-    """Raise if a later transfer says that it is of another delivery than the first (2.7.5)."""
+    """Raise AmqpError if a later transfer is of another delivery than the first (2.7.5)."""
     begun, number = delivery.incoming_id, frame.delivery_id
     if frame.has_delivery_id and number != begun:
         problem = f"delivery {number} begins before {begun} is complete"
@@ -58,7 +58,7 @@ def check_continuation(delivery: Delivery, frame: TransferFrame) -> None:
 
 
 def incomplete(has_delivery_id: bool) -> AmqpError:
-    """A delivery's first transfer must carry its id and its tag (section 2.7.5)."""
+    """Return the error for a first transfer without its delivery-id or tag (section 2.7.5)."""
     what = "delivery-tag" if has_delivery_id else "delivery-id"
     return AmqpError(
         Condition.INVALID_FIELD, f"a delivery's first transfer has no {what}", Scope.SESSION
@@ -66,28 +66,28 @@ def incomplete(has_delivery_id: bool) -> AmqpError:
 
 
 def out_of_order(number: int, expected: int) -> AmqpError:
-    """Delivery-ids of a session follow one another (section 2.6.12)."""
+    """Return the error for a delivery-id that does not follow the last one (section 2.6.12)."""
     return AmqpError(
         Condition.INVALID_FIELD, f"delivery-id {number} where {expected} follows", Scope.SESSION
     )
 
 
 def backward_range(first: int, last: int) -> AmqpError:
-    """A disposition's range must not run backwards (section 2.7.6)."""
+    """Return the error for a disposition whose range runs backwards (section 2.7.6)."""
     return AmqpError(
         Condition.INVALID_FIELD, f"a disposition from {first} back to {last}", Scope.SESSION
     )
 
 
 def no_credit() -> AmqpError:
-    """A transfer came although the link's credit was used up (section 2.6.7)."""
+    """Return the error for a transfer on a link whose credit is used up (section 2.6.7)."""
     return AmqpError(
         Condition.TRANSFER_LIMIT_EXCEEDED, "a transfer without link-credit", Scope.LINK
     )
 
 
 def settles_first() -> AmqpError:
-    """A transfer asks to be settled second on a link whose mode is first (section 2.7.5)."""
+    """Return the error for a transfer in mode second on a link in mode first (section 2.7.5)."""
     return AmqpError(
         Condition.NOT_ALLOWED,
         "rcv-settle-mode second in a transfer of a link whose mode is first",
@@ -96,9 +96,9 @@ def settles_first() -> AmqpError:
 
 
 def check_errant(link: Any) -> None:
-    """Raise if a new delivery comes on a link that was detached for an error (section 2.6.5).
+    """Raise AmqpError for a new delivery on a link that was detached for an error (2.6.5).
 
-    As many as could come without an error may have been under way before the peer could know of it.
+    As many as credit allowed may have been under way before the peer could know of the error.
     """
     if link.state != LinkState.DISCARDING:
         return
@@ -108,14 +108,14 @@ def check_errant(link: Any) -> None:
 
 
 def errant(name: str) -> AmqpError:
-    """The peer goes on with a link that was detached for an error, as if nothing were."""
+    """Return the error for a peer that goes on with a link detached for an error."""
     return AmqpError(
         Condition.ERRANT_LINK, f"link {name!r} was detached for an error", Scope.SESSION
     )
 
 
 def state_too_large(size: int) -> AmqpError:
-    """A transfer tells a state that is larger than what is kept of a delivery."""
+    """Return the error for a transfer whose state is larger than what is kept of a delivery."""
     return AmqpError(
         Condition.RESOURCE_LIMIT_EXCEEDED,
         f"the state of a delivery has {size} octets; {MAX_KEPT_BYTES} are allowed",
@@ -124,7 +124,7 @@ def state_too_large(size: int) -> AmqpError:
 
 
 def message_too_large(size: int, limit: int) -> AmqpError:
-    """A message grew beyond the link's max-message-size (section 2.7.3)."""
+    """Return the error for a message beyond the link's max-message-size (section 2.7.3)."""
     return AmqpError(
         Condition.MESSAGE_SIZE_EXCEEDED,
         f"{size} octets, and max-message-size is {limit}",

@@ -1,10 +1,10 @@
-"""The incoming window of a session: how many frames the peer may send ahead (section 2.5.6).
+"""Incoming window of a session: how many frames the peer may send ahead (section 2.5.6).
 
-The specification counts frames; memory is octets. So a window is reckoned by what its session's
-frames carried of late: it is wide while they are small and narrows as they grow, such that what may
-come takes no more than the session's share of what its connection may have waiting. Frames that
-could not be sent on are not replaced. A peer that keeps to its window is therefore always read:
-what it says beside its transfers may be what lets something leave (docs/decisions/0004).
+The specification counts frames, but memory is octets. So a window depends on what the session's
+recent frames carried. It is wide while they are small and narrows as they grow, so that what may
+come fits into the session's share of what its connection may hold. Frames that could not be sent on
+are not replaced. A peer that keeps to its window is therefore always read: what it sends besides
+transfers may be what lets something leave (docs/decisions/0004).
 
 Each opening of the window costs some senders time in proportion to what is left of their message.
 So it is opened rarely, and by much: never for the few frames that a busy receiver has just taken,
@@ -32,7 +32,7 @@ PATIENCE_S = 1.0
 
 
 class IncomingWindow:
-    """What one session's peer may still send, and what it will be let send next."""
+    """Incoming window of one session: what its peer may still send, and may send next."""
 
     def __init__(self, limit: int, largest_bytes: int) -> None:
         self.limit = limit
@@ -55,7 +55,7 @@ class IncomingWindow:
         self.withheld_at = -1.0
 
     def spend(self, count: int) -> bool:
-        """A frame of `count` octets came; whether the window should be opened again."""
+        """Count a frame of `count` octets; return whether the window should be opened again."""
         self.size -= 1
         if count > self.frame_bytes:
             # up at once: a window that was granted cannot be taken back
@@ -65,7 +65,7 @@ class IncomingWindow:
         return self.size <= self.mark
 
     def whole(self) -> int:
-        """How many frames may be under way or held: many small ones, or a share's worth."""
+        """Return how many frames may be under way or held: many small ones, or a share's worth."""
         window = self.limit
         frame_bytes = max(self.frame_bytes, self.least_frame_bytes)
         octets = self.share + self.grown
@@ -74,14 +74,14 @@ class IncomingWindow:
         return window
 
     def affordable(self) -> int:
-        """How many frames may come: the whole window, less what is held."""
+        """Return how many frames may come: the whole window, less what is held."""
         return self.whole() - self.held_frames
 
     def widen(self, share: int, links: dict[int, Any]) -> None:
-        """Let come what can be afforded of `share` octets; a flow that tells it is on its way.
+        """Open the window as far as `share` octets allow; the caller sends the flow.
 
-        What came on one of the session's links may wait for the end of what has begun on another
-        one: of that some must be let come, however much waits.
+        What came on one of the session's links may wait for the rest of a delivery on another link.
+        So a few frames may come for such a delivery, however much is held.
         """
         self.share = share
         self.withheld_at = -1.0
@@ -96,10 +96,10 @@ class IncomingWindow:
             self.mark = min(self.mark, share // max(1, self.frame_bytes) >> 1)
 
     def stretch(self, turn: Turn, share: int, most: int, is_large: bool) -> None:
-        """Reach twice as far, up to `most` octets, while a large message passes through.
+        """Double the window's reach, up to `most` octets, while a large message passes through.
 
-        Senders together may be let send no more ahead than `Turn.lendable_bytes`: each is lent half
-        of what is left of it at most. What was granted is lent until it has been used.
+        All senders together are lent no more than `Turn.lendable_bytes`, and each at most half of
+        what is left of it. What was granted stays lent until it has been used.
         """
         lendable = turn.lendable_bytes + self.borrowed
         grown = 0
@@ -116,15 +116,15 @@ class IncomingWindow:
         self.grown = grown
 
     def give_back(self, turn: Turn) -> None:
-        """The session is over: nothing more comes of what it was lent."""
+        """Give back what was lent to the session, which is over."""
         turn.lendable_bytes += self.borrowed
         self.borrowed = self.grown = 0
 
     def can_open(self, links: dict[int, Any]) -> bool:
-        """Whether the window can be opened by enough to tell the peer.
+        """Return whether the window can be opened by enough to tell the peer.
 
-        That is half of it, where held frames keep leaving; where they do not, what is left beside
-        them is all there is, and twice as much as was told before is enough.
+        While held frames keep leaving, that is half of the whole window. If they do not leave, what
+        is left besides them is all there is, and doubling what the peer was told is enough.
         """
         whole = self.whole()
         gain = whole - self.held_frames - self.size
@@ -138,14 +138,14 @@ class IncomingWindow:
         return self.size <= 0 and is_awaited(links)
 
     def has_waited(self, now: float) -> bool:
-        """Whether an opening that is delayed is due by now; to be asked some times a second."""
+        """Return whether a delayed opening is due by now; to be called a few times a second."""
         was_moving = self.is_moving
         self.is_moving = False
         return not was_moving or now - self.withheld_at >= PATIENCE_S
 
 
 def is_awaited(links: dict[int, Any]) -> bool:
-    """Whether a receiver has all that has come of a message, and waits for its rest."""
+    """Return whether a receiver has all that has come of a message and waits for its rest."""
     for link in links.values():
         current = link.current
         if current is None or current.incoming is not link or current.complete:
@@ -157,10 +157,10 @@ def is_awaited(links: dict[int, Any]) -> bool:
 
 
 def share_of(limit_bytes: int, sessions: int, is_scarce: bool) -> int:
-    """How many octets one of a connection's sessions may have under way.
+    """Return how many octets one of a connection's sessions may have under way.
 
-    All together have half of what the connection may have waiting. Where memory is scarce, what is
-    held already is followed by little more.
+    All together get half of what the connection may hold. Where memory is scarce, each gets the
+    least share, so that little more follows what is held.
     """
     half = limit_bytes // 2
     least = min(LEAST_BYTES, half)

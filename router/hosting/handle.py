@@ -19,7 +19,7 @@ from router.hosting.metrics import PluginMetrics
 from router.hosting.observers import EventQueue, Observers
 from router.hosting.sampling import Sampling
 from router.hosting.translation import connection_info, link_totals
-from router.net.exchange import Exchange
+from router.net.exchange import RouterHub
 from router.plugin import (
     BoundLogger,
     DeliverySamples,
@@ -45,7 +45,7 @@ class Handle:
         self,
         name: str,
         router_id: str,
-        exchange: Exchange,
+        exchange: RouterHub,
         observers: Observers,
         metrics: PluginMetrics,
         dial: Callable[[str], socket.socket],

@@ -29,7 +29,7 @@ from router.hosting.metrics import PluginMetrics
 from router.hosting.observers import Observers, WatchedNetwork
 from router.hosting.watchdog import Watchdog, code_folder
 from router.metrics.plugins import PluginsReading
-from router.net.exchange import Exchange
+from router.net.exchange import RouterHub
 from router.net.listeners import run_guarded
 from router.net.own import plugin_connection
 from router.plugin import ManagedType
@@ -54,7 +54,7 @@ _EXECUTED: ContextVar[HostedPlugin | None] = ContextVar("executed plugin", defau
 
 
 class _Late(Exception):
-    """A plugin has not been set up in time."""
+    """Failure of a plugin to be set up in time."""
 
 
 @attrs.define(eq=False)
@@ -62,7 +62,7 @@ class HostedPlugin:
     """Section of the configuration, with the state of its plugin.
 
     `reason` is a text that says why the plugin is not running. `failure` is the kind of its
-    failure: `unusable`, `crashed`, `hung`, `flooded` or `slow-start`; it is empty without one.
+    failure: `unusable`, `crashed`, `hung`, `flooded` or `slow-start`; empty if there is none.
     """
 
     section: PluginSettings
@@ -113,7 +113,7 @@ class PluginHost:
 
     def __init__(
         self,
-        exchange: Exchange,
+        exchange: RouterHub,
         router_id: str,
         registry: CollectorRegistry,
         network: WatchedNetwork | None = None,

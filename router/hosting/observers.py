@@ -146,14 +146,14 @@ class Observers:
         age_s: float,
         count: int,
     ) -> None:
-        """Pass on that deliveries were settled (`OutcomeObserver` of `router.core`)."""
+        """Pass on settled deliveries (`router.core.deliveries.outcomes.OutcomeObserver`)."""
         if OutcomesSettled in self._wanted:
             self._translate(
                 incoming, lambda now: outcomes_settled(now, incoming, outgoing, code, age_s, count)
             )
 
     def expired(self, incoming: IncomingLink, address: str, count: int) -> None:
-        """Pass on that messages have expired (`OutcomeObserver` of `router.core`)."""
+        """Pass on expired messages (`router.core.deliveries.outcomes.OutcomeObserver`)."""
         if MessagesExpired in self._wanted:
             self._translate(
                 incoming, lambda now: MessagesExpired(now, link_info(incoming), address, count)

@@ -178,7 +178,7 @@ OF_CONNECTIONS: dict[type, tuple[frozenset[type[told.Event]], Translation]] = {
     events.LinkSuspended: (frozenset({told.LinkSuspended}), _suspended),
     events.LinkResumed: (frozenset({told.LinkResumed}), _resumed),
 }
-"""By type of the engine's event: the types that it may become, and the translation."""
+"""Types that an event of the engine may become, and its translation, by its type."""
 
 
 def of_network(time: float, event: news.News) -> told.Event | None:

@@ -31,7 +31,7 @@ class Module:
     def __init__(self, name: str) -> None:
         self.name = name
         self.mask = 0
-        # written or not
+        # includes lines that were not written
         self.counts: Counter[str] = Counter()
 
 
@@ -79,7 +79,7 @@ class Output:
 
 
 def _print(text: str) -> None:
-    # in one go, so that lines of several processes with one standard error do not mix
+    # in one call, so that lines of processes that share standard error do not mix
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 
@@ -94,7 +94,7 @@ class Journal:
         self.floods = Floods(self.settings.lines_per_second)
         self._render: Any = _renderer(self.settings)
         self._frames: Any = None
-        # who wants to know when other settings count
+        # called with the settings whenever they change
         self.watchers: list[Callable[[LogSettings], None]] = []
 
     def begin(self, settings: LogSettings) -> None:
@@ -169,7 +169,7 @@ class Journal:
         return self._render(logger, method, event)
 
 
-# Begins the name of a logger that names its module and nothing more.
+# Prefix of logger names that consist of a module's name only.
 _OF_MODULE: Final = "module."
 
 
@@ -185,6 +185,6 @@ def _renderer(settings: LogSettings) -> Any:
 
 
 def _for_people(console: Any, logger: WrappedLogger, method: str, event: EventDict) -> Any:
-    # where the renderer shows in brackets what a line is from
+    # the renderer shows the logger in brackets
     event["logger"] = event.pop("module")
     return console(logger, method, event)

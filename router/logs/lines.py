@@ -6,12 +6,12 @@ from typing import Final
 
 from structlog.typing import EventDict, WrappedLogger
 
-# A peer chooses its container-id and the names of its links; a line of the log stays a line.
+# Maximum length of values: peers choose their container-ids and link names freely.
 LONGEST_TEXT: Final = 256
-# What a line says is ours, but for the frames of a connection that is traced.
+# The event is the router's own text, except for frames of traced connections.
 LONGEST_EVENT: Final = 2048
 
-# What a line has besides what it tells; and the ids, which stand in front.
+# Keys that are not shown as facts; the ids are shown in front.
 _FRAME: Final = frozenset(
     {"event", "timestamp", "level", "logger", "module", "connection", "link_id"}
 )
@@ -41,7 +41,7 @@ def plain_text(event: EventDict) -> str:
     if "link_id" in event:
         ids += f"[L{event['link_id']}]"
     text = str(event.get("event"))
-    # as in Dispatch, a frame stands right behind its connection
+    # as in Dispatch, a frame follows its connection without a space
     told = [f"{ids}{text}" if text.startswith(":") else f"{ids} {text}".lstrip()]
     told += [f"{name}={value}" for name, value in event.items() if name not in _FRAME]
     return " ".join(told)[: 2 * LONGEST_EVENT]

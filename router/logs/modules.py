@@ -11,25 +11,25 @@ from typing import Final
 from router.config.log_levels import DEFAULT
 
 _MODULES: Final = {
-    # starting, stopping, what is configured
+    # start, stop and configuration
     "router": "ROUTER",
-    # links, and what waits
+    # links, and deliveries that wait
     "router.core": "ROUTER_CORE",
     "router.link": "ROUTER_CORE",
-    # the network of routers: neighbours, the routers that can be reached, their addresses
+    # the network of routers: neighbours, reachable routers, and their addresses
     "router.hello": "ROUTER_HELLO",
     "router.ls": "ROUTER_LS",
     "router.ma": "ROUTER_MA",
-    # connections, whoever opened them
+    # connections in both directions
     "router.connection": "SERVER",
     "router.connector": "SERVER",
     "router.listener": "SERVER",
     "router.authentication": "AUTHSERVICE",
     "router.management": "AGENT",
     "router.http": "HTTP",
-    # what plugins write, and what becomes of them
+    # lines of plugins, and about their state
     "router.plugin": "PYTHON",
-    # frames of connections that are traced
+    # frames of traced connections
     "router.protocol": "PROTOCOL",
 }
 

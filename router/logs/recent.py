@@ -9,9 +9,10 @@ import attrs
 
 MOST_LINES: Final = 1000
 MOST_CHARACTERS: Final = 512 * 1024
-# Before each line: the octets of its module, level and text, the text's characters, and the time.
+# Before each line: the sizes of its module, level and text in octets, the characters of the text,
+# and the time.
 _HEAD: Final = Struct("=IIIIq")
-# Text from peers may hold half of a surrogate pair, which UTF-8 cannot.
+# Text from peers may have half of a surrogate pair, which UTF-8 cannot represent.
 _ANY: Final = "surrogatepass"
 
 
@@ -53,7 +54,7 @@ class Recent:
         *sizes, characters, _ = _HEAD.unpack_from(self._octets)
         self._count -= 1
         self._characters -= characters
-        # constant time: a bytearray moves its beginning
+        # constant time: a bytearray only moves its start
         del self._octets[: _HEAD.size + sum(sizes)]
 
     def characters(self) -> int:

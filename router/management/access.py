@@ -2,8 +2,8 @@
 
 The right is the `management` setting of the connection's listener or connector. A request comes
 with the number of the connection that brought it. The router writes that number on what it delivers
-to itself, in place of any value under that name (`router.core.deliveries.router_annotations`), so
-no peer can forge it. (docs/decisions/0037-who-may-manage.md.)
+to itself, in place of any value under that name (`core/deliveries/router_annotations.py`), so no
+peer can forge it. (docs/decisions/0037-who-may-manage.md.)
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from router.core.routers.membership import ROLES
 from router.errors import AmqpError
 from router.management.requests import FORBIDDEN, Refused
 
-# What a request may measure that comes from who may change things, and from anybody else. Reading
-# needs a few kilobytes; many entities can be made at once.
+# Maximum size of a request: from senders who may change things, and from all others. Reading needs
+# a few kilobytes; a CREATE may have many entities.
 LARGEST_CHANGE_BYTES: Final = 2 * 2**20
 LARGEST_READ_BYTES: Final = 65536
 
-# Whatever is on no such list changes something, or might.
+# Any other operation may change something.
 READING: Final = frozenset({"QUERY", "READ", "EXPLAIN"})
 READING_PREFIX: Final = "GET-"
 

@@ -48,13 +48,13 @@ from router.management.views import RouterView
 log = structlog.get_logger("router.management")
 
 NODE: Final = "$management"
-# Requests on their way at once.
+# Maximum number of requests that are in transit.
 CREDIT: Final = 50
-# How long an answer may wait for whoever asked to take it.
+# Time for the requester to take an answer.
 ANSWER_TTL_MS: Final = 10_000
-# Before the next try, where the connection was lost.
+# Delay before another connection if one was lost.
 PAUSE_S: Final = 1.0
-# What a body of one value begins with (section 3.2.8).
+# First octets of an amqp-value section (section 3.2.8).
 AMQP_VALUE: Final = bytes((0x00, 0x53, Descriptor.AMQP_VALUE))
 
 
@@ -100,7 +100,7 @@ class Agent:
             try:
                 async for received in requests:
                     await self._serve_one(received, sender)
-                    # an answer may have taken a while to make: others first
+                    # an answer may have taken a while to make: let other tasks run
                     await trio.lowlevel.checkpoint()
             finally:
                 self.router.streams.connection = None
@@ -108,7 +108,7 @@ class Agent:
     async def _serve_one(self, received: Received, sender: Sender) -> None:
         """Answer one request, or reject it if it is not allowed or has no reply-to."""
         if received.message_format:
-            # nothing is written on such a message, neither who sent it
+            # the router cannot annotate such a message, so its sender is unknown
             received.reject(Condition.NOT_ALLOWED, "a request has message-format 0")
             return
         asker = asker_of(received.payload)
@@ -118,7 +118,7 @@ class Agent:
             return
         try:
             if len(received.payload) > LARGEST_READ_BYTES:
-                # that takes a while, in which the router goes on
+                # decoding takes a while: do it in a thread
                 await trio.to_thread.run_sync(lambda: received.message)
             message = received.message
         except AmqpError as error:
@@ -149,7 +149,7 @@ class Agent:
         try:
             answered = await self._allowed(request)
             payload = await encode_answer(properties, answered)
-        # whatever it is: the log has all of it, and the next request is not to suffer
+        # any error: it is logged, and must not affect the next request
         except Exception as defect:
             log.exception("management request failed", connection=asker.connection)
             answered = Answer({}, SERVER_ERROR, f"the router failed: {type(defect).__name__}")
@@ -172,7 +172,7 @@ class Agent:
         except Refused as refused:
             return Answer({}, refused.status, refused.description)
         if not is_reading(request.operation):
-            # who changed what is asked for afterwards; the connection's own lines tell who it is
+            # for audits; the log lines of the connection tell who the peer is
             log.info("management change", connection=request.connection, **request.subject)
         return await answer(self.router, request)
 
@@ -200,7 +200,7 @@ async def encode_answer(asked: Properties, answered: Answer) -> memoryview:
     )
     encoded = bytearray(encode_message(head) + AMQP_VALUE)
     await _encode_body(encoded, answered.body)
-    # it may be very long, and is not copied
+    # it may be very long: avoid a copy
     return memoryview(encoded)
 
 

@@ -50,11 +50,11 @@ from router.management.requests import (
 from router.management.schema import EntityType, Live, long_name, settings_of
 from router.management.views import RouterView
 
-# What an answer that is one sentence may say of a list of reasons.
+# Maximum length of a list of reasons in a status description, in characters.
 LONGEST_REASON: Final = 1000
-# With so many entities of a kind, the collector is kept from walking over all of them again.
+# From so many entities of a kind on, keep the garbage collector from scanning all of them again.
 MANY_ENTITIES: Final = 4096
-# An attribute that a request says nothing of; null is something.
+# Marks an attribute that a request does not have; null is a value.
 _NOT_GIVEN: Final = object()
 _BY_NAME: Final = {each.name: each for each in ENTITIES}
 BINDING: Final = _BY_NAME["binding"]
@@ -75,7 +75,7 @@ async def create(router: RouterView, request: Request) -> Answer:
     edits: list[Edit] = []
     new: dict[str, list[Any]] = {}
     count = len(bodies)
-    # each is freed once it is read: to free very many at once would take long
+    # free each after it is read: freeing very many at once would take long
     bodies.reverse()
     for number, body in enumerate(drained(bodies), 1):
         try:
@@ -92,7 +92,7 @@ async def create(router: RouterView, request: Request) -> Answer:
         edits.append(Edit(entity, None, one.entity))
         if number % STEPS_AT_ONCE == 0:
             await trio.lowlevel.checkpoint()
-    # from here on nobody else has a turn before the router is asked
+    # no checkpoint from here until the router has the change, so that no other task changes it
     configuration = changeable_of(router).configuration
     added: dict[str, Any] = {
         name: (*getattr(configuration, name), *some) for name, some in new.items()
@@ -103,7 +103,7 @@ async def create(router: RouterView, request: Request) -> Answer:
         applied = await _apply(router, request, configuration, what, edits)
     except Refused as refused:
         if len(made) == 1 and await _is_taken(router, made[0]):
-            # the words are Dispatch's, which programs compare
+            # Dispatch's words, which programs compare
             reason = f"Name conflicts with an existing entity: {refused.description}"
             raise Refused(refused.status, reason) from None
         _let_go(router, made)
@@ -189,7 +189,7 @@ async def delete(router: RouterView, request: Request) -> Answer:
             wanted = attrs.evolve(wanted, bindings=tuple(kept))
             edits += [Edit(BINDING, each, None) for each in its]
     await _apply(router, request, wanted, _name_of(found), edits)
-    # nothing besides: clients of Dispatch hold the description against this
+    # without a further description: clients of Dispatch compare it with this one
     return Answer({}, NO_CONTENT, "No Content")
 
 
@@ -312,7 +312,7 @@ async def _placed(router: RouterView, found: Found) -> tuple[tuple[Any, ...], in
     """Return all entities of its kind, and its index among them. Raise Refused if it is gone."""
     at = await place_of(router, found.entity_type, settings_of(found.entity))
     if at is None:
-        # somebody else was faster
+        # another request was faster
         raise Refused(NOT_FOUND, f"No entity with name={_name_of(found)}")
     return _all(changeable_of(router).configuration, _entity_of(found)), at
 
@@ -335,7 +335,7 @@ async def _apply(
     if any(
         len(getattr(wanted, each.attribute)) >= MANY_ENTITIES for each in ENTITIES if each.repeated
     ):
-        # the new tuple has to be old by the time that the collector runs: it would look at each
+        # move the new tuple out of the collector's young generation, or it would scan each entity
         grow_old()
     cause = f"{request.operation} {of}, by {asker(router, request)}"
     before = router.configuration
@@ -350,7 +350,7 @@ async def _apply(
     return applied
 
 
-# What is no configuration, or more than one entity of it.
+# Updates of connections and log modules, which are no entities of the configuration.
 
 
 async def _update_connection(
@@ -369,7 +369,7 @@ async def _update_connection(
         now_traced = router.observed.traces.is_logged(found.entity.pump)
         found = Found(CONNECTION, attrs.evolve(found.entity, logs_frames=now_traced))
     if status == DELETED:
-        # the words are Dispatch's
+        # Dispatch's words
         reason = "Connection forced-closed by management request"
         router.close(found.entity, AmqpError(Condition.CONNECTION_FORCED, reason))
     return Answer({**found.told(), "adminStatus": status})

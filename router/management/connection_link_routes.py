@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from router.core.link_routes.route_outlets import Rule
+from router.core.link_routes.route_outlets import LinkRouteRule
 from router.management.entities.link_routes import CONNECTION_LINK_ROUTE, ScopedLinkRoute
 from router.management.making import known_attribute, value_of
 from router.management.requests import BAD_REQUEST, Refused
 from router.management.views import RouterView
 
-# for one connection
+# Maximum number for one connection.
 MOST: Final = 1000
 
 
@@ -37,7 +37,7 @@ def create(router: RouterView, given: Mapping[str, Any]) -> ScopedLinkRoute:
         raise Refused(BAD_REQUEST, f"the connection has a link route named {name[:100]!r} already")
     if len(mine) >= MOST:
         raise Refused(BAD_REQUEST, f"a connection has {MOST} link routes at most")
-    way = routing.ask(Rule(name, direction, False, pattern, scope=scope))
+    way = routing.ask(LinkRouteRule(name, direction, False, pattern, scope=scope))
     return ScopedLinkRoute(way, pump.number)
 
 

@@ -24,19 +24,19 @@ from router.engine.naming import link_identity
 from router.management.trace_streams import Line, Trace
 
 MOST_FOLLOWED: Final = 1000
-# How many deliveries that are in the router already are looked at.
+# Maximum number of deliveries in the router that are looked at when a trace starts.
 MOST_LOOKED_AT: Final = 100_000
 IDS: Final = 2**32
 
-# What frames begin with that are about no delivery: seen without being decoded.
+# First octets of frames that concern no delivery: they need not be decoded.
 _OTHERS: Final = frozenset(
     bytes((0x00, 0x53, code))
     for code in Descriptor
     if code < 2**8 and code not in (Descriptor.TRANSFER, Descriptor.DISPOSITION)
 )
-# The fields that are numbers of 32 bits, where they are as they should be.
+# Fields that have to be numbers of 32 bits.
 _NUMBERS: Final = ("handle", "delivery_id", "first", "last")
-# Of what peers chose, as it is told.
+# Maximum length of texts from peers in a line.
 LONGEST: Final = 256
 
 # Connection, our channel, delivery-id.
@@ -101,7 +101,7 @@ class _Followed:
     is_settled: bool = False
     octets: int = 0
     link: str = ""
-    # by what it went out, with the identities of the links
+    # the deliveries that it went out as, with the identities of their links
     outs: dict[Key, str] = attrs.field(factory=dict)
 
 
@@ -121,7 +121,7 @@ class Deliveries:
         self._last = 0
         self._followed: OrderedDict[Key, _Followed] = OrderedDict()
         self._out: dict[Key, _Followed] = {}
-        # first frames of this turn, and links whose delivery is not whole, with what it is
+        # first frames of this turn; and the incomplete delivery of each link
         self._arrived: list[tuple[Any, Any, Any, Any]] = []
         self._unfinished: dict[tuple[int, int, int], Key] = {}
 
@@ -135,7 +135,7 @@ class Deliveries:
         """Return the number of deliveries that are followed now."""
         return len(self._followed)
 
-    # What is in the router already.
+    # Deliveries that are in the router already.
 
     def look(self) -> int:
         """Report the matching deliveries in the router, and return their number."""
@@ -185,7 +185,7 @@ class Deliveries:
                 self._tell(followed, "has no sender", followed.link, last=True)
                 self._forget(followed)
 
-    # What passes.
+    # Frames.
 
     def hear(self, frame: Any) -> None:
         """Handle a frame; an incoming one has had no effect yet."""
@@ -196,7 +196,7 @@ class Deliveries:
             return
         connection, values = frame.pump.connection, frame.words.values
         if not all(_is_number(values[name]) for name in _NUMBERS if name in values):
-            # no number of AMQP's: the engine will say so
+            # an invalid field: the engine will report it
             return
         if frame.incoming:
             session = connection.sessions.find(frame.channel)
@@ -221,7 +221,7 @@ class Deliveries:
         if known is not None and values.get("delivery_id") in (None, known[2]):
             self._go_on(frame, place, values)
         elif link.current is None:
-            # by the time of its effects the link may be gone
+            # get the address now: after the effects the link may be gone
             address = None if link.owner is None else link.owner.address
             self._arrived.append((frame, session, link, address))
             if values.get("more"):
@@ -233,7 +233,7 @@ class Deliveries:
         """Handle a further frame of an incomplete delivery."""
         is_aborted, goes_on = bool(values.get("aborted")), bool(values.get("more"))
         key = self._unfinished[place]
-        # it may be that nothing is known of it yet: its first frame came in the same read
+        # report it first if its first frame came in the same read
         self.turned()
         followed = self._followed.get(key)
         if followed is not None:
@@ -280,7 +280,7 @@ class Deliveries:
 
     def _transfer_out(self, frame: Any, session: Any, values: dict[str, Any]) -> None:
         if "delivery_id" not in values:
-            # a further frame of one that went out
+            # a further frame of a delivery that went out
             return
         id_ = _number(values, "delivery_id")
         delivery = session.outgoing.find(id_)
@@ -319,7 +319,7 @@ class Deliveries:
         first = _number(values, "first")
         width = (_number(values, "last", first) - first) % IDS
         from_receiver = bool(values.get("role"))
-        # who speaks of what: the receiver of a delivery of what comes in, its sender of what left
+        # outgoing deliveries: the peer speaks as their receiver, or this router as their sender
         outs = frame.incoming is from_receiver
         events = ("outcome", "was settled by us") if outs else ("told", "was settled by its sender")
         facts: Line = {"settled": bool(values.get("settled"))}
@@ -342,7 +342,7 @@ class Deliveries:
             if is_last:
                 self._forget(followed)
 
-    # What is kept.
+    # Records of followed deliveries.
 
     def _follow(self, key: Key, payload: bytes, link: str) -> _Followed:
         self._last += 1

@@ -34,12 +34,12 @@ OPERATIONS: Final = (
     "APPLY",
     "ROLLBACK",
 )
-# What is applied is called this where it is wrong.
+# Name of the applied configuration in error messages.
 SOURCE: Final = "the configuration"
-# Of how many differences an answer tells all, and of how many a list of revisions the places.
+# Maximum number of differences in an answer, and of places for each revision in a list.
 MOST_TOLD: Final = 1000
 MOST_PLACES: Final = 20
-# What an answer that is one sentence may say of a list of reasons.
+# Maximum length of a list of reasons in a status description, in characters.
 LONGEST_REASON: Final = 4000
 LONGEST_COMMENT: Final = 200
 
@@ -141,7 +141,7 @@ async def _become(
         },
         description=description,
     )
-    # where nothing is changed nobody else has them
+    # without a change nobody else holds a reference to them
     router.observed.turn.deferred.forget(drained(differences))
     return answer
 
@@ -237,4 +237,4 @@ ANSWERS: Final = {
     "APPLY": apply,
     "ROLLBACK": roll_back,
 }
-"""How each of the operations is answered."""
+"""Handlers by operation."""

@@ -72,7 +72,7 @@ MANAGEMENT: Final = EntityType(
     operations=("READ", *NODE_OPERATIONS),
 )
 
-# Returns the entities of a type; what takes long yields None now and then before.
+# Returns the entities of a type; sources that take long yield None from time to time.
 Source = Callable[[RouterView], Iterable[Any]]
 _TOLD: Final[tuple[tuple[EntityType, Source], ...]] = (
     (MANAGEMENT, lambda _: (MANAGEMENT,)),
@@ -105,7 +105,7 @@ _TOLD: Final[tuple[tuple[EntityType, Source], ...]] = (
 ENTITY_TYPES: Final[dict[str, tuple[EntityType, Source]]] = {
     each.long_name: (each, entities) for each, entities in _TOLD
 }
-"""Each type by its long name, with what its entities are made from."""
+"""Types by their long names, each with the source of its entities."""
 
 
 def types_of(router: RouterView) -> Mapping[str, tuple[EntityType, Source]]:

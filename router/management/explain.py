@@ -14,7 +14,7 @@ from typing import Any, Final
 import attrs
 
 from router.config.model import ListenerSettings
-from router.core.addresses.related import places, served_by
+from router.core.addresses.related import receiving_addresses, served_by
 from router.core.addresses.rules import TREATMENT_NAMES, AddressRule
 from router.core.addresses.table import address_name
 from router.core.diagnosis.blocking import (
@@ -49,16 +49,16 @@ from router.management.views import RouterView
 
 SEND: Final = "send"
 RECEIVE: Final = "receive"
-# Of how many links it is told, each on its own.
+# Maximum number of links that are listed.
 MOST_LINKS: Final = 100
 LONGEST_ADDRESS: Final = 2048
 
-# beside the reasons of `router.core.diagnosis.blocking`, which are of links that are there
+# in addition to the reasons of `router.core.diagnosis.blocking`, which concern existing links
 NO_SENDER: Final = {
     "reason": "no_sender",
     "text": "nobody has a link to send to the address by; who sends without an address may",
 }
-# where an auto-link may be missing
+# reasons that a missing auto-link may explain
 _NOBODY_THERE: Final = frozenset((str(Reason.NO_CONSUMER), NO_SENDER["reason"]))
 NO_POLICY: Final = "no policy is configured: allowed"
 
@@ -122,7 +122,7 @@ def explain(router: RouterView, request: Request) -> dict[str, Any]:
     )
     told["linkRoute"] = None
     if link_route is not None:
-        # whatever its treatment is, its links are not the router's
+        # the treatment does not matter: the router does not terminate these links
         treatment = CLOSEST
     refusal = _refusal(router, question, name, treatment, address)
     if refusal is not None:
@@ -150,7 +150,7 @@ def _is_nobody(reasons: list[dict[str, str]]) -> bool:
     return [each["reason"] for each in reasons] == [str(Reason.NO_CONSUMER)]
 
 
-# Who is let in, and what is refused.
+# Admission and refusal.
 
 
 def _listener(listener: ListenerSettings, user: str | None) -> dict[str, Any]:
@@ -196,13 +196,13 @@ def _refusal(
 ) -> dict[str, str] | None:
     """Return why the router would refuse the connection or the link; None if it would not."""
     table = router.observed.table
-    # where there are none for clients, these are at other routers
+    # without listeners for clients, the clients connect to other routers
     doors = [
         each for each in router.configuration.listeners if not each.http and each.role not in ROLES
     ]
     if doors and not any(_listener(each, question.user)["admits"] for each in doors):
         return {"reason": "not_admitted", "text": "no listener lets the user in"}
-    host = table.redirects.place_of_host(question.vhost)
+    host = table.redirects.redirect_of_host(question.vhost)
     if host is not None:
         text = f"connections to {question.vhost} are sent to {host} (amqp:connection:redirect)"
         return {"reason": "connection_redirected", "text": text}
@@ -222,7 +222,7 @@ def _reason(reason: Reason) -> dict[str, str]:
     return {"reason": str(reason), "text": MEANINGS[reason]}
 
 
-# What is at the other end.
+# The other end.
 
 
 def _flow(
@@ -246,7 +246,7 @@ def _flow(
         }
     state = survey.address(address)
     place = served_by(address)
-    found = places(address)
+    found = receiving_addresses(address)
     consumers = [each for one in found for each in one.consumers] + list(address.resuming)
     theirs = address.producers if question.sends else consumers
     own = [each.link for each in theirs if question.user is not None and _is_of(each, question)]
@@ -299,7 +299,7 @@ def _some(links: Iterable[Any]) -> Iterable[Any]:
 
 def _next(survey: Survey, address: Address) -> list[Consumer]:
     """Return the consumers that would get the next small message that is sent here."""
-    return [each for one in places(address) for each in _chosen(survey, one)]
+    return [each for one in receiving_addresses(address) for each in _chosen(survey, one)]
 
 
 def _chosen(survey: Survey, address: Address) -> list[Consumer]:
@@ -308,11 +308,11 @@ def _chosen(survey: Survey, address: Address) -> list[Consumer]:
         receivers = receivers_for(address, HERE, OWN_TREE)
         return [each for each in receivers if of_receiver(each) is None]
     rotation = address.rotation
-    if address.sided:
+    if address.remote_ends:
         consumer = survey.forwarder.choose_across(address, 0, HERE, 0)
     else:
         consumer = None if address.waiting else survey.forwarder.choose(address, 0)
-    # whose turn it is stays as it was: nothing has been sent
+    # restore whose turn it is: nothing has been sent
     address.rotation = rotation
     return [] if consumer is None else [consumer]
 
@@ -323,7 +323,7 @@ def _place(link: Any) -> dict[str, Any]:
     opened = connection.remote_open
     told = {"connection": str(connection.number), "link": link_identity(link)}
     if connection.settings.is_own:
-        # whoever knew what it is called could take its links away
+        # a peer that knew its container-id could steal its links
         return {**told, "linkName": None, "container": None, "host": None, "user": None}
     return {
         **told,

@@ -10,7 +10,7 @@ from router.core.model.address import FALLBACK
 from router.management.entities.auto_link_state import AutoLinkState, state_of
 from router.management.views import RouterView
 
-# Of how many it is told, each on its own.
+# Maximum number of auto-links that are listed.
 MOST_TOLD: Final = 100
 
 

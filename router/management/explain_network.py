@@ -22,7 +22,7 @@ from router.core.routers.names import edge_key_in, key_at
 from router.core.routers.unreachable import absent
 from router.management.views import RouterView
 
-# Of how many routers it is told, each on its own; and how many are named in a sentence.
+# Maximum number of routers that are listed, and that are named in a sentence.
 MOST: Final = 100
 MOST_NAMED: Final = 3
 
@@ -119,7 +119,7 @@ def route_of(router: RouterView, chosen: Iterable[Consumer]) -> dict[str, Any]:
         if far is not None and not far.is_branch:
             way = [] if hops is None else hops.to(far.router)
             if way[1:2] != [far.via]:
-                # the link is not where it would be attached now
+                # the route has changed since the link was attached
                 way = [router.id, far.via] + ([] if far.via == far.router else [far.router])
             return {"route": way, "cost": int(consumer.cost)}
     return {"route": [router.id], "cost": 0}
@@ -147,7 +147,7 @@ def _routers(asked: _Asked) -> list[dict[str, Any]]:
                 "router": router,
                 "cost": path.cost,
                 "via": path.via,
-                # found out of those that are told of
+                # computed only for the routers that are listed
                 "way": [] if hops is None or len(found) >= MOST else hops.to(router),
                 "connection": None if connection is None else str(connection.number),
                 "distribution": None if treatment is None else TREATMENT_NAMES[treatment],

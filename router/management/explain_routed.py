@@ -6,11 +6,16 @@ import itertools
 from typing import Any, Final
 
 from router.core.link_routes.link_routes import Route
-from router.core.link_routes.route_outlets import FarOutlet, Outlet, UplinkOutlet, Way
+from router.core.link_routes.route_outlets import (
+    FarOutlet,
+    LinkRoute,
+    RouteDestination,
+    UplinkOutlet,
+)
 from router.engine.naming import link_identity
 from router.management.views import RouterView
 
-# Of how many containers, and links, it is told, each on its own.
+# Maximum number of containers, routers and links that are listed.
 MOST: Final = 100
 NO_CONTAINER: Final = {
     "reason": "no_container",
@@ -86,7 +91,7 @@ def _router(outlet: FarOutlet | UplinkOutlet, now: float, *, is_chosen: bool) ->
 
 
 def _container(
-    way: Way, outlet: Outlet, asked: str, now: float, *, is_chosen: bool
+    way: LinkRoute, outlet: RouteDestination, asked: str, now: float, *, is_chosen: bool
 ) -> dict[str, Any]:
     """Describe a connection to a container."""
     connection = outlet.connection

@@ -18,9 +18,9 @@ from router.management.requests import BAD_REQUEST, NOT_FOUND, Refused, Request
 from router.management.schema import EntityType, long_name
 from router.management.views import RouterView
 
-# The node goes by the standard's name as well.
+# Names of the node's type: the standard's, and Dispatch's.
 NODE_TYPES: Final = ("org.amqp.management", MANAGEMENT.long_name)
-# How many entities are looked at before the router goes on with its work.
+# Entities that are looked at before other tasks run.
 STEPS_AT_ONCE: Final = 32
 
 
@@ -66,14 +66,14 @@ async def find(router: RouterView, request: Request) -> Found:
             raise Refused(BAD_REQUEST, reason)
         # as in Dispatch: without any of them the node itself is meant
         return Found(MANAGEMENT, MANAGEMENT)
-    # as in Dispatch, where both are given the identity counts
+    # as in Dispatch: if both are given, the identity counts
     wanted, key = ("name", name or "") if identity is None else ("identity", identity)
     long = None if kind is None else known_type(kind, known)
     one = None if long is None else known.get(long)
     found = await _search(router, wanted, key, known.values() if one is None else [one])
     right = [each for each in found if long is None or each.entity_type.is_a(long)]
     if long is None and len(right) > 1:
-        # peers name their links as they like; what else has the name is not hidden by that
+        # a peer must not hide another entity by giving its link the same name
         right = [each for each in right if each.entity_type is not LINK] or right
     if len(right) == 1:
         return right[0]
@@ -83,7 +83,7 @@ async def find(router: RouterView, request: Request) -> Found:
         raise Refused(BAD_REQUEST, reason)
     if found or (one is not None and await _search(router, wanted, key, known.values())):
         raise Refused(BAD_REQUEST, f"the entity with the {wanted} {key[:100]!r} is no {kind}")
-    # these words are Dispatch's, which its tools' users know
+    # Dispatch's words, which the users of its tools know
     raise Refused(NOT_FOUND, f"No entity with {wanted}={key[:100]}")
 
 
@@ -98,7 +98,7 @@ async def _search(
         assert attribute is not None
         looked_up = await look_up(router, entity_type, wanted, key)
         for entity in entities(router) if looked_up is None else looked_up:
-            # what takes long yields None now and then
+            # None is one step of an entity that takes long
             if entity is not None and attribute.read(entity) == key:
                 found.append(Found(entity_type, entity))
             steps += 1

@@ -23,5 +23,5 @@ def get_log(router: RouterView, request: Request) -> list[list[Any]]:
 
 def _limit(request: Request) -> int | None:
     """Return how many lines are requested; None for all. Tools send a number or text."""
-    # as in Dispatch, none and 0 are all of them
+    # as in Dispatch, no limit and 0 mean all of them
     return request.count("limit") or None

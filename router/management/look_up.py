@@ -36,14 +36,14 @@ from router.management.entities.link_routes import LINK_ROUTE, configured_link_r
 from router.management.schema import EntityType
 from router.management.views import LOCAL, MOBILE, REMOTE, LinkView, RouterView
 
-# So many names are entered into an index before the router goes on with its work.
+# Names that are entered into an index before other tasks run.
 NAMES_AT_ONCE: Final = 256
 LONGEST_NUMBER: Final = 18
-# If more entities than these change at once, an index is made anew.
+# If more entities than this change at once, an index is built anew.
 MOST_EDITED: Final = 64
 
-# What is told of a configured entity, from its settings, by the types whose entities have an index;
-# their name is their identity.
+# What a configured entity is read from, made from its settings, by type, for the types that have an
+# index; their name is their identity.
 _TOLD: Final[dict[str, Callable[[RouterView, Any], Any]]] = {
     CONFIGURED_ADDRESS.long_name: lambda _, settings: settings,
     CONFIGURED_REDIRECT.long_name: lambda _, settings: settings,
@@ -200,7 +200,7 @@ def _name(entity_type: EntityType, settings: Any) -> str:
     return str(attribute.read(settings))
 
 
-# What is in use.
+# Entities in use.
 
 
 def _connections(router: RouterView, number: str) -> Iterable[Any]:
@@ -229,7 +229,7 @@ def _whole(text: str) -> int:
 def _addresses(router: RouterView, key: str) -> Iterable[Any] | None:
     letter, rest = key[:1], key[1:]
     if letter not in (LOCAL, REMOTE, MOBILE):
-        # that of a link route
+        # the address of a link route
         return None
     phases: tuple[int, ...] = 0, CHANGERS
     names: tuple[str, ...] = ()

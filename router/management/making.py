@@ -20,9 +20,9 @@ from router.management.requests import BAD_REQUEST, Refused
 from router.management.schema import Attribute, EntityType, long_name, wire_kind
 
 _FLAGS: Final = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
-# As in Dispatch, a number is no address of anything.
+# As in Dispatch, a number is not accepted as an address.
 _TEXT_ALONE: Final = ("prefix", "pattern")
-# What attributes were called before, which Dispatch takes, too.
+# Former names of attributes, which Dispatch accepts, too.
 _OLD_NAMES: Final = {"addr": "address", "dir": "direction", "externalAddr": "externalAddress"}
 _HAD_OLD_NAMES: Final = ("router.config.autoLink", "router.config.linkRoute")
 # No number that is allowed anywhere has more digits.
@@ -35,7 +35,7 @@ def new_settings(entity_type: EntityType, given: Mapping[str, Any]) -> Any:
         raise Refused(BAD_REQUEST, "identity cannot be given: it follows from the rest")
     values = {}
     for name, value in given.items():
-        # qdmanage makes a nameless null of two spaces in a row
+        # qdmanage turns two spaces in a row into an attribute with an empty name and the value null
         if name == "type" or (name, value) == ("", None):
             continue
         attribute = known_attribute(entity_type, name)
@@ -102,7 +102,7 @@ def value_of(attribute: Attribute, value: Any) -> Any:
         raise Refused(BAD_REQUEST, reason) from None
     path = read.reference if isinstance(read, Secret) and read.kind == "file" else read
     if (isinstance(read, Path) or path is not read) and not Path(path).is_absolute():
-        # relative to what? whoever asks knows nothing of this host's folders
+        # the requester does not know which folder a relative path would start from
         raise Refused(BAD_REQUEST, f"{attribute.name}: give the path of a file from / on")
     return read
 

@@ -30,7 +30,7 @@ from router.management.schema import PREFIX, Attribute, EntityType, long_name
 from router.management.trace import trace
 from router.management.views import RouterView
 
-# Of the schema as JSON.
+# Maximum indentation of the schema as JSON.
 WIDEST_INDENT: Final = 16
 
 
@@ -69,7 +69,7 @@ def _types(router: RouterView, request: Request) -> list[EntityType]:
     """Return the types that a request is about: one, those that extend it, or all."""
     kind = request.text("entityType")
     if kind is None:
-        # as in Dispatch: a QUERY may name the type that it is about where the node's would stand
+        # as in Dispatch: a QUERY may have its type in `type`, in place of the node's
         named = request.text("type")
         kind = None if named is None or long_name(named) in NODE_TYPES else named
     known = types_of(router)
@@ -80,7 +80,7 @@ def _types(router: RouterView, request: Request) -> list[EntityType]:
     return [each for each in every if each.is_a(name)]
 
 
-# The node itself.
+# Operations of the node itself.
 
 
 def _query(router: RouterView, request: Request) -> Rows:
@@ -107,7 +107,7 @@ def _rows(
             continue
         for entity in entities(router):
             if entity is None:
-                # something took long
+                # one step of an entity that takes long
                 yield None
                 continue
             if offset:
@@ -152,14 +152,14 @@ def _get_operations(router: RouterView, request: Request) -> dict[str, Any]:
 
 
 def _get_annotations(router: RouterView, request: Request) -> dict[str, Any]:
-    # types that have none are left out, and none has any
+    # types without annotations are left out, and no type has any
     _types(router, request)
     return {}
 
 
 def _get_nodes(router: RouterView, _request: Request) -> list[str]:
     is_interior = router.configuration.router.mode == "interior"
-    # itself among them, as Dispatch has it
+    # including this router, as in Dispatch
     known = sorted([router.id, *other_nodes(router)]) if is_interior else []
     return [f"amqp:/_topo/0/{each}/$management" for each in known]
 

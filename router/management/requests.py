@@ -15,11 +15,11 @@ FORBIDDEN: Final = 403
 NOT_FOUND: Final = 404
 SERVER_ERROR: Final = 500
 NOT_IMPLEMENTED: Final = 501
-"""The status codes are Dispatch's (AMQP management, working draft 9)."""
+"""Status codes, which are Dispatch's (AMQP management, working draft 9)."""
 
-# Of what somebody wrote, so much is told in the log.
+# Maximum length of a request's texts in the log.
 LONGEST_TOLD: Final = 100
-# Of a number that is sent as text; Python reads no number of thousands of digits.
+# Maximum digits of a number that is sent as text; Python refuses thousands of digits.
 DIGITS: Final = 18
 
 

@@ -174,7 +174,7 @@ def wire_kind(field: attrs.Attribute[Any]) -> str:
     """Return Dispatch's word for the type that `wire_value` makes of a setting."""
     declared = str(field.type)
     if "Literal" in declared and "tuple" not in declared:
-        # whatever its words are made of
+        # even if the choices include other types
         return "string"
     if field.name == "port" or "tuple" in declared:
         return "string"

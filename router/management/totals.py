@@ -15,9 +15,9 @@ from router.engine.link import IncomingLink
 from router.engine.traffic import Traffic, traffic_of
 
 CONTAINER: Final = "route-container"
-# So many addresses or links are added up in one step.
+# Addresses or links that are added up in one step.
 A_STEP: Final = 32
-# So many links of one address are added up in one step, which takes less for each.
+# Links of one address that are added up in one step; each of them takes less time.
 LINKS_A_STEP: Final = 128
 
 
@@ -31,14 +31,14 @@ class Totals:
 
     counters: Counters = attrs.Factory(Counters)
     of_containers: Traffic = attrs.Factory(Traffic)
-    # those that are open
+    # open ones
     connections: int = 0
     links: int = 0
-    # without credit for long
+    # without credit for a long time
     links_blocked: int = 0
-    # unsettled for long, once for each of their links
+    # unsettled for a long time, counted once for each of their links
     deliveries_stuck: int = 0
-    # of frames that have not come whole, and of buffers of what has not been sent
+    # of incomplete frames, and of output buffers
     input_bytes: int = 0
     output_bytes: int = 0
 
@@ -65,8 +65,8 @@ def add_up_links(address: Address) -> Generator[None, None, LinkSums]:
         if end.link.owner is end:
             router_traffic.link_over(sums.counted, end.link)
         if isinstance(end, Consumer) and end.place >= 0:
-            # lanes to the same edge are one
-            sums.receivers += end.side != MESH and end.takes & 1
+            # lanes to the same edge count as one
+            sums.receivers += end.side != MESH and end.lane_mask & 1
             sums.in_process += end.link.session.connection.settings.is_own
         if count % LINKS_A_STEP == 0:
             yield
@@ -95,7 +95,7 @@ def add_up(observed: Any) -> Generator[None, None, Totals]:
 
 def _count_addresses(total: Counters, table: Any) -> Generator[None, None, None]:
     total.add(table.retired)
-    total.add(table.nowhere.counters)
+    total.add(table.unused.counters)
     kept = list(table.kept.values())
     for counters in kept:
         total.add(counters)

@@ -20,7 +20,7 @@ from router.management.trace_streams import MOST_TRACES, Line, TooMany, Trace
 from router.management.views import RouterView
 
 LONGEST: Final = 512
-# Of how many connections it is remembered what the asker has been told.
+# Maximum number of connections whose last reported line is kept.
 MOST_KNOWN: Final = 10_000
 KINDS: Final = ("connection", "container", "user", "peer", "all", "delivery")
 OF_DELIVERIES: Final = ("address", "messageId", "link", "deliveryId", "tag")
@@ -162,7 +162,7 @@ class Frames:
     def __init__(self, router: RouterView, trace: Trace) -> None:
         self._router = router
         self._trace = trace
-        # what the asker has been told of each connection, the newest last
+        # the line last sent about each connection, the newest last
         self._told: OrderedDict[int, Line] = OrderedDict()
 
     def hear(self, frame: Any) -> None:
@@ -172,7 +172,7 @@ class Frames:
             return
         self.introduce(frame.pump)
         if self._trace.is_full():
-            # it would be left out: so it need not be put into words
+            # it would be dropped, so do not format it
             self._trace.dropped += 1
             return
         words = frame.words

@@ -30,14 +30,14 @@ from router.engine.account import LINE_BYTES, TRACES, Account, text_bytes
 log = structlog.get_logger("router.management")
 
 MOST_TRACES: Final = 8
-# What waits for the receiver of one trace to have credit.
+# Maximum that waits for credit from the receiver of one trace.
 MOST_WAITING: Final = 2000
 MOST_WAITING_CHARACTERS: Final = 1024 * 1024
-# What goes in one message, and how many messages may be on their way.
+# Maximum size of one message, and number of unsettled messages.
 LINES_AT_ONCE: Final = 50
 CHARACTERS_AT_ONCE: Final = 64 * 1024
 MESSAGES_AT_ONCE: Final = 4
-# How often it is looked whether the receiver is still there, and told that the trace is.
+# Interval of checks that the receiver exists, and of messages that show that the trace runs.
 BEAT_S: Final = 0.5
 LINE_TTL_MS: Final = 10_000
 
@@ -53,16 +53,16 @@ class Trace:
         self.number = number
         self.to = to
         self.asker = asker
-        # what waits is charged to this
+        # charged for the lines that wait
         self._account = account
-        # what to call when it is over, and now and then until then
+        # called when the trace ends, and at each beat until then
         self.at_end: Callable[[], None] = _nothing
         self.at_beat: Callable[[], None] = _nothing
         self.dropped = 0
         self._lines: deque[tuple[Line, int]] = deque()
         self._characters = 0
         self._some = trio.Event()
-        # of messages that have no outcome yet, how many lines are in them
+        # number of lines in each message without an outcome
         self._sent: dict[Sending, int] = {}
 
     def add(self, line: Line) -> None:
@@ -161,7 +161,7 @@ class Streams:
         """Return the numbers of the connections that receive from an address."""
         address = None if self.table is None else self.table.find(to)
         consumers: Iterable[Any] = () if address is None else address.consumers
-        # the router itself, whose connection has no number, receives no traces
+        # the router itself, whose connection has the number 0, receives no traces
         return {consumer.link.session.connection.number for consumer in consumers} - {0}
 
     def begin(self, to: str, asker: int | None, account: Account) -> Trace:
@@ -186,7 +186,7 @@ class Streams:
         try:
             await self._send(trace)
         except ClientError as lost:
-            # a node that goes with its receiver takes our link along, sometimes before we look
+            # a dynamic node that ends with its receiver ends our link, sometimes before we notice
             if self.receivers(trace.to):
                 reason = str(lost)
         finally:
@@ -216,6 +216,6 @@ class Streams:
             if sender.has_room() and (trace.is_waiting() or now - told_at >= BEAT_S):
                 trace.send(sender)
                 told_at = now
-            # others first: a trace may have as much to say as the router has to do
+            # let other tasks run: a trace may have as many lines as the router has frames
             await trio.lowlevel.checkpoint()
         await sender.aclose()

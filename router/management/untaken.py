@@ -13,7 +13,7 @@ import attrs
 
 from router.client import Sending
 
-# For one reply-to: so many of any size, and more of them while they are small together.
+# For one reply-to: so many answers of any size, and more while their total size is small.
 MOST: Final = 20
 MOST_SMALL: Final = 250
 SMALL_BYTES: Final = 256 * 1024
@@ -31,7 +31,7 @@ class Untaken:
 
     def __init__(self, longest_s: float) -> None:
         self._longest_s = longest_s
-        # both in the order in which they were sent
+        # both are in the order of sending
         self._answers: dict[Sending, _Answer] = {}
         self._at: dict[str, dict[Sending, _Answer]] = {}
 

@@ -19,7 +19,7 @@ from router.core.diagnosis.blocking import Survey
 from router.core.model.address import CHANGERS, FALLBACK, MULTICAST, Address, Consumer
 from router.core.model.counters import Counters
 from router.core.routers.names import key_of
-from router.core.routers.routing_state import Reach
+from router.core.routers.routing_state import RoutingState
 from router.engine.connection import Connection
 from router.engine.link import IncomingLink
 from router.engine.naming import link_identity
@@ -30,13 +30,13 @@ from router.management.schema import Live
 from router.management.totals import LinkSums, Totals, add_up, add_up_links
 from router.management.trace_streams import Streams
 
-# The classes that Dispatch puts before an address: those within this router, those of another
-# one, and those of clients.
+# Class letters that Dispatch puts before an address: of this router, of another router, and mobile
+# ones.
 LOCAL: Final = "L"
 REMOTE: Final = "R"
 MOBILE: Final = "M"
 
-# Of how many deliveries that wait at an address it is looked at whose they are.
+# Maximum number of waiting deliveries of an address that are searched for those of one link.
 LONGEST_LOOK: Final = 1000
 
 
@@ -112,19 +112,19 @@ class RouterView:
     started_at: float
     journal: Journal = attrs.field(factory=Journal, repr=False)
     streams: Streams = attrs.field(factory=Streams, repr=False)
-    # by which it becomes another; None where it stays as it is
+    # for changes of the configuration; None if it cannot be changed
     changeable: Changeable | None = attrs.field(default=None, repr=False)
-    # what decides where addresses lead
+    # the control of addresses and routes
     control: Control | None = attrs.field(default=None, repr=False)
-    # its plugins; None where it can run none
+    # its plugins; None if it cannot run any
     plugins: Any = attrs.field(default=None, repr=False)
-    # the number of the connection whose request is being answered; they are one after the other
+    # number of the connection whose request is being answered; there is one at a time
     asker: int | None = attrs.field(default=None, init=False, repr=False)
-    # of the turn with this time, so that each address is looked at once in it
+    # the time of a turn, and its survey, so that each address is examined once in a turn
     _survey: tuple[float, Survey] | None = attrs.field(default=None, init=False, repr=False)
-    # in a view of one moment, what there was then
+    # totals of one moment, in a view of that moment
     added_up: Totals | None = attrs.field(default=None, repr=False)
-    # the places of configured entities, by their names (`look_up`)
+    # indexes of configured entities by name (`look_up`)
     indexes: dict[str, Any] = attrs.field(factory=dict, init=False, repr=False)
 
     @property
@@ -300,7 +300,7 @@ class LinkView:
     @property
     def dry_s(self) -> int:
         """Return for how many seconds it has had no credit; 0 if it has some."""
-        return int(stuck_deliveries.dry_s(self.link, self.router.observed.turn.now))
+        return int(stuck_deliveries.without_credit_s(self.link, self.router.observed.turn.now))
 
     @property
     def settle_rate(self) -> int:
@@ -316,7 +316,7 @@ class LinkView:
     def capacity(self) -> int:
         """Return the most credit that a sender is given, or what a receiver has given."""
         owner = self.link.owner
-        # what is granted by a link that is routed is what its other end has been granted
+        # a routed link grants the credit that its other end has been granted
         is_theirs = isinstance(owner, Consumer) or self.link.is_routed
         return int(self.link.credit if is_theirs else owner.capacity)
 
@@ -336,7 +336,7 @@ class LinkView:
         """
         owner = self.link.owner
         if isinstance(owner, Consumer):
-            # where any receiver may take a delivery, it waits for none in particular
+            # if any receiver may take a delivery, it does not wait for a particular one
             return len(owner.waiting) if owner.address.treatment == MULTICAST else 0
         if owner.address is None:
             return int(owner.waiting)
@@ -352,12 +352,12 @@ class AddressView:
 
     address: Address
     router_id: str
-    reach: Reach
+    reach: RoutingState
     router: RouterView = attrs.field(repr=False)
     sums: LinkSums
-    # how much for it has gone through here, from one router to another
+    # number of deliveries for it that were in transit here between other routers
     passed: int = 0
-    # to how many connections its links are forwarded: it has links of its own instead
+    # number of connections of link routes; an address in use has its own links instead
     containers: int = 0
 
     @property

@@ -15,7 +15,7 @@ from router.engine.traffic import Traffic
 
 
 class Counted(Protocol):
-    """Counters of a connector, since the router started."""
+    """Counters of a connector."""
 
     @property
     def attempts(self) -> int:

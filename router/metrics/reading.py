@@ -195,7 +195,7 @@ def read_in_steps(
     routed = [*table.routed, *table.transit.values()]
     other = AddressReading(OTHER)
     other.counters.add(table.retired)
-    other.add(table.nowhere)
+    other.add(table.unused)
     labelled = {key: AddressReading(label_of(key)) for key in table.kept}
     for key, counters in table.kept.items():
         labelled[key].counters.add(counters)
@@ -288,7 +288,7 @@ class _Connections:
         self.half_sent = self.input = self.output = 0
 
     def read_in_steps(self) -> Iterator[None]:
-        """Read all connections."""
+        """Read all connections, in steps between which the router can run."""
         for count, (number, pump) in enumerate(self.pumps):
             if count % CONNECTIONS_AT_ONCE == 0 and count:
                 yield

@@ -10,11 +10,11 @@ import attrs
 import trio
 
 from router.config.users import ANONYMOUS, Users, verify
-from router.net.turns import Turns
+from router.net.turns import FairLimiter
 
 # Password hashes are slow on purpose; more than a few at once would only queue on the processors.
 # Hosts take turns, so one that tries password after password cannot keep others out.
-_HASHING = Turns(2)
+_HASHING = FairLimiter(2)
 # A login that gets no turn within this time fails. If it began later, it would hardly finish before
 # the handshake time-out.
 LONGEST_WAIT_S = 8.0

@@ -22,7 +22,7 @@ from router.engine.failures import Failure, failure_of
 from router.net.connector_status import ConnectorStatus
 from router.net.dialling import NotConnected, dial
 from router.net.endpoints import connector_settings, endpoint_name
-from router.net.exchange import Exchange
+from router.net.exchange import RouterHub
 from router.net.following import Trail
 from router.net.listeners import run_guarded
 from router.net.places import Place, Places
@@ -62,7 +62,7 @@ class AmqpConnector:
     def __init__(
         self,
         connector: ConnectorSettings,
-        exchange: Exchange,
+        exchange: RouterHub,
         container_id: str,
         only: Place | None = None,
     ) -> None:

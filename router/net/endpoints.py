@@ -22,7 +22,7 @@ from router.core.addresses.bindings import BindingRule, ExchangeRule
 from router.core.addresses.redirects import Redirects
 from router.core.addresses.rules import AddressRule
 from router.core.addresses.table import address_name
-from router.core.link_routes.route_outlets import Rule
+from router.core.link_routes.route_outlets import LinkRouteRule
 from router.core.links.auto_links import Plan
 from router.core.routers.membership import INTER_ROUTER, ROLES, Membership
 from router.engine.settings import ConnectionSettings
@@ -196,10 +196,10 @@ def configured_bindings(settings: Iterable[BindingSettings]) -> list[BindingRule
     ]
 
 
-def configured_link_routes(settings: Iterable[LinkRouteSettings]) -> list[Rule]:
+def configured_link_routes(settings: Iterable[LinkRouteSettings]) -> list[LinkRouteRule]:
     """Return the core's link route rules: which links are forwarded, and to which containers."""
     return [
-        Rule(
+        LinkRouteRule(
             one.name,
             one.direction or "in",
             one.prefix is not None,

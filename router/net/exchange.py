@@ -18,11 +18,11 @@ from router.core.addresses.link_names import LinkNames
 from router.core.addresses.table import AddressTable
 from router.core.deliveries.draining import finish
 from router.core.deliveries.unsettled_limits import Overdrawn
-from router.core.diagnosis.stuck_deliveries import Watch
+from router.core.diagnosis.stuck_deliveries import StuckDeliveries
 from router.core.diagnosis.stuck_receivers import StuckReceivers
 from router.core.forwarding.expiry import expire
 from router.core.forwarding.forward import Forwarder
-from router.core.forwarding.shedding import Shedding
+from router.core.forwarding.shedding import Shedder
 from router.core.model.split_table import ListedTable
 from router.core.routers.membership import Membership
 from router.engine.deferred import STEPS_A_ROUND
@@ -243,7 +243,7 @@ class Hub:
         """Do work that can wait for the timer check; a hook for subclasses."""
 
 
-class Exchange(Hub):
+class RouterHub(Hub):
     """Hub of a router, whose connections meet in the core."""
 
     def __init__(
@@ -261,7 +261,7 @@ class Exchange(Hub):
         self.forwarder = Forwarder(
             table, self.turn, self, memory_limit_bytes, link_names, terminus_limit_s, router_id
         )
-        self.shedding = Shedding(self.forwarder, _report_shed)
+        self.shedding = Shedder(self.forwarder, _report_shed)
         self.table = table
         self.tallies: list[Tally] = []
         self.traces = Traces(self.pumps)
@@ -284,12 +284,12 @@ class Exchange(Hub):
         # that the core has to handle
         self.ending: Callable[[], bool] | None = None
         # called with the time in each turn that checks timers
-        self.clocks: list[Callable[[float], None]] = [StuckReceivers(self.forwarder).look]
+        self.clocks: list[Callable[[float], None]] = [StuckReceivers(self.forwarder).tick]
         # called with the rare events of connections, in the same turn
         self.listeners: list[Callable[[Connection, object], None]] = []
-        self.watch = Watch(self._each_connection)
-        self.chores.append(self.watch.look)
-        self.clocks.append(Overdrawn(self.turn.ledger, self._each_connection).look)
+        self.watch = StuckDeliveries(self._each_connection)
+        self.chores.append(self.watch.tick)
+        self.clocks.append(Overdrawn(self.turn.ledger, self._each_connection).tick)
         self._reclaimer = Reclaimer()
         self._honours_absolute_expiry = False
 
@@ -349,7 +349,7 @@ class Exchange(Hub):
         """Shed what exceeds the memory limit, and grant credit after all input of this turn."""
         backlog = self.forwarder.backlog
         if backlog.held_bytes > backlog.limit_bytes:
-            self.shedding.look()
+            self.shedding.tick()
         self.forwarder.finish_turn()
         if self.ending is not None:
             while self.ending():
@@ -435,7 +435,7 @@ def _report_shed(count: int) -> None:
 class _NetworkWork:
     """Task of `Deferred` that does some of the network's work."""
 
-    def __init__(self, exchange: Exchange) -> None:
+    def __init__(self, exchange: RouterHub) -> None:
         self._exchange = exchange
 
     def step(self) -> bool:

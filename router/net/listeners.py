@@ -16,7 +16,7 @@ from router.engine.connection import Connection
 from router.net.accepting import accept_connections
 from router.net.authentication import Authenticator
 from router.net.endpoints import endpoint_name, listener_settings
-from router.net.exchange import Exchange
+from router.net.exchange import RouterHub
 from router.net.pump import Pump
 from router.net.tally import Tally
 from router.net.unopened import Unopened
@@ -119,7 +119,7 @@ class AmqpListener:
         self,
         listener: ListenerSettings,
         sockets: list[trio.SocketListener],
-        exchange: Exchange,
+        exchange: RouterHub,
         container_id: str,
     ) -> None:
         self.listener = listener
@@ -167,6 +167,7 @@ async def run_guarded(pump: Pump) -> None:
     except* trio.Cancelled:
         raise
     except* Exception:
-        # The one place where any exception is caught: one bad peer never disturbs another, not
-        # even through a mistake of ours. It is logged whole, and the connection is gone.
+        # The only place where any exception is caught: a bad peer never disturbs another one, not
+        # even through a defect of ours. It is logged with its traceback, and the connection is
+        # gone.
         pump.log.exception("connection failed")

@@ -6,18 +6,18 @@ import socket
 
 from router.engine.connection import Connection
 from router.engine.settings import ConnectionSettings
-from router.net.exchange import Exchange
+from router.net.exchange import RouterHub
 from router.net.pump import Pump
 
 OWN_NAME = "the router itself"
 LINK_CAPACITY = 250
 
 
-def own_connection(exchange: Exchange, container_id: str) -> tuple[Pump, socket.socket]:
-    """The router's end, to be run as any other, and the socket of the other end.
+def own_connection(exchange: RouterHub, container_id: str) -> tuple[Pump, socket.socket]:
+    """Return the pump of the router's end, to be run as any other, and the socket of the other end.
 
-    Neither end needs heartbeats: both are gone when the process is. What is received there must
-    not be held up by what others do not take, so `held_limit_bytes` is as much as a router holds.
+    Neither end needs heartbeats: both are gone when the process is. Its `held_limit_bytes` is the
+    default, as for any connection.
     """
     settings = ConnectionSettings(
         container_id=container_id,
@@ -32,7 +32,7 @@ def own_connection(exchange: Exchange, container_id: str) -> tuple[Pump, socket.
 
 
 def plugin_connection(
-    exchange: Exchange, container_id: str, plugin: str
+    exchange: RouterHub, container_id: str, plugin: str
 ) -> tuple[Pump, socket.socket]:
     """Return the router's end of a plugin's connection, and the socket of the plugin's end.
 
@@ -50,7 +50,7 @@ def plugin_connection(
 
 
 def _paired(
-    exchange: Exchange, settings: ConnectionSettings, name: str
+    exchange: RouterHub, settings: ConnectionSettings, name: str
 ) -> tuple[Pump, socket.socket]:
     ours, theirs = socket.socketpair()
     for sock in (ours, theirs):

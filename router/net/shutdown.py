@@ -12,7 +12,7 @@ from router.core.links import detach
 from router.engine import attaching
 from router.engine.deferred import THINGS_AT_ONCE
 from router.errors import AmqpError, Scope
-from router.net.exchange import Exchange
+from router.net.exchange import RouterHub
 from router.net.pump import Pump
 
 # How long peers have to read their close; then their sockets are closed.
@@ -21,14 +21,14 @@ FAREWELL_S = 2.0
 LOOKS_A_LINK = 8
 
 
-async def close_all(exchange: Exchange) -> None:
+async def close_all(exchange: RouterHub) -> None:
     """Resolve deliveries under way, detach links, close connections, and wait for the peers."""
     say_farewell(exchange, "the router is shutting down")
     with trio.move_on_after(FAREWELL_S):
         await exchange.wait_until_empty()
 
 
-def say_farewell(exchange: Exchange, why: str) -> None:
+def say_farewell(exchange: RouterHub, why: str) -> None:
     """Resolve deliveries under way, detach all links and close all connections, in one turn."""
     exchange.begin_turn()
     with exchange.turn.deferred.all_at_once():
@@ -38,7 +38,7 @@ def say_farewell(exchange: Exchange, why: str) -> None:
         close_in_order(exchange, list(exchange.pumps.values()), why)
 
 
-def close_in_order(exchange: Exchange, pumps: Iterable[Pump], why: str) -> None:
+def close_in_order(exchange: RouterHub, pumps: Iterable[Pump], why: str) -> None:
     """Resolve deliveries under way on these connections, detach their links and close them.
 
     `why` is the description that their peers get. If there are very many links, the last ones are
@@ -53,7 +53,7 @@ def close_in_order(exchange: Exchange, pumps: Iterable[Pump], why: str) -> None:
     exchange.finish_turn()
 
 
-def _closing(exchange: Exchange, pumps: list[Pump], why: str) -> Iterator[None]:
+def _closing(exchange: RouterHub, pumps: list[Pump], why: str) -> Iterator[None]:
     for pump in pumps:
         for _ in detach.release_all(exchange.forwarder, pump.connection):
             yield from repeat(None, LOOKS_A_LINK)

@@ -12,8 +12,8 @@ from contextlib import asynccontextmanager
 import trio
 
 
-class Turns:
-    """Turns, at most `capacity` at once."""
+class FairLimiter:
+    """Limit of `capacity` turns at once, shared fairly by requesters."""
 
     def __init__(self, capacity: int) -> None:
         self._free = capacity

@@ -1,1 +1,1 @@
-"""Many routers in one process: in-memory connections, a virtual clock, chance by seed."""
+"""Simulate many routers in one process: in-memory connections, virtual clock, seeded chance."""

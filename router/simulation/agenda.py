@@ -1,4 +1,4 @@
-"""The virtual clock: what is due when, done in that order; nothing in between takes any time."""
+"""Virtual clock: entries run in the order of their times, and nothing takes any time in between."""
 
 from __future__ import annotations
 
@@ -7,51 +7,50 @@ from collections.abc import Callable
 
 import attrs
 
-# Not 0, which means "never" in many a place.
+# Not 0, which means "never" in many places.
 START_S = 1000.0
 
 
 @attrs.define(eq=False)
 class Entry:
-    """Something to be done, unless it is taken back."""
+    """Scheduled call, unless it is cancelled."""
 
     act: Callable[[], None] | None
 
     def cancel(self) -> None:
-        """Take it back; nothing happens where it has been done."""
+        """Cancel the call; this has no effect once it has run."""
         self.act = None
 
 
 class Agenda:
-    """What is to be done at which time, in seconds; what is due at once is done in the order in
-    which it was put down.
-    """
+    """Schedule of calls by time, in seconds; calls of the same time run in the order of entry."""
 
     def __init__(self) -> None:
         self.now = START_S
-        # how much has been done
+        # number of calls made
         self.done = 0
         self._next_number = 0
         self._due: list[tuple[float, int, Entry]] = []
 
     def clock(self) -> float:
-        """What time it is."""
+        """Return the time."""
         return self.now
 
     def at(self, when: float, act: Callable[[], None]) -> Entry:
-        """Have something done at a time; what is past is done next."""
+        """Schedule a call at a time; a time in the past means next."""
         entry = Entry(act)
         self._next_number += 1
         heapq.heappush(self._due, (max(when, self.now), self._next_number, entry))
         return entry
 
     def after(self, delay_s: float, act: Callable[[], None]) -> Entry:
-        """Have something done after a while."""
+        """Schedule a call after a delay."""
         return self.at(self.now + delay_s, act)
 
     def run(self, until: float, most: int | None = None) -> bool:
-        """Let time pass until `until`, and do all that is due by then, or the first `most` of it;
-        returns whether it was all.
+        """Let time pass until `until`, and make the calls due by then, at most `most` of them.
+
+        Return whether all were made.
         """
         last = None if most is None else self.done + most
         while self._due and self._due[0][0] <= until:
@@ -64,8 +63,9 @@ class Agenda:
     def run_until(
         self, is_reached: Callable[[], bool], limit_s: float, most: int | None = None
     ) -> bool:
-        """Let time pass until something is so, but no longer than `limit_s`, nor until more than
-        `most` was done; returns whether it is.
+        """Let time pass until a condition holds, for at most `limit_s` and at most `most` calls.
+
+        Return whether it holds.
         """
         end = self.now + limit_s
         last = None if most is None else self.done + most

@@ -1,6 +1,6 @@
-"""Containers attached to simulated routers: the client that the commands use, without a socket.
+"""Containers attached to simulated routers: the client of the commands, without a socket.
 
-A container connects to its router and, whenever the connection is lost, connects again and attaches
+A container connects to its router. Whenever the connection is lost, it connects again and attaches
 its links anew.
 """
 
@@ -27,14 +27,14 @@ from router.simulation.joints import without_sasl
 from router.simulation.links import ReceiverPlan, SenderPlan, SimulatedReceiver, SimulatedSender
 from router.simulation.wires import Distance, End, Wire
 
-# How it is let in: as a client, and without heartbeats, which would say nothing here.
+# The listener for containers, without heartbeats, which would be of no use here.
 LISTENER = ListenerSettings(host="clients", idle_timeout_seconds=0)
 MAX_FRAME_SIZE = 16384
 WINDOW_FRAMES = 1024
 
 
 class _Hub(Hub):
-    """A container's own turns; whatever its callers say outside of one leaves with the next."""
+    """Hub of one container; what callers write outside of a turn leaves with the next one."""
 
     def __init__(self, agenda: Agenda, buffer: memoryview) -> None:
         super().__init__(0, agenda.clock)
@@ -42,10 +42,10 @@ class _Hub(Hub):
         self._agenda = agenda
 
     def provide_for(self, largest_frame_bytes: int) -> None:
-        """It reads into a buffer that is there already."""
+        """Do nothing: there is a shared buffer already."""
 
     def wake(self) -> None:
-        """Have the next step of what was put off done in a turn of its own."""
+        """Schedule the next step of deferred work in a turn of its own."""
         self._agenda.after(0, self._step)
 
     def _step(self) -> None:
@@ -54,7 +54,7 @@ class _Hub(Hub):
 
 
 class Container:
-    """One container, with one connection to its router at a time."""
+    """Container with one connection to its router at a time."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Container:
     ) -> None:
         self.name = name
         self.host = host
-        # what it comes in by
+        # the listener that accepts it
         self.listener = listener
         self.agenda = agenda
         self.distance = distance
@@ -76,7 +76,7 @@ class Container:
         self.senders: list[SenderPlan] = []
         self.receivers: list[ReceiverPlan] = []
         self.session: Any = None
-        # who wants to know that the links are attached anew, or that the connection is lost
+        # called when the links are attached anew, and when the connection is lost
         self.on_connected: list[Callable[[], None]] = []
         self.on_lost: list[Callable[[], None]] = []
         self._hub = _Hub(agenda, buffer)
@@ -87,48 +87,48 @@ class Container:
         self._is_due = False
         self._draining: list[Sender] = []
         self._is_wanted = False
-        # the session of this connection has begun, and may be over
+        # whether the session of this connection has begun; it may be over
         self._had_session = False
 
-    # Where it is.
+    # State.
 
     @property
     def runs(self) -> bool:
-        """It never stands still."""
+        """Return True: a container never pauses."""
         return True
 
     @property
     def is_over(self) -> bool:
-        """Whether there is no session to attach links to."""
+        """Return whether there is no session to attach links to."""
         return self.session is None
 
     def is_connected(self) -> bool:
-        """Whether there is a session to attach links to."""
+        """Return whether there is a session to attach links to."""
         return self.session is not None
 
-    # Its links.
+    # Links.
 
     def add_sender(self, plan: SenderPlan) -> SenderPlan:
-        """Have a sender from now on."""
+        """Add a sender, and attach it whenever there is a session."""
         self.senders.append(plan)
         if self.session is not None:
             self._attach_sender(plan)
         return plan
 
     def add_receiver(self, plan: ReceiverPlan) -> ReceiverPlan:
-        """Have a receiver from now on."""
+        """Add a receiver, and attach it whenever there is a session."""
         self.receivers.append(plan)
         if self.session is not None:
             self._attach_receiver(plan)
         return plan
 
     def remove_receiver(self, plan: ReceiverPlan) -> None:
-        """Detach a receiver, for good."""
+        """Close a receiver and do not attach it again."""
         self.receivers.remove(plan)
         if plan.live is not None:
             plan.live.close()
 
-    # Its connection.
+    # Connection.
 
     def start(self) -> None:
         """Connect, and stay connected."""
@@ -145,7 +145,7 @@ class Container:
             self._hub.finish_turn()
 
     def lose(self) -> None:
-        """Lose the connection without a word; it is made again."""
+        """Drop the connection without a close; it is made again."""
         if self._end is not None and not self._end.is_over:
             self._end.close()
 
@@ -234,16 +234,16 @@ class Container:
         self._links += 1
         return f"{self.name}-{self._links}"
 
-    # What its senders and receivers ask of it.
+    # Calls of its senders and receivers.
 
     def note(self) -> None:
-        """Something is to be sent, once whatever happens now is over."""
+        """Schedule sending, once the current event is over."""
         if not self._is_due:
             self._is_due = True
             self.agenda.after(0, self._flush)
 
     def drain(self, sender: Sender) -> None:
-        """A receiver drains this sender."""
+        """Handle a drain of this sender in the next turn."""
         self._draining.append(sender)
         self.note()
 
@@ -260,7 +260,7 @@ class Container:
         self._hub.finish_turn()
 
     def event_received(self, event: Any) -> None:
-        """Act on what rarely happens."""
+        """Handle rare events."""
         if isinstance(event, events.LinkAttached):
             event.link.owner.attached()
         elif isinstance(event, events.LinkDetached):
@@ -278,7 +278,7 @@ class Container:
             self.session = None
 
     def _detached(self, link: Any) -> None:
-        """The router has detached a link: it is attached anew after a moment."""
+        """Attach a link anew after a moment: the router has detached it."""
         plan = link.plan
         if self.session is None or plan.live is not link:
             return
@@ -293,7 +293,7 @@ class Container:
             self.agenda.after(next(self._waits), again)
 
     def room_made(self) -> None:
-        """There is room in the socket or in the session's window."""
+        """Let senders go on: there is room in the socket or in the session's window."""
         if self.session is None:
             return
         for link in list(self.session.local_links.values()):
@@ -302,7 +302,7 @@ class Container:
 
 
 class _Upward(Handler):
-    """The engine's calls, each passed on to the sender or receiver that it is for."""
+    """Engine's handler that passes each call on to the sender or receiver that it is for."""
 
     def __init__(self, container: Container) -> None:
         self.container = container

@@ -1,4 +1,4 @@
-"""What happens to a network and when: the events of a topology, each with what undoes it."""
+"""Events of a simulated network: the events of a topology at their times, each with its undoing."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _UNDONE_BY = {
 
 @attrs.frozen(eq=False)
 class Happening:
-    """Something that happens `at` seconds from when traffic begins.
+    """Event `at` so many seconds after the beginning of traffic.
 
-    `act` does it, and returns in words what it was done to.
+    `act` carries it out, and returns a description of what it happened to.
     """
 
     at: float
@@ -37,7 +37,7 @@ class Happening:
 
 
 class Chronicle:
-    """All that is to happen to a network, in the order of time."""
+    """All events of a network, in the order of time."""
 
     def __init__(self, network: Network, events: tuple[EventEntry, ...]) -> None:
         self.network = network
@@ -74,7 +74,7 @@ class Chronicle:
         return act
 
     def _matter(self, event: EventEntry) -> tuple[str, ...]:
-        """What it happens to; nothing where chance finds nothing that it could happen to."""
+        """Return the routers or the link that it happens to; nothing if no candidate exists."""
         if event.routers:
             return event.routers
         if event.link is not None:
@@ -125,7 +125,7 @@ class Chronicle:
 
 
 def _fits(host: Host, action: str) -> bool:
-    """Whether something can happen to a router, as it is."""
+    """Return whether an action can happen to a router in its present state."""
     if action == "start":
         return not host.is_alive
     return host.is_paused if action == "resume" else host.runs

@@ -1,4 +1,4 @@
-"""One router of a simulation: the very parts that a running one has, without sockets."""
+"""Router of a simulation: the same parts as a running one, without sockets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from router.config.model import Configuration
-from router.net.exchange import READ_BYTES, Exchange
+from router.net.exchange import READ_BYTES, RouterHub
 from router.net.shutdown import say_farewell
 from router.parts import Parts
 from router.simulation.wires import End
@@ -17,25 +17,25 @@ from router.simulation.wires import End
 if TYPE_CHECKING:
     from router.control.control import Control
     from router.core.forwarding.forward import Forwarder
-    from router.core.routers.routing_state import Reach
+    from router.core.routers.routing_state import RoutingState
     from router.simulation.agenda import Agenda
 
-# For what leaves with the last turn of a router that stops in order.
+# Time for the output of the last turn of a router that stops in order.
 FAREWELL_S = 1.0
 LARGEST_FRAME_BYTES = 2**20
 TOKEN_BITS = 120
 
 
 def shared_buffer() -> memoryview:
-    """One buffer to read into, for all that never read at once."""
+    """Return one read buffer, shared by all hubs, which never read at the same time."""
     return memoryview(bytearray(READ_BYTES + LARGEST_FRAME_BYTES))
 
 
 class Host:
-    """A router that can be killed and started again, or stand still for a while.
+    """Router that can be killed, started again, or paused.
 
-    While it is alive, `parts` are those of its present life; `born` hears of each life's parts
-    before anything happens in it.
+    While it is alive, `parts` are those of its present life. `born` is called with the host at the
+    start of each life, before anything happens in it.
     """
 
     def __init__(
@@ -49,9 +49,9 @@ class Host:
         self._buffer = buffer
         self._parts: Parts | None = None
         self.is_paused = False
-        # it is alive for a moment more
+        # whether it is about to end
         self.is_leaving = False
-        # how often it was started
+        # number of starts
         self.lives = 0
         self.ends: list[End] = []
         self.born: list[Callable[[Host], None]] = []
@@ -59,42 +59,42 @@ class Host:
 
     @property
     def is_alive(self) -> bool:
-        """Whether its process is there."""
+        """Return whether its process exists."""
         return self._parts is not None
 
     @property
     def runs(self) -> bool:
-        """Whether its process is there and does anything."""
+        """Return whether its process exists and is not paused."""
         return self._parts is not None and not self.is_paused
 
     @property
     def parts(self) -> Parts:
-        """What it is made of; it has to be alive."""
+        """Return its parts; it has to be alive."""
         assert self._parts is not None, f"{self.name} is not alive"
         return self._parts
 
     @property
-    def exchange(self) -> Exchange:
-        """Where its connections meet."""
+    def exchange(self) -> RouterHub:
+        """Return the hub of its connections."""
         return self.parts.exchange
 
     @property
     def forwarder(self) -> Forwarder:
-        """Its core."""
+        """Return its core."""
         return self.exchange.forwarder
 
     @property
-    def reach(self) -> Reach:
-        """What it knows of its network."""
+    def reach(self) -> RoutingState:
+        """Return its view of the network."""
         return self.forwarder.reach
 
     @property
     def control(self) -> Control:
-        """What decides where its addresses lead."""
+        """Return its control, which decides where addresses lead."""
         return self.parts.control
 
     def start(self) -> None:
-        """Begin a life; what it knew before is forgotten."""
+        """Begin a life; all state of the previous one is gone."""
         if self.is_alive:
             return
         self.lives += 1
@@ -105,7 +105,7 @@ class Host:
         self._life = life = object()
         for hear in self.born:
             hear(self)
-        # routers that start at once need not look at their clocks in step
+        # so that routers that start at once do not check their timers in step
         first = self.chance.uniform(0, parts.exchange.until_next_look_s())
         self.agenda.after(first, lambda: self._look(life))
 
@@ -128,23 +128,23 @@ class Host:
         self.agenda.after(0, self._go_on)
 
     def _go_on(self) -> None:
-        """Do a step of what was put off to later turns; a slice of no time would never end."""
+        """Do one step of deferred work; a longer slice would never end, as time stands still."""
         if self.runs and self.exchange.has_work():
             self.exchange.go_on(0)
 
     def enter(self, end: End) -> None:
-        """A connection of this life."""
+        """Add a connection of this life."""
         self.ends = [each for each in self.ends if not each.is_over]
         self.ends.append(end)
 
     def turn(self, act: Callable[[], object]) -> None:
-        """Have something done in a turn of its own."""
+        """Call `act` in a turn of its own."""
         self.exchange.begin_turn()
         act()
         self.exchange.finish_turn()
 
     def kill(self) -> None:
-        """End this life, as kill -9 does: nothing is said, and the peers' systems notice."""
+        """End this life, as kill -9 does: no close is sent, but the peers' systems notice."""
         if self._parts is None:
             return
         self._life = object()
@@ -155,18 +155,18 @@ class Host:
         self._parts = None
 
     def stop(self, why: str = "the router is shutting down") -> None:
-        """End this life in order, with a word to each peer."""
+        """End this life in order, with a close for each peer."""
         self.is_leaving = True
         say_farewell(self.exchange, why)
         life = self._life
         self.agenda.after(FAREWELL_S, lambda: self.kill() if life is self._life else None)
 
     def pause(self) -> None:
-        """Stand still, as SIGSTOP has it: connections stay, and nothing is read."""
+        """Pause, as SIGSTOP does: connections stay, and nothing is read."""
         self.is_paused = True
 
     def resume(self) -> None:
-        """Go on where it stood still; what has come meanwhile is read now."""
+        """Resume after a pause; what has come meanwhile is read now."""
         if not self.is_alive or not self.is_paused:
             return
         self.is_paused = False

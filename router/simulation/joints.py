@@ -1,5 +1,6 @@
-"""A connector and a listener that it reaches, and the connection between them: made again whenever
-it is lost, at the pace at which a running router's connector does.
+"""Joint of a connector and the listener that it connects to, with the connection between them.
+
+The connection is made again whenever it is lost, with the back-off of a running router's connector.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from router.simulation.agenda import Agenda
 from router.simulation.host import Host
 from router.simulation.wires import Distance, End, Wire
 
-# When a system sends again what should make a connection, reckoned from the first time.
+# When a system repeats its SYN, in seconds from the first one.
 KNOCKS_S = (1.0, 3.0, 7.0)
 
 
 class Joint:
-    """Keeps `dialler` connected to `acceptor`."""
+    """Connection from `dialler` to `acceptor` that is kept up."""
 
     def __init__(
         self,
@@ -44,7 +45,7 @@ class Joint:
         self.listener = listener
         self.distance = distance
         self.chance = chance
-        # whether what the dialler sends gets through, and what the acceptor does
+        # whether the way from the dialler is cut, and the way from the acceptor
         self.is_cut = [False, False]
         self.wire: Wire | None = None
         self.ends: tuple[End, End] | None = None
@@ -53,23 +54,23 @@ class Joint:
         dialler.born.append(lambda _: self._begin())
 
     def is_up(self) -> bool:
-        """Whether both ends have a connection that is open and gets everything through."""
+        """Return whether both ends have an open connection over which everything gets through."""
         ends = self.ends
         return ends is not None and all(e.is_open and not e.is_over for e in ends) and self.is_clear
 
     @property
     def is_clear(self) -> bool:
-        """Whether what is sent gets through, both ways."""
+        """Return whether octets get through both ways."""
         return not any(self.is_cut)
 
     def _begin(self) -> None:
-        """The dialler has started."""
+        """Begin to connect: the dialler has started."""
         self._waits = delays(self.chance.uniform)
         self._attempt = attempt = object()
         self.agenda.after(0, lambda: self._knock(attempt, self.agenda.now, 0))
 
     def _knock(self, attempt: object, began: float, knocks: int) -> None:
-        """Ask for a connection, and once more where no answer comes."""
+        """Try to connect, and again if there is no answer."""
         if attempt is not self._attempt or not self.dialler.is_alive:
             return
         if self.is_clear:
@@ -137,26 +138,27 @@ class Joint:
         self.agenda.after(delay_s, lambda: self._knock(following, self.agenda.now, 0))
 
     def cut(self, *, towards_acceptor: bool = True, towards_dialler: bool = True) -> None:
-        """Let nothing through any more, one way or both; nobody is told."""
+        """Let nothing through any more, one way or both; no end is told."""
         self.is_cut[0] |= towards_acceptor
         self.is_cut[1] |= towards_dialler
         self._obey()
 
     def heal(self) -> None:
-        """Let everything through again; what was held up arrives now."""
+        """Let everything through again; octets that were held up arrive now."""
         self.is_cut = [False, False]
         self._obey()
 
     def move(self, distance: Distance) -> None:
-        """Have the ends as far from each other from now on; what is under way arrives as before."""
+        """Change the distance of the ends; octets under way arrive as before."""
         self.distance = distance
         if self.wire is not None:
             for way in self.wire.ways:
                 way.move(distance)
 
     def set_cost(self, cost: int) -> None:
-        """Change the cost at both ends, as a change of their configurations would; a connection
-        stays.
+        """Change the cost at both ends, as a change of their configurations would.
+
+        The connection stays.
         """
         self.connector = attrs.evolve(self.connector, cost=cost)
         self.listener = attrs.evolve(self.listener, cost=cost)
@@ -167,7 +169,7 @@ class Joint:
                 host.turn(partial(network.change_costs, {(is_connector, endpoint.name): cost}))
 
     def reset(self) -> None:
-        """Lose the connection, with what is under way."""
+        """Drop the connection, with the octets under way."""
         if self.wire is not None:
             self.wire.reset()
 
@@ -182,5 +184,5 @@ class Joint:
 
 
 def without_sasl(settings: ConnectionSettings) -> ConnectionSettings:
-    """The same, without SASL: who is who is known."""
+    """Return the settings without SASL: peers need not authenticate here."""
     return attrs.evolve(settings, sasl_mechanisms=(), sasl_required=False)

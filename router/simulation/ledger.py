@@ -1,9 +1,9 @@
-"""What became of each message: sent once, told once, delivered as its sender was told.
+"""Ledger of messages: each is sent once, has one outcome, and is delivered as its outcome says.
 
     sent = accepted + released + modified + rejected + without an outcome
 
-A message is without an outcome while it is under way, and for ever where its sender lost its
-connection before it was told.
+A message has no outcome while it is under way, and never gets one if its sender loses its
+connection before that.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ OUTCOMES = ("accepted", "released", "modified", "rejected")
 
 @attrs.define(eq=False)
 class Entry:
-    """One message. `flow` is its sender, `sent_at` when it was sent."""
+    """Message. `flow` is its sender, `sent_at` the time of sending."""
 
     flow: int
     sent_at: float
     presettled: bool = False
-    # one of OUTCOMES, "lost" where none will come, or "" where none has come yet
+    # one of OUTCOMES, "lost" if none will come, or "" if none has come yet
     outcome: str = ""
-    # the receivers that got it, in order; and how often it was said to have been tried before
+    # the receivers that got it, in order, and the delivery-count each saw
     receivers: list[int] = attrs.Factory(list)
     tried: list[int] = attrs.Factory(list)
 
@@ -41,12 +41,12 @@ class Ledger:
         self._mistakes: list[str] = []
 
     def sent(self, flow: int, now: float, *, presettled: bool = False) -> int:
-        """A message is sent; returns its number."""
+        """Record that a message is sent; return its number."""
         self.entries.append(Entry(flow, now, presettled))
         return len(self.entries) - 1
 
     def told(self, number: int, outcome: str) -> Entry:
-        """Its sender was told what became of it, or with "lost" never will be."""
+        """Record the outcome that its sender was told, or "lost" if it never will be."""
         entry = self.entries[number]
         if entry.outcome:
             self._mistakes.append(f"message {number}: told {entry.outcome}, and then {outcome}")
@@ -54,7 +54,7 @@ class Ledger:
         return entry
 
     def delivered(self, number: int, receiver: int, tried: int = 0) -> Entry | None:
-        """A receiver got it; `tried` is how often it was delivered before, as the message says."""
+        """Record a delivery; `tried` is the number of earlier ones, as the message says."""
         if number >= len(self.entries):
             self._mistakes.append(f"receiver {receiver}: got message {number}, which nobody sent")
             return None
@@ -64,13 +64,14 @@ class Ledger:
         return entry
 
     def unsettled(self) -> int:
-        """How many senders' messages have no outcome yet."""
+        """Return the number of messages without an outcome so far."""
         return sum(not each.outcome and not each.presettled for each in self.entries)
 
     def mistakes(self, *, is_whole: bool) -> list[str]:
-        """What should not have been: every rule that was broken, message by message.
+        """Return every broken rule, message by message.
 
-        With `is_whole`, the network has had the time and the ways to bring each message to its end.
+        With `is_whole`, the network has had the time and the paths to bring each message to its
+        end.
         """
         return [*self._mistakes, *self._broken(is_whole)]
 
@@ -85,11 +86,12 @@ class Ledger:
                 for receiver in set(entry.receivers) - self.releasing:
                     yield f"{words}: released, and receiver {receiver} got it"
             if is_multicast:
-                # one that moves from router to router may meet it again, if its sender hears of it
+                # a copy on its way between routers may meet a receiver again, if its sender is told
+                # of that
                 if len(set(entry.receivers)) != got and outcome in ("accepted", "released", ""):
                     yield f"{words}: got twice by one receiver of a multicast"
             elif outcome in ("accepted", "") or entry.presettled:
-                # a second delivery says of itself that it is one
+                # a second delivery has to be marked as one
                 unsaid = sum(tried == 0 for tried in entry.tried)
                 if unsaid > 1:
                     yield f"{words}: {outcome or 'not told'}, and delivered {unsaid} times"

@@ -1,6 +1,6 @@
-"""Senders and receivers of simulated containers: those of the client, woken by calls.
+"""Senders and receivers of simulated containers: those of the client, driven by callbacks.
 
-Their plans outlive them: whenever a connection is made anew, so is a link for each plan.
+Their plans outlive them: for each new connection, a link is made for each plan.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from router.client.sender import Sender, Sending
 
 
 class SimulatedSender(Sender):
-    """A sender that calls `on_change` where another would wake who waits."""
+    """Sender that calls `on_change` where the client's own would wake waiting tasks."""
 
     def __init__(self, container: Any, plan: SenderPlan) -> None:
         super().__init__(
@@ -26,17 +26,17 @@ class SimulatedSender(Sender):
         self.outcome_told = plan.on_outcome
 
     def changed(self) -> None:
-        """There may be room."""
+        """Report that there may be room."""
         if self.link is not None:
             self.plan.on_change()
 
     def attached(self) -> None:
-        """The router has answered."""
+        """Handle the router's attach."""
         super().attached()
         self.changed()
 
     def resolve(self) -> None:
-        """Nothing more will be heard of what is unsettled."""
+        """Give up unsettled deliveries, and report them as lost."""
         lost = [each.address for each in self.session.outgoing.of_link(self.link)]
         super().resolve()
         for sending in lost:
@@ -44,24 +44,24 @@ class SimulatedSender(Sender):
 
 
 class SimulatedReceiver(Receiver):
-    """A receiver that gives each message to `on_message` as it comes."""
+    """Receiver that passes each message to `on_message` as it comes."""
 
     def __init__(self, container: Any, plan: ReceiverPlan) -> None:
         super().__init__(container, container.session, credit=plan.credit, count=None, drain=False)
         self.plan = plan
 
     def changed(self) -> None:
-        """Hand out what has come."""
+        """Pass on the messages that have come."""
         while self.link is not None and self.waiting:
             self.plan.on_message(self.receive_nowait())
 
 
 @attrs.define(eq=False)
 class SenderPlan:
-    """A sender that a container always has, as long as it has a connection.
+    """Sender that a container has whenever it is connected.
 
-    `on_change` hears that there may be room, `on_outcome` of each outcome, also of those that will
-    not come (`Sending.is_lost`).
+    `on_change` is called when there may be room, `on_outcome` with each outcome, also with those
+    that will not come (`Sending.is_lost`).
     """
 
     address: str | None
@@ -72,14 +72,14 @@ class SenderPlan:
     live: SimulatedSender | None = None
 
     def sender(self) -> SimulatedSender | None:
-        """The sender, if it is attached."""
+        """Return the sender if it is attached, or None."""
         live = self.live
         return None if live is None or live.is_over else live
 
 
 @attrs.define(eq=False)
 class ReceiverPlan:
-    """A receiver that a container always has, as long as it has a connection."""
+    """Receiver that a container has whenever it is connected."""
 
     address: str
     on_message: Callable[[Received], None]

@@ -1,4 +1,4 @@
-"""From a file to a `Topology`, or to every mistake in it at once, as with a configuration file."""
+"""Load a topology file as a `Topology`, or report all its mistakes, as for a configuration."""
 
 from __future__ import annotations
 
@@ -25,20 +25,22 @@ from router.simulation.plan import Plan, draw
 from router.simulation.topology import ENTITIES, MOST_ROUTERS, Topology
 
 _FORM: Final = Form(Topology, ENTITIES)
-# So many routers are named where one is unknown.
+# How many known routers are named if one is unknown.
 MOST_NAMED: Final = 5
 
 
 def load_topology(path: Path) -> Topology:
-    """Read the topology file at `path`. Raises InvalidConfiguration with every mistake found, also
-    when the file cannot be read.
+    """Load the topology file at `path`.
+
+    Raises InvalidConfiguration with every mistake found, also when the file cannot be read.
     """
     return parse_topology(read_text(path), source=str(path))
 
 
 def parse_topology(text: str, *, source: str) -> Topology:
-    """Read a topology from TOML text; `source` is what mistakes call it. Raises
-    InvalidConfiguration.
+    """Parse a topology from TOML text; `source` is its name in mistakes.
+
+    Raises InvalidConfiguration.
     """
     data, lines = read_toml(text, source)
     refused = _FORM.read(data)[1]
@@ -69,7 +71,7 @@ def parse_topology(text: str, *, source: str) -> Topology:
 
 
 def find_contradictions(topology: Topology) -> Iterator[Finding]:
-    """What is wrong with a topology though each value in it is one that may be."""
+    """Yield what is wrong with a topology although each single value is valid."""
     yield from _missing(topology)
     plan = draw(topology)
     if not plan.routers:

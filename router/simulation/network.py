@@ -1,4 +1,4 @@
-"""A network in memory: routers, what joins them, and the containers attached to them."""
+"""Network in memory: routers, the joints between them, and the containers attached to them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALONE = Configuration()
 
 
 class Network:
-    """Everything that is simulated; what happens by chance is the same for the same seed.
+    """Simulated network; the same seed gives the same random choices.
 
     network = Network(seed=1)
     a, b = network.add("a"), network.add("b")
@@ -37,15 +37,13 @@ class Network:
         self._buffer = shared_buffer()
 
     def chance(self, purpose: str) -> Random:
-        """Dice of their own for each purpose, so that one does not disturb another."""
+        """Return a random generator for one purpose, so that purposes do not disturb each other."""
         return Random(f"{self.seed}/{purpose}")
 
-    # Making it.
+    # Building.
 
     def add(self, name: str, configuration: Configuration = ALONE) -> Host:
-        """A router with this configuration, but for its id, which is its name. It is not started
-        yet.
-        """
+        """Add a router with this configuration, whose id is its name. It is not started yet."""
         host = Host(name, configuration, self.agenda, str(self.seed), self._buffer)
         self.hosts[name] = host
         return host
@@ -58,8 +56,9 @@ class Network:
         connector: ConnectorSettings | None = None,
         listener: ListenerSettings | None = None,
     ) -> Joint:
-        """Have one router connect to another, as this connector and this listener say; they need
-        not be among those of the routers' configurations.
+        """Join two routers: the dialler connects to the acceptor.
+
+        The connector and the listener need not be among those of the routers' configurations.
         """
         joint = Joint(
             self.agenda,
@@ -74,14 +73,14 @@ class Network:
         return joint
 
     def container(self, name: str, router: str, distance: Distance = BESIDE) -> Container:
-        """A container that connects to a router and stays connected as well as it can."""
+        """Add a container that connects to a router, and reconnects whenever it has to."""
         container = Container(
             name, self.hosts[router], self.agenda, distance, self.chance(name), self._buffer
         )
         self.containers[name] = container
         return container
 
-    # Having it run.
+    # Running.
 
     def start(self) -> None:
         """Start every router that is not alive, and then every container."""
@@ -95,20 +94,20 @@ class Network:
         self.agenda.run(self.agenda.now + seconds)
 
     def run_until(self, is_reached: Callable[[], bool], limit_s: float = 60.0) -> bool:
-        """Let time pass until something is so; returns whether it is, before the time is up."""
+        """Let time pass until a condition holds; return whether it does within `limit_s`."""
         return self.agenda.run_until(is_reached, limit_s)
 
-    # What happens to it.
+    # Events.
 
     def between(self, one: str, other: str) -> list[Joint]:
-        """What joins two routers, whoever of them dials."""
+        """Return the joints of two routers, whichever of them dials."""
         pairs = ((one, other), (other, one))
         return [self.joints[pair] for pair in pairs if pair in self.joints]
 
     def cut(self, one: str, other: str, *, one_way: bool = False) -> None:
         """Let nothing through between two routers; with `one_way`, nothing from `one` to `other`.
 
-        Connections stay, until somebody gives them up.
+        Connections stay until an end gives them up.
         """
         for joint in self.between(one, other):
             dials = joint.dialler.name == one
@@ -122,7 +121,7 @@ class Network:
             joint.heal()
 
     def reset(self, one: str, other: str) -> None:
-        """Lose the connection between two routers; it is made again."""
+        """Drop the connection between two routers; it is made again."""
         for joint in self.between(one, other):
             joint.reset()
 
@@ -132,15 +131,13 @@ class Network:
             joint.set_cost(cost)
 
     def restart(self, name: str) -> None:
-        """Kill a router, unless it is dead, and start it again."""
+        """Kill a router, unless it is dead already, and start it again."""
         host = self.hosts[name]
         host.kill()
         host.start()
 
     def partition(self, part: set[str], *, is_whole: bool = False) -> None:
-        """Cut a part of the routers off the rest, or with `is_whole` let everything through
-        between them again.
-        """
+        """Cut a part of the routers off the rest, or heal that with `is_whole`."""
         for (one, other), joint in self.joints.items():
             if (one in part) != (other in part):
                 if is_whole:
@@ -148,10 +145,10 @@ class Network:
                 else:
                     joint.cut()
 
-    # What there really is.
+    # State.
 
     def live_joints(self) -> list[Joint]:
-        """The connections between routers that are alive, awake and in touch."""
+        """Return the joints that are up, with both routers running."""
         return [
             each
             for each in self.joints.values()

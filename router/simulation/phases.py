@@ -1,5 +1,7 @@
-"""What each thing that happens costs: between it and the next, how long the network takes to be
-right again, what it says for that, and what becomes of messages.
+"""Measure the cost of each event of a simulation, from it to the next one.
+
+Measured are how long the network takes to converge, the control traffic for that, and the outcomes
+of messages.
 """
 
 from __future__ import annotations
@@ -18,13 +20,13 @@ from router.simulation.truth import Truth
 
 @attrs.define(eq=False)
 class Phase:
-    """From one thing that happens to the next. Times are in seconds."""
+    """Measurements from one event to the next. Times are in seconds."""
 
     action: str
     what: str
     began: float
     ended: float = 0.0
-    # until all routers knew what there was; None where that did not come to be
+    # until all routers knew the network's state; None if that never was the case
     converged_s: float | None = None
     control_messages: int = 0
     control_octets: int = 0
@@ -36,19 +38,19 @@ class Phase:
     lost: int = 0
     delivered: int = 0
     doubled: int = 0
-    # for how long a sender at most had something to send and nothing was accepted
+    # the longest time in which a sender had something to send and nothing was accepted
     longest_wait_s: float = 0.0
     # from sent to delivered
     latency_s: float = 0.0
     longest_latency_s: float = 0.0
-    # how much the ways cost that messages took, by what the cheapest would have, of how many
+    # sum and maximum of the costs of the paths taken by the cheapest costs, and their number
     stretch: float = 0.0
     longest_stretch: float = 0.0
     stretched: int = 0
 
 
 class Account(Listener):
-    """Notes what happens in which phase."""
+    """Listener that adds up what happens in each phase."""
 
     def __init__(self, truth: Truth, ledger: Ledger) -> None:
         self.truth = truth
@@ -56,8 +58,8 @@ class Account(Listener):
         self.agenda = truth.network.agenda
         self.phases: list[Phase] = []
         self._starts: list[float] = []
-        # what counts the messages of each life of each router, and what all of them had said by
-        # the end of the phase before
+        # the counters of control messages of each life of each router, and their totals at the end
+        # of the previous phase
         self._spoken: list[Adjacency] = []
         self._told = (0, 0)
         for host in truth.network.hosts.values():
@@ -67,11 +69,11 @@ class Account(Listener):
 
     @property
     def phase(self) -> Phase:
-        """The present phase."""
+        """Return the current phase."""
         return self.phases[-1]
 
     def begin(self, action: str, what: str) -> Phase:
-        """Something has happened: a phase is over, and another begins."""
+        """End the current phase and begin another: an event has happened."""
         if self.phases:
             self.end()
         self.phases.append(Phase(action, what, self.agenda.now))
@@ -79,7 +81,7 @@ class Account(Listener):
         return self.phase
 
     def end(self) -> None:
-        """The present phase is over."""
+        """End the current phase."""
         phase, truth = self.phase, self.truth
         phase.ended = self.agenda.now
         messages, octets = self._said()
@@ -89,7 +91,7 @@ class Account(Listener):
             phase.converged_s = max(0.0, truth.right_since - phase.began)
 
     def _said(self) -> tuple[int, int]:
-        """What routers have told each other since this was asked last: messages and octets."""
+        """Return the messages and octets that routers have exchanged since the last call."""
         messages = octets = 0
         for spoken in self._spoken:
             messages += sum(spoken.messages[key] for key in spoken.messages if key[0] == "out")
@@ -102,7 +104,7 @@ class Account(Listener):
             self._spoken.append(host.control.network)
 
     def end_waits(self, flows: list[Flow]) -> None:
-        """Nothing more will be accepted: what was waited for until now counts as well."""
+        """Count the waits of senders that still wait: nothing more will be accepted."""
         for flow in flows:
             if flow.wanting_since is not None:
                 self._waited(flow.wanting_since)
@@ -111,21 +113,21 @@ class Account(Listener):
         phase = self.phases[max(0, bisect_right(self._starts, since) - 1)]
         phase.longest_wait_s = max(phase.longest_wait_s, self.agenda.now - since)
 
-    # What happens to messages.
+    # Events of messages.
 
     def sent(self, flow: Flow) -> None:
-        """A message is sent."""
+        """Count a message that is sent."""
         self.phase.sent += 1
 
     def told(self, flow: Flow, entry: Entry) -> None:
-        """A sender is told what became of a message, or that it will never hear of it."""
+        """Count an outcome that a sender is told, or one that it never will be."""
         phase, outcome = self.phase, entry.outcome
         setattr(phase, outcome, getattr(phase, outcome) + 1)
         if outcome == "accepted":
             self._arrived(flow)
 
     def delivered(self, sink: Sink, flow: Flow, entry: Entry) -> None:
-        """A receiver got a message."""
+        """Count a message that a receiver got."""
         phase = self.phase
         phase.delivered += 1
         if entry.receivers.count(sink.number) > 1 or (
@@ -145,7 +147,7 @@ class Account(Listener):
         flow.wanting_since = self.agenda.now if flow.is_wanting() else None
 
     def _stretch(self, sink: Sink, flow: Flow) -> None:
-        """How far from the cheapest was the way that a message took, as far as that is known?"""
+        """Add the cost of a message's path relative to the cheapest one, as far as it is known."""
         start, end = flow.router, sink.router
         ways = self.truth.ways.get(start)
         if start == end or ways is None or end not in ways:

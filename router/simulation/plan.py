@@ -1,4 +1,4 @@
-"""From what a topology file says to what there is: every router and link by name, shapes drawn."""
+"""Expand a topology to all its routers and links, by name, with its shapes drawn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from router.simulation.wires import Distance
 
 @attrs.frozen
 class PlannedLink:
-    """A link: `dialler` connects to `acceptor`."""
+    """Link for which `dialler` connects to `acceptor`."""
 
     dialler: str
     acceptor: str
@@ -24,14 +24,14 @@ class PlannedLink:
 
 @attrs.frozen
 class Plan:
-    """The routers of a network, by name, with their modes, and the links between them."""
+    """Routers of a network, by name and with their modes, and the links between them."""
 
     routers: tuple[tuple[str, Mode], ...]
     links: tuple[PlannedLink, ...]
 
 
 def draw(topology: Topology) -> Plan:
-    """The routers and links that a topology describes, those of shapes among them."""
+    """Return the routers and links that a topology describes, including those of shapes."""
     routers: list[tuple[str, Mode]] = [(each.name or "", each.mode) for each in topology.routers]
     links: list[PlannedLink] = []
     for index, shape in enumerate(topology.shapes):
@@ -61,7 +61,7 @@ def _link(dialler: str, acceptor: str, cost: int, entry: ShapeEntry | LinkEntry)
 
 
 def pairs_of(shape: ShapeEntry, chance: Random) -> list[tuple[int, int]]:
-    """Which routers of a shape are joined, by their places in it."""
+    """Return which routers of a shape are linked, by their indices in it."""
     count = shape.routers
     if shape.layout == "star":
         return [(number, 0) for number in range(1, count)]
@@ -78,7 +78,7 @@ def pairs_of(shape: ShapeEntry, chance: Random) -> list[tuple[int, int]]:
 
 
 def _random_pairs(count: int, degree: float, chance: Random) -> Iterator[tuple[int, int]]:
-    """A tree that chance grows, so that all are joined, and as many further links as are wanted."""
+    """Yield the links of a random tree, which joins all, and as many further links as wanted."""
     joined: set[tuple[int, int]] = set()
     for number in range(1, count):
         joined.add((number, chance.randrange(number)))

@@ -1,6 +1,6 @@
-"""The reference of topology files as Markdown, written from their model.
+"""Reference of topology files as Markdown, generated from their model.
 
-`python -m router.simulation.reference > docs/reference/simulation.md` brings the page up to date.
+`python -m router.simulation.reference > docs/reference/simulation.md` updates the page.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ at once, by line.
 
 
 def format_reference() -> str:
-    """The whole page."""
+    """Return the whole page."""
     return "\n".join([_HEAD, *format_entities(ENTITIES)])
 
 

@@ -1,4 +1,4 @@
-"""The result of a simulation as plain data, for programs, and summed up by what happened."""
+"""Report the result of a simulation as plain data, for programs, and summed up by action."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from router.simulation.phases import Phase
 from router.simulation.running import Result
 
-# Of how many broken rules there is told.
+# How many broken rules are listed.
 MOST_MISTAKES = 100
 _DIGITS = 6
 _SUMS = (
@@ -25,8 +25,10 @@ _SUMS = (
 
 
 def as_data(result: Result) -> dict[str, Any]:
-    """The whole result, as JSON can say it. Times are in seconds, from when traffic began; two
-    results of the same file and seed are the same.
+    """Return the whole result as data for JSON.
+
+    Times are in seconds from the beginning of traffic. Two results of the same file and seed are
+    the same.
     """
     began = result.began
     return {
@@ -63,7 +65,7 @@ def _phase(phase: Phase, began: float) -> dict[str, Any]:
 
 
 def mean(total: float, count: int) -> float:
-    """The mean of so many, or 0 of none."""
+    """Return the mean of `count` values with this total, or 0 if there are none."""
     return total / count if count else 0.0
 
 
@@ -72,8 +74,9 @@ def _rounded(value: float) -> float:
 
 
 def by_action(phases: tuple[Phase, ...]) -> list[Phase]:
-    """The phases of like actions added up, each with the longest times and the longest stretch of
-    any of them; in the order in which the actions came.
+    """Return the phases summed up by action, in the order in which the actions came.
+
+    Each has the longest times and the longest stretch of any of its phases.
     """
     found: dict[str, list[Phase]] = {}
     for phase in phases:

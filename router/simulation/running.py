@@ -1,4 +1,4 @@
-"""A simulation from its topology to its result."""
+"""Run a simulation, from its topology to its result."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from router.simulation.topology import MOST_ROUTERS, Topology
 from router.simulation.traffic import Traffic
 from router.simulation.truth import Truth
 
-# How much simulated time passes between two words on how far it is.
+# Simulated time between two reports of progress.
 STEP_S = 0.25
-# And how much is done at most: in a large network very much is due in a moment.
+# Calls of the agenda between two reports at most: in a large network many are due at once.
 MOST_STEPS = 2000
 
 
 @attrs.frozen
 class Progress:
-    """How far a simulation is: in seconds, of so many, and what is done at the moment."""
+    """Progress of a simulation: seconds of a total, and what is going on."""
 
     now_s: float
     of_s: float
@@ -39,7 +39,7 @@ class Progress:
 
 @attrs.frozen
 class Result:
-    """What came of a simulation. The first phase is how the network came to be."""
+    """Result of a simulation. The first phase is the start of the network."""
 
     topology: Topology
     plan: Plan
@@ -49,13 +49,13 @@ class Result:
     outcomes: dict[str, int]
     unsettled: int
     is_converged: bool
-    # how many things the clock had due, and what time it was when traffic began
+    # number of calls made by the agenda, and the time when traffic began
     steps: int
     began: float
 
 
 class Simulation:
-    """The network that a topology describes, with its traffic."""
+    """Network that a topology describes, with its traffic."""
 
     def __init__(self, topology: Topology) -> None:
         self.topology = topology
@@ -86,7 +86,7 @@ class Simulation:
         self.chronicle = Chronicle(network, topology.events)
 
     def run(self, progress: Callable[[Progress], None] = lambda _: None) -> Result:
-        """Let everything happen that is to happen."""
+        """Run the whole simulation, and return its result."""
         settings, network, account = self.topology.simulation, self.network, self.account
         account.begin("start", "start")
         network.start()
@@ -118,7 +118,7 @@ class Simulation:
                 self.traffic.ledger.multicast.add(flow.number)
 
     def _is_settled(self) -> bool:
-        """Whether every router knows what there is, and each receiver is among it."""
+        """Return whether every router knows the network's state, including each receiver."""
         wanted = self.truth.wanted
         return (
             self.truth.is_right()
@@ -182,12 +182,12 @@ def simulate(topology: Topology, progress: Callable[[Progress], None] = lambda _
 
 
 def role_of(modes: Mapping[str, str], link: PlannedLink) -> Role:
-    """The role of a link's connector and listener."""
+    """Return the role of a link's connector and listener."""
     return "edge" if modes.get(link.dialler) == "edge" else "inter-router"
 
 
 def configuration_of(topology: Topology, plan: Plan, name: str) -> Configuration:
-    """The configuration of one router, with all its listeners and connectors."""
+    """Return the configuration of one router, with all its listeners and connectors."""
     modes = dict(plan.routers)
     settings = topology.simulation
     router = RouterSettings(
@@ -223,7 +223,7 @@ def _listener(link: PlannedLink, role: Role) -> ListenerSettings:
 
 @contextmanager
 def without_log() -> Iterator[None]:
-    """Leave out what routers log: there are many, under a clock that is not that of the log."""
+    """Suppress what routers log: there are many, and their clock is not that of the log."""
     before = structlog.get_config()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     try:

@@ -1,7 +1,7 @@
-"""What a file says that describes a simulation: routers, what joins them, traffic and events.
+"""Model of topology files, which describe a simulation: routers, links, traffic and events.
 
-The attributes are declared as those of the router's configuration are, so that the reader, the
-errors and the reference are the same ones.
+Attributes are declared as those of the router's configuration, and share its reader, its errors and
+its reference.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _COST: Final = kinds.whole_number(1, 1_000_000, "units")
 _SECONDS: Final = kinds.number(0, LONGEST_S, "seconds")
 _PERIOD: Final = kinds.number(0.05, 3600, "seconds")
 
-# What links and shapes have in common: attrs makes an attribute of each class from it.
+# Fields that links and shapes share: attrs makes an attribute of each class from them.
 _DELAY_MILLISECONDS: Final[float] = attrs.field(
     default=1.0, metadata=setting(_DELAY, "How long octets are under way, each way.")
 )
@@ -61,7 +61,7 @@ _BANDWIDTH_MEGABITS: Final[float | None] = attrs.field(
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class SimulationSettings:
-    """The simulation as a whole."""
+    """Simulation as a whole."""
 
     seed: int = attrs.field(
         default=1,
@@ -110,7 +110,7 @@ class SimulationSettings:
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class RouterEntry:
-    """One router."""
+    """Router of the network."""
 
     name: str | None = attrs.field(
         default=None, metadata=setting(_ROUTER, "Its id.", default="none; needed", required=True)
@@ -125,8 +125,9 @@ class RouterEntry:
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class ShapeEntry:
-    """Many routers at once, and the links between them. They are called after the shape, with a
-    number from 1.
+    """Many routers at once, and the links between them.
+
+    They are named after the shape, with a number from 1.
     """
 
     name: str = attrs.field(
@@ -168,7 +169,7 @@ class ShapeEntry:
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class LinkEntry:
-    """A connection between two routers, which one of them makes and keeps making."""
+    """Connection between two routers, which one of them makes and keeps up."""
 
     between: tuple[str, ...] | None = attrs.field(
         default=None,
@@ -287,7 +288,7 @@ class SenderEntry:
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class EventEntry:
-    """Something that happens to the network."""
+    """Event that happens to the network."""
 
     at: float = attrs.field(
         default=0.0,
@@ -354,7 +355,7 @@ class EventEntry:
 
 @attrs.frozen(kw_only=True)
 class Topology:
-    """One file that describes a simulation."""
+    """Content of a topology file."""
 
     simulation: SimulationSettings = attrs.field(factory=SimulationSettings)
     routers: tuple[RouterEntry, ...] = ()

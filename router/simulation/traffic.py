@@ -1,4 +1,4 @@
-"""The senders and receivers of a simulation, and what they note of each message."""
+"""Senders and receivers of a simulation, and what they record of each message."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from router.simulation.links import ReceiverPlan, SenderPlan
 from router.simulation.network import Network
 from router.simulation.topology import ReceiverEntry, SenderEntry
 
-# The end of each body is the message's number.
+# Each body ends with the message's number, of this length.
 NUMBER_BYTES = 8
 _WORDS: Final[dict[type, str]] = {
     Accepted: "accepted",
@@ -27,20 +27,20 @@ _WORDS: Final[dict[type, str]] = {
 
 
 class Listener:
-    """Who hears of what happens to messages; each does nothing where it is not overridden."""
+    """Observer of messages; each method does nothing unless overridden."""
 
     def sent(self, flow: Flow) -> None:
-        """A message is sent."""
+        """Handle a message that is sent."""
 
     def told(self, flow: Flow, entry: Entry) -> None:
-        """A sender is told what became of a message, or that it will never hear of it."""
+        """Handle an outcome that a sender is told, or one that it never will be."""
 
     def delivered(self, sink: Sink, flow: Flow, entry: Entry) -> None:
-        """A receiver got a message."""
+        """Handle a message that a receiver got."""
 
 
 class Flow:
-    """One sender: `number` among all of them, at `router`, sending to `address`."""
+    """Sender `number` of all, at `router`, sending to `address`."""
 
     def __init__(
         self, number: int, router: str, entry: SenderEntry, address: str, network: Network
@@ -51,7 +51,7 @@ class Flow:
         self.address = address
         self.agenda: Agenda = network.agenda
         self.chance = network.chance(f"sender/{number}")
-        # since when a message is due that could not be sent, or has not been accepted
+        # time since which a message is due but not sent, or not accepted
         self.wanting_since: float | None = None
         self._ledger: Ledger | None = None
         self._listener = Listener()
@@ -72,18 +72,18 @@ class Flow:
         network.container(f"sender-{number}", router).add_sender(self.plan)
 
     def begin(self, ledger: Ledger, listener: Listener) -> None:
-        """Send from now on, at its rate."""
+        """Send at its rate from now on."""
         self._ledger, self._listener = ledger, listener
         self._is_on = True
         self.agenda.after(self.chance.uniform(0, 1 / self.entry.rate), self._tick)
 
     def end(self) -> None:
-        """Send nothing more."""
+        """Stop sending."""
         self._is_on = False
         self._due = 0
 
     def is_wanting(self) -> bool:
-        """Whether anything is to be sent or has no outcome yet."""
+        """Return whether a message is to be sent or has no outcome yet."""
         return bool(self._due or self._numbers)
 
     def _tick(self) -> None:
@@ -117,7 +117,7 @@ class Flow:
 
 
 class Sink:
-    """One receiver: `number` among all of them, at `router`, receiving from `address`."""
+    """Receiver `number` of all, at `router`, receiving from `address`."""
 
     def __init__(
         self, number: int, router: str, entry: ReceiverEntry, address: str, network: Network
@@ -187,12 +187,12 @@ class Traffic:
                 self.flows.append(Flow(len(self.flows), place, sender, address, network))
 
     def begin(self) -> None:
-        """Have all senders send from now on."""
+        """Start all senders."""
         for flow in self.flows:
             flow.begin(self.ledger, self.listener)
 
     def end(self) -> None:
-        """Have no sender send any more."""
+        """Stop all senders."""
         for flow in self.flows:
             flow.end()
 

@@ -1,7 +1,6 @@
-"""What all routers should know of their network, reckoned from the network itself, and since when
-they do.
+"""True state that all routers should know, computed from the network, and since when they do.
 
-Nothing of it comes from the routing protocol, so that it can be held against it.
+None of it comes from the routing protocol, so the protocol can be checked against it.
 """
 
 from __future__ import annotations
@@ -16,23 +15,22 @@ from router.simulation.network import Network
 
 
 class Truth:
-    """Watches the interior routers of a network, and the `lines` between them. To be made before
-    they start.
+    """Watch on the interior routers of a network, and on the `lines` between them.
 
-    `wrong` are those that know something else than there is: with paths, or with what is wanted at
-    which router.
+    It has to be made before they start. The routers in `wrong_paths` and `wrong_keys` know
+    something other than the truth: of paths, or of where keys are wanted.
     """
 
     def __init__(self, network: Network, lines: Iterable[tuple[str, str]]) -> None:
         self.network = network
         self.costs = {pair: network.joints[pair].connector.cost for pair in lines}
-        # what each router can reach, at which cost
+        # costs of the routers that each router can reach
         self.ways: dict[str, dict[str, int]] = {}
-        # by key, where it is really wanted
+        # by key, the routers where it is really wanted
         self.wanted: dict[str, dict[str, Interest]] = {}
         self.wrong_paths: set[str] = set()
         self.wrong_keys: dict[str, set[str]] = {}
-        # when the last of them came to know better
+        # time at which the last router came to know the truth
         self.right_since = network.agenda.now
         self._was_right = True
         # grows with every change of any router's paths
@@ -44,14 +42,14 @@ class Truth:
                 host.born.append(self._born)
 
     def is_right(self) -> bool:
-        """Whether every router knows what there is."""
+        """Return whether every router knows the true state."""
         return not self.wrong_paths and not self.wrong_keys
 
     def is_whole(self) -> bool:
-        """Whether every connection that there should be between routers is there."""
+        """Return whether every joint between routers is up."""
         return all(joint.is_up() for joint in self.network.joints.values())
 
-    # What changes at routers.
+    # Changes at routers.
 
     def _born(self, host: Host) -> None:
         reach, name, life = host.reach, host.name, host.lives
@@ -99,10 +97,10 @@ class Truth:
             self.right_since = self.network.agenda.now
         self._was_right = is_right
 
-    # What changes in the network.
+    # Changes in the network.
 
     def network_changed(self) -> None:
-        """Something has happened to routers or links: reckon anew what they should know."""
+        """Compute the true state anew: something has happened to routers or links."""
         running = {
             name: host
             for name, host in self.network.hosts.items()
@@ -156,11 +154,12 @@ class Truth:
         else:
             self.wrong_keys.setdefault(name, set()).add(key)
 
-    # What is asked of it.
+    # Queries.
 
     def cost_taken(self, start: str, end: str) -> int | None:
-        """What the way costs on which messages go now from one router to another, neighbour by
-        neighbour; None where it leads nowhere, or round in a circle.
+        """Return the cost of the path that messages take now from one router to another.
+
+        The path is followed from neighbour to neighbour; None if it leads nowhere or in a circle.
         """
         total, here, seen = 0, start, {start}
         while here != end:
@@ -178,7 +177,7 @@ class Truth:
 
 
 def _costs_from(root: str, beside: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
-    """What the cheapest way costs from one router to each other that there is a way to."""
+    """Return the costs of the cheapest paths from one router to all that it can reach."""
     costs: dict[str, int] = {}
     due = [(0, root)]
     while due:

@@ -1,7 +1,7 @@
-"""A connection without a socket: two ends, and octets that take their time between them.
+"""Connections without sockets: two ends, and octets that take their time between them.
 
-What is carried arrives whole and in order, as over TCP: a wire that is cut delivers nothing and
-loses nothing, and goes on when it is healed. A wire that is reset loses what is under way.
+Octets arrive whole and in order, as over TCP. A wire that is cut delivers nothing and loses
+nothing, and goes on when it is healed. A wire that is reset loses what is under way.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from router.net.exchange import READ_BYTES, Hub
 from router.net.tally import Tally
 from router.simulation.agenda import Agenda
 
-# No wire is faster than that: what routers say to each other for ever would take no time at all.
+# Minimum delay of a wire: without one, routers would exchange frames for ever in no time.
 LEAST_DELAY_S = 0.00002
-# How much the buffers of two sockets hold for each way, while the peer does not read.
+# Capacity of the socket buffers for each way, while the peer does not read.
 CAPACITY_BYTES = 1024 * 1024
-# How long an end that has said its last word keeps trying to get it out.
+# How long a finished end keeps trying to send its last output.
 LINGER_S = 2.0
 
 
 class Site(Protocol):
-    """Where an end is: while it stands still, nothing is read there."""
+    """Place of an end: while it is paused, nothing is read there."""
 
     @property
     def runs(self) -> bool:
-        """Whether anything is done there now."""
+        """Return whether anything is done there now."""
 
 
 @attrs.frozen
 class Distance:
     """Delay and bandwidth between two ends.
 
-    What is sent takes `delay_s`, and up to `jitter_s` more by chance. Where `octets_per_s` is
-    given, octets leave one after the other at that rate.
+    Octets take `delay_s`, and up to `jitter_s` more by chance. If `octets_per_s` is given, octets
+    leave one after the other at that rate.
     """
 
     delay_s: float = 0.001
@@ -49,31 +49,31 @@ class Distance:
 
 
 class Way:
-    """One direction of a wire, towards `end`."""
+    """Direction of a wire, towards `end`."""
 
     def __init__(self, agenda: Agenda, distance: Distance, chance: Random) -> None:
         self.agenda = agenda
-        # when the last of what was sent has left
+        # time at which the last octets sent have left
         self._left_last = 0.0
         self.move(distance)
         self.chance = chance
         self.end: End | None = None
         self.is_cut = False
-        # octets that were sent and that nobody has read
+        # octets that were sent and not read yet
         self.under_way = 0
         self._arrived_last = 0.0
-        # what has arrived where the wire is cut, None for the end of it all
+        # what has arrived while the wire is cut; None for the end of the stream
         self._held: list[bytes | None] = []
         self._is_over = False
 
     def move(self, distance: Distance) -> None:
-        """Let what is sent from now on take as long."""
+        """Set the delay, jitter and bandwidth of what is sent from now on."""
         self.delay_s = max(distance.delay_s, LEAST_DELAY_S)
         self.jitter_s = distance.jitter_s
         self.octets_per_s = distance.octets_per_s
 
     def carry(self, octets: bytes | None) -> None:
-        """Let octets arrive after a while, or with None the end of them."""
+        """Let octets arrive after a while, or with None the end of the stream."""
         if octets is not None:
             self.under_way += len(octets)
         left = self.agenda.now
@@ -96,18 +96,18 @@ class Way:
             self.end.arrived(octets)
 
     def cut(self) -> None:
-        """From now on nothing arrives."""
+        """Hold up everything that arrives from now on."""
         self.is_cut = True
 
     def heal(self) -> None:
-        """What was held up arrives now."""
+        """Deliver what was held up, and everything from now on."""
         self.is_cut = False
         held, self._held = self._held, []
         for octets in held:
             self._arrive(octets)
 
     def drop(self) -> None:
-        """Nothing arrives any more, ever."""
+        """Discard everything that arrives from now on, for ever."""
         self._is_over = True
         self._held.clear()
 
@@ -120,7 +120,7 @@ class Wire:
         self.ways = (Way(agenda, distance, chance), Way(agenda, distance, chance))
 
     def fasten(self, first: End, second: End) -> None:
-        """Fasten the ends; from now on each hears the other."""
+        """Connect two ends by this wire."""
         for end, other, incoming, outgoing in (
             (first, second, self.ways[1], self.ways[0]),
             (second, first, self.ways[0], self.ways[1]),
@@ -129,7 +129,7 @@ class Wire:
             end.fasten(incoming, outgoing, other)
 
     def reset(self) -> None:
-        """Lose the connection, with all that is under way; both ends notice at once."""
+        """Drop the connection, with everything under way; both ends notice at once."""
         ends = [way.end for way in self.ways]
         for way in self.ways:
             way.drop()
@@ -139,7 +139,7 @@ class Wire:
 
 
 class End:
-    """One end of a wire: the owner of an engine's connection, as a pump is that has a socket."""
+    """End of a wire: the owner of an engine's connection, in the place of a pump with a socket."""
 
     def __init__(
         self, hub: Hub, connection: Connection, site: Site, tally: Tally | None = None
@@ -148,12 +148,12 @@ class End:
         self.connection = connection
         self.site = site
         self.tally = tally
-        # what a hub counts its connections by takes whatever carries one
+        # a hub accepts whatever carries a connection
         pump: Any = self
         self.number = hub.enter(pump)
         self.tap: Any = None
         self.logs_frames: bool | None = None
-        # who wants to know of what happens on it, and of its end
+        # called with each event of the connection, and at its end
         self.observer: Callable[[object], None] | None = None
         self.ended: Callable[[], None] | None = None
         self.is_open = False
@@ -166,29 +166,27 @@ class End:
         connection.owner = self
 
     def fasten(self, incoming: Way, outgoing: Way, other: End) -> None:
-        """From now on it can send and receive."""
+        """Connect this end, so that it can send and receive."""
         self._incoming = incoming
         self._outgoing = outgoing
         self.other = other
 
     def start(self) -> None:
-        """Begin to speak, where it is the one that dialled."""
+        """Start the connection if this end dialled."""
         self.exchange.begin_turn()
         if self.connection.is_client:
             self.connection.start()
         self.exchange.finish_turn()
 
-    # Octets in.
+    # Input.
 
     def arrived(self, octets: bytes | None) -> None:
-        """Octets have come, or with None the end of them; they are read as soon as can be."""
+        """Take octets, or with None the end of the stream; they are read as soon as possible."""
         self._inbox.append(octets)
         self.work()
 
     def work(self) -> None:
-        """Read what has come, if there is somebody to read it, and send what there was no room
-        for.
-        """
+        """Read what has come, if the site runs, and send what there was no room for."""
         if self._is_blocked:
             self._write()
         connection = self.connection
@@ -220,10 +218,10 @@ class End:
         if self.other is not None:
             self.other.room_made()
 
-    # Octets out.
+    # Output.
 
     def send(self) -> None:
-        """Send what the turn left in the output, as far as there is room."""
+        """Send the output of the turn, as far as there is room."""
         self.connection.write_due()
         self._try_send()
         if self.connection.finished and not self.is_over:
@@ -244,7 +242,7 @@ class End:
             connection.sent(len(octets))
 
     def room_made(self) -> None:
-        """The peer has read something: there may be room again."""
+        """Go on sending if blocked: the peer has read something."""
         if self._is_blocked and not self.is_over:
             self._soon(self._write)
 
@@ -261,7 +259,7 @@ class End:
             self._soon(self._finish)
 
     def _finish(self) -> None:
-        """All has been said: close, now or when it has left."""
+        """Close now, or when the output has left: the connection is finished."""
         if self._is_blocked:
             assert self._outgoing is not None
             self._outgoing.agenda.after(LINGER_S, self.close)
@@ -272,15 +270,15 @@ class End:
         assert self._outgoing is not None
         self._outgoing.agenda.after(0, act)
 
-    # The end.
+    # End of the connection.
 
     def lose(self) -> None:
-        """The connection is gone, which is noticed as soon as anything is done here."""
+        """Let this end notice that the connection is gone, as soon as its site runs."""
         self._inbox.clear()
         self.arrived(None)
 
     def close(self) -> None:
-        """Close this end and resolve what the connection carried; the peer hears of it in time."""
+        """Close this end, and resolve what the connection carried; the peer notices later."""
         if self.is_over:
             return
         connection, hub = self.connection, self.exchange
@@ -295,7 +293,7 @@ class End:
             self.ended()
 
     def vanish(self) -> None:
-        """The process that had this end is no more; its system tells the peer."""
+        """Leave without a close: the process is gone, and its system tells the peer."""
         if not self.is_over:
             self._leave()
 
@@ -308,19 +306,19 @@ class End:
             self._outgoing.carry(None)
         self.exchange.leave(self.number)
 
-    # What a pump does beside.
+    # Further parts of a pump's interface.
 
     def tick(self) -> None:
-        """Look at the connection's clocks."""
+        """Check the connection's timers."""
         self.connection.tick()
 
     def read_again(self) -> None:
-        """What held reading back is over."""
+        """Resume reading that was held back."""
         if self._inbox:
             self._soon(self.work)
 
     def event_received(self, event: object) -> None:
-        """Count what happens, and tell whoever wants to know."""
+        """Count an event, and pass it to the observer."""
         if self.tally is not None:
             self.tally.count(event)
         if isinstance(event, events.ConnectionOpened):
@@ -332,16 +330,16 @@ class End:
 
 
 class _Gone:
-    """Stands in for the end of a connection that is over."""
+    """Stand-in for the end of a connection that is over."""
 
     def send(self) -> None:
-        """Nothing can be sent any more."""
+        """Do nothing: nothing can be sent any more."""
 
     def read_again(self) -> None:
-        """Nothing will be read any more."""
+        """Do nothing: nothing will be read any more."""
 
     def event_received(self, event: object) -> None:
-        """Nobody is left to hear of it."""
+        """Do nothing: nobody is left to handle the event."""
 
 
 _GONE = _Gone()

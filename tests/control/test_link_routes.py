@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from router.amqp.performatives import Attach, Begin, Close, Detach, End, Error
 from router.amqp.types import Symbol
 from router.control.control import Control
-from router.core.link_routes.route_outlets import Rule, Way
+from router.core.link_routes.route_outlets import LinkRoute, LinkRouteRule
 from router.engine.deferred import CHANGES_AT_ONCE
 
 from support.examples import examples
@@ -23,7 +23,7 @@ from support.turns import most_in_a_turn
 class Controlled(Router):
     """A router whose control hears of all connections."""
 
-    def __init__(self, *rules: Rule) -> None:
+    def __init__(self, *rules: LinkRouteRule) -> None:
         super().__init__()
         self.control = Control(self.forwarder)
         self.routing = self.control.link_routes
@@ -37,16 +37,18 @@ class Controlled(Router):
         """A connection to a container."""
         return self.client(container=name, role="route-container", endpoint=endpoint)
 
-    def way(self, name: str) -> Way:
+    def way(self, name: str) -> LinkRoute:
         """A configured link route."""
         way = self.routing.configured(name)
         assert way is not None
         return way
 
 
-def rule(name: str, container_id: str | None = None, connection: str | None = None) -> Rule:
+def rule(
+    name: str, container_id: str | None = None, connection: str | None = None
+) -> LinkRouteRule:
     """A link route of the addresses below its name."""
-    return Rule(name, "in", True, name, container_id, connection)
+    return LinkRouteRule(name, "in", True, name, container_id, connection)
 
 
 def test_a_route_is_active_while_a_container_is_there() -> None:
@@ -107,7 +109,7 @@ def test_what_a_connection_asks_for_goes_with_it() -> None:
     router = Controlled()
     client = router.client()
     scope = client.connection
-    asked = [router.routing.ask(Rule(n, "in", False, n, scope=scope)) for n in "ab"]
+    asked = [router.routing.ask(LinkRouteRule(n, "in", False, n, scope=scope)) for n in "ab"]
     assert router.routing.scoped(scope) == {"a": asked[0], "b": asked[1]}
     assert list(asked[0].outlets) == [scope]
     assert list(router.routing.every_scoped()) == asked

@@ -100,7 +100,7 @@ class Ledger:
                 self.router.go_on()
             case _:
                 pass
-        self.look()
+        self.tick()
 
     def lose(self, client: Client) -> None:
         """A connection breaks; another comes, and what it had attached is attached there."""
@@ -130,7 +130,7 @@ class Ledger:
         self.sendings.setdefault(number, []).append(sending)
         self.open.append((number, sending))
 
-    def look(self) -> None:
+    def tick(self) -> None:
         """See what has become of messages; what was not accepted is sent again."""
         still = []
         for number, sending in self.open:
@@ -175,7 +175,7 @@ class Ledger:
                     sender.go_on(b"=")
                 while self.to_send and sender.can_send():
                     self.send(sender)
-            self.look()
+            self.tick()
             if len(self.accepted) == self.number:
                 break
         assert self.accepted == set(range(1, self.number + 1))

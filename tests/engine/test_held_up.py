@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, strategies as st
 
-from router.engine.held_up import HeldUp, hold_up
+from router.engine.held_up import BlockedLinks, block
 from router.engine.link import OutgoingLink
 
 from support.in_memory import Router
@@ -18,7 +18,7 @@ def links(count: int) -> list[OutgoingLink]:
     return [OutgoingLink(None, f"link {number}", number) for number in range(count)]
 
 
-def taken(held: HeldUp) -> list[OutgoingLink]:
+def taken(held: BlockedLinks) -> list[OutgoingLink]:
     found = []
     while (link := held.take()) is not None:
         assert isinstance(link, OutgoingLink)
@@ -27,7 +27,7 @@ def taken(held: HeldUp) -> list[OutgoingLink]:
 
 
 def test_the_most_urgent_comes_first_and_of_these_who_has_waited_longest() -> None:
-    held, (a, b, c, d) = HeldUp(), links(4)
+    held, (a, b, c, d) = BlockedLinks(), links(4)
     for link, level in ((a, 4), (b, 8), (c, 4), (d, 8)):
         held.add(link, level)
     assert (held.count, held.top) == (4, 8)
@@ -37,7 +37,7 @@ def test_the_most_urgent_comes_first_and_of_these_who_has_waited_longest() -> No
 
 
 def test_who_becomes_more_urgent_moves_up_and_is_there_once() -> None:
-    held, (a, b) = HeldUp(), links(2)
+    held, (a, b) = BlockedLinks(), links(2)
     held.add(a, 4)
     held.add(b, 4)
     held.add(b, 9)
@@ -47,7 +47,7 @@ def test_who_becomes_more_urgent_moves_up_and_is_there_once() -> None:
 
 
 def test_who_is_over_is_not_found() -> None:
-    held, (a, b) = HeldUp(), links(2)
+    held, (a, b) = BlockedLinks(), links(2)
     held.add(a, 9)
     held.add(b, 1)
     a.drop()
@@ -57,14 +57,14 @@ def test_who_is_over_is_not_found() -> None:
 
 
 def test_who_waits_elsewhere_by_now_has_left() -> None:
-    here, there, (a,) = HeldUp(), HeldUp(), links(1)
+    here, there, (a,) = BlockedLinks(), BlockedLinks(), links(1)
     here.add(a, 4)
     there.add(a, 4)
     assert (here.count, there.count, a.held) == (0, 1, there)
 
 
 def test_the_less_urgent_are_let_in_now_and_then_each_level_in_its_turn() -> None:
-    held = HeldUp()
+    held = BlockedLinks()
     for level, each in enumerate(links(LEVELS)):
         held.add(each, level)
     begun = []
@@ -81,7 +81,7 @@ def test_the_less_urgent_are_let_in_now_and_then_each_level_in_its_turn() -> Non
 
 @given(st.lists(st.tuples(st.integers(0, 7), st.integers(-1, LEVELS - 1)), max_size=60))
 def test_it_agrees_with_a_list(steps: list[tuple[int, int]]) -> None:
-    held, all_links = HeldUp(), links(8)
+    held, all_links = BlockedLinks(), links(8)
     model: list[tuple[int, OutgoingLink]] = []
     for number, level in steps:
         link = all_links[number]
@@ -108,11 +108,11 @@ def test_a_link_waits_for_the_window_where_that_is_closed_or_else_for_the_socket
         client.receiver(name, 10)
     a, b = client.connection.local_sessions[0].local_links.values()
     session, outbox = a.session, a.session.outbox
-    hold_up(session, a)
+    block(session, a)
     assert a.held is outbox.held
     session.remote_incoming_window = 0
-    hold_up(session, a)
-    hold_up(session, b)
+    block(session, a)
+    block(session, b)
     assert (a.held, b.held) == (outbox.held, session.held)
     client.lose()
     assert (a.held, b.held) == (None, None)

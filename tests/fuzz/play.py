@@ -518,7 +518,7 @@ class Play:
         assert set(self.router.turn.ledger.by_kind.values()) == {0}
         assert self.router.turn.touched == []
         assert len(self.router.table) == 0
-        nowhere = self.router.table.nowhere
+        nowhere = self.router.table.unused
         assert not nowhere.waiting
         assert not nowhere.producers
 

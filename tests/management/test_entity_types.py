@@ -11,7 +11,7 @@ from router.config.link_routes import LinkRouteSettings
 from router.config.model import AddressSettings, Configuration, ConnectorSettings, ListenerSettings
 from router.config.plugins import PluginSettings
 from router.config.redirects import RedirectSettings
-from router.core.link_routes.route_outlets import Rule
+from router.core.link_routes.route_outlets import LinkRouteRule
 from router.management.entities.empty import EMPTY
 from router.management.entity_types import ENTITY_TYPES
 from router.management.schema import EntityType
@@ -61,7 +61,7 @@ async def test_every_value_is_of_its_kind_and_can_be_sent() -> None:
         exchange, control = node.exchange, node.control
         router = RouterView("router", "host", configuration, exchange, 0.0, control=control)
         scope = running.pumps[0].connection
-        node.control.link_routes.ask(Rule("own", "out", False, "own", scope=scope))
+        node.control.link_routes.ask(LinkRouteRule("own", "out", False, "own", scope=scope))
         router.asker = running.pumps[0].number
         for entity_type, entities in ENTITY_TYPES.values():
             identities = []

@@ -17,7 +17,7 @@ def look(router: Router, stuck: StuckReceivers, seconds: int) -> None:
     """Let time pass, with a look at the clocks each second."""
     for _ in range(seconds):
         router.turn.now += 1
-        stuck.look(router.turn.now)
+        stuck.tick(router.turn.now)
         router.finish_turn()
 
 

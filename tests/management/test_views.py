@@ -102,7 +102,7 @@ async def test_the_router_is_no_subscriber_of_its_own_node() -> None:
         assert seen["M0q"].distribution == "balanced"
         # nor is a further link to a place that has one
         (consumer,) = seen["M0q"].address.consumers
-        consumer.takes = 1 << 20
+        consumer.lane_mask = 1 << 20
         seen = {each.key: each for each in view_of(running).addresses() if each is not None}
         assert seen["M0q"].subscribers == 0
 

@@ -12,7 +12,7 @@ from router.core.model.counters import Counters
 from router.metrics.catalogue import METRICS
 from router.metrics.metric import Metric, Sample, Spread
 from router.metrics.reading import Reading
-from router.net.exchange import Exchange
+from router.net.exchange import RouterHub
 
 from support.readings import reading_of
 
@@ -60,7 +60,7 @@ def reading_of_one_address() -> Reading:
     assert address is not None
     for name, count in COUNTED.items():
         setattr(address.counters, name, count)
-    return reading_of(Exchange(table, 2**20, 65536), limit=1)
+    return reading_of(RouterHub(table, 2**20, 65536), limit=1)
 
 
 def added(samples: Iterable[Sample]) -> float:

@@ -16,7 +16,7 @@ from router.metrics import reading
 from router.metrics.connection_labels import LABELS, LASTING_S, OTHERS, ConnectionLabels, labels_of
 from router.metrics.labels import LONGEST_LABEL, AddressLabels
 from router.metrics.reading import Reading, take_reading
-from router.net.exchange import Exchange
+from router.net.exchange import RouterHub
 from router.net.tally import Tally
 
 from support.readings import idle_exchange
@@ -56,7 +56,7 @@ class Connections:
 
     def connect(self, *, is_client: bool = False, container: str = "peer") -> int:
         """A connection, which is open; its number."""
-        exchange: Exchange = self.exchange
+        exchange: RouterHub = self.exchange
         connection = Connection(
             server_settings(), exchange.forwarder, exchange.turn, "peer", is_client
         )

@@ -17,7 +17,7 @@ from router.metrics.exposition import Exposition
 from router.metrics.metric import Metric
 from router.metrics.plugins import PluginsReading
 from router.net.connector_status import ConnectorStatus
-from router.net.exchange import Exchange
+from router.net.exchange import RouterHub
 from router.net.places import Place
 
 from support.scraping import Scrape, openmetrics
@@ -31,7 +31,7 @@ def exposition(*addresses: str, limit: int = 100) -> Exposition:
     table = AddressTable([], "balanced", lambda _: "")
     for name in addresses:
         assert table.enter(name) is not None
-    exchange = Exchange(table, 2**20, 65536)
+    exchange = RouterHub(table, 2**20, 65536)
     exchange.add_tally("amqp", "in", "normal")
     broker = exchange.add_tally("broker", "out", "route-container")
     broker.status = ConnectorStatus((Place("b", 1, "b"),), exchange.turn.now)

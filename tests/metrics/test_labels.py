@@ -12,7 +12,7 @@ from router.metrics import reading
 from router.metrics.connection_labels import ConnectionLabels
 from router.metrics.labels import LONGEST_LABEL, OTHER, AddressLabels, label_of
 from router.metrics.reading import Reading, take_reading
-from router.net.exchange import Exchange
+from router.net.exchange import RouterHub
 
 
 def new_table() -> AddressTable:
@@ -76,7 +76,7 @@ def test_an_idle_address_gets_a_label_while_there_are_any() -> None:
 
 def test_dynamic_addresses_get_none() -> None:
     table = new_table()
-    text, address = table.enter_dynamic("c", "a")
+    text, address = table.create_dynamic("c", "a")
     labels = AddressLabels(table, 5)
     labels.assign()
     # somebody still uses the name after its node is gone
@@ -142,11 +142,11 @@ def change(table: AddressTable, step: str, name: str, count: int) -> None:
     elif step == "forget":
         forget(table, name)
     elif step == "dynamic":
-        _, address = table.enter_dynamic("c", "a")
+        _, address = table.create_dynamic("c", "a")
         address.counters.ingress += count
         table.leave(address)
     elif step == "nowhere":
-        table.nowhere.counters.ingress += count
+        table.unused.counters.ingress += count
 
 
 def ingress(read: Reading) -> dict[str, int]:
@@ -161,7 +161,7 @@ def read_after(
     table: AddressTable, limit: int, steps: list[tuple[str, str, int]]
 ) -> Iterator[dict[str, int]]:
     """What each reading says of ingress, by label."""
-    exchange = Exchange(table, 2**20, 65536)
+    exchange = RouterHub(table, 2**20, 65536)
     labels, none = AddressLabels(table, limit), ConnectionLabels(exchange, 0)
     for step, name, count in [*steps, ("read", "", 0)]:
         if step == "read":
@@ -189,7 +189,7 @@ def test_no_series_falls_that_is_read_while_it_changes(
     steps: list[tuple[str, str, int]], limit: int
 ) -> None:
     table = new_table()
-    exchange = Exchange(table, 2**20, 65536)
+    exchange = RouterHub(table, 2**20, 65536)
     labels, none = AddressLabels(table, limit), ConnectionLabels(exchange, 0)
     before: dict[str, int] = {}
     with pytest.MonkeyPatch.context() as patch:

@@ -139,7 +139,7 @@ def test_redirects_lead_where_they_are_configured_to() -> None:
         ]
     )
     of_link = redirects.of_link("a/b", "a/b", is_sender=True)
-    of_connection = redirects.of_connection("X")
+    of_connection = redirects.error_for_connection("X")
     assert of_link is not None
     assert of_connection is not None
     assert of_link.info == Redirect("h", "h", 5672, "b").info()

@@ -17,7 +17,7 @@ from router.amqp.performatives import Close, Disposition, Rejected, Released
 from router.core.addresses.table import AddressTable
 from router.engine.opening import LEAST_IDLE_MS
 from router.net import exchange
-from router.net.exchange import STUCK_S, TICK_S, Exchange, Hub
+from router.net.exchange import STUCK_S, TICK_S, Hub, RouterHub
 from router.net.memory import Reclaimer
 
 from support.loopback import dialled, running_node
@@ -70,9 +70,9 @@ def one_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exchange, "time", Time)
 
 
-def make_exchange() -> Exchange:
+def make_exchange() -> RouterHub:
     """An exchange without rules."""
-    return Exchange(AddressTable([], "balanced", lambda _: "amqp:/temp"), 1 << 20, 65536)
+    return RouterHub(AddressTable([], "balanced", lambda _: "amqp:/temp"), 1 << 20, 65536)
 
 
 def test_a_turn_sends_what_sending_made_others_say() -> None:

@@ -11,7 +11,7 @@ from router.amqp.types import Symbol
 from router.client.connection import connect_over
 from router.config.model import Configuration
 from router.core.deliveries.router_annotations import CONNECTION
-from router.net.exchange import Exchange
+from router.net.exchange import RouterHub
 from router.net.listeners import run_guarded
 from router.net.own import own_connection
 from router.node import Node
@@ -19,7 +19,7 @@ from router.node import Node
 HELLO = Message(body=(AmqpValue("hello"),))
 
 
-def own_number(exchange: Exchange) -> int | None:
+def own_number(exchange: RouterHub) -> int | None:
     """The number of the router's own connection, while it lasts."""
     return None if exchange.own_pump is None else exchange.own_pump.number
 

@@ -6,13 +6,13 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from router.net.turns import Turns
+from router.net.turns import FairLimiter
 
 
 class Asking:
     """Tasks that ask for turns, and have them until the test ends them."""
 
-    def __init__(self, turns: Turns, nursery: trio.Nursery) -> None:
+    def __init__(self, turns: FairLimiter, nursery: trio.Nursery) -> None:
         self.turns = turns
         self.nursery = nursery
         self.having: dict[str, trio.CancelScope] = {}
@@ -44,7 +44,7 @@ class Asking:
 
 
 async def test_so_many_at_once(nursery: trio.Nursery) -> None:
-    asking = Asking(Turns(2), nursery)
+    asking = Asking(FairLimiter(2), nursery)
     await asking.ask("a1", "a2", "a3", "b1")
     assert asking.had == ["a1", "a2"]
     assert asking.turns.waiting == 2
@@ -56,7 +56,7 @@ async def test_so_many_at_once(nursery: trio.Nursery) -> None:
 
 
 async def test_who_asks_most_keeps_nobody_waiting(nursery: trio.Nursery) -> None:
-    asking = Asking(Turns(1), nursery)
+    asking = Asking(FairLimiter(1), nursery)
     await asking.ask("a0", *[f"a{number}" for number in range(1, 9)], "b1", "c1", "b2")
     for _ in range(10):
         await asking.end(asking.had[-1])
@@ -64,7 +64,7 @@ async def test_who_asks_most_keeps_nobody_waiting(nursery: trio.Nursery) -> None
 
 
 async def test_a_free_turn_is_for_whoever_comes(nursery: trio.Nursery) -> None:
-    asking = Asking(Turns(1), nursery)
+    asking = Asking(FairLimiter(1), nursery)
     for name in ("a1", "a2", "b1"):
         await asking.ask(name)
         assert list(asking.having) == [name]
@@ -77,7 +77,7 @@ async def test_a_free_turn_is_for_whoever_comes(nursery: trio.Nursery) -> None:
 async def test_who_gives_up_has_no_turn(
     nursery: trio.Nursery, name: str, others: list[str]
 ) -> None:
-    asking = Asking(Turns(1), nursery)
+    asking = Asking(FairLimiter(1), nursery)
     await asking.ask("x", "a1", "b1", "a2")
     await asking.give_up(name)
     assert asking.turns.waiting == 2
@@ -90,7 +90,7 @@ async def test_who_gives_up_has_no_turn(
 
 
 async def test_a_turn_given_to_one_who_gives_up_at_once_goes_on(nursery: trio.Nursery) -> None:
-    asking = Asking(Turns(1), nursery)
+    asking = Asking(FairLimiter(1), nursery)
     await asking.ask("x", "a1", "b1")
     # in one go: `a1` is to stop waiting, and before it runs its turn comes
     asking.waiting["a1"].cancel()
@@ -102,7 +102,7 @@ async def test_a_turn_given_to_one_who_gives_up_at_once_goes_on(nursery: trio.Nu
 
 
 async def test_a_failure_ends_a_turn() -> None:
-    turns = Turns(1)
+    turns = FairLimiter(1)
     for _ in range(2):
         with pytest.raises(LookupError):
             async with turns.turn("a"):

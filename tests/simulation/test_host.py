@@ -68,7 +68,7 @@ def test_names_of_dynamic_nodes_are_the_same_for_the_same_seed_and_never_twice()
     def names(seed: str) -> list[str]:
         made = host(seed=seed)
         made.start()
-        return [made.parts.table.enter_dynamic("c", "l")[0] for _ in range(3)]
+        return [made.parts.table.create_dynamic("c", "l")[0] for _ in range(3)]
 
     assert names("1") == names("1")
     assert len({*names("1"), *names("2")}) == 6

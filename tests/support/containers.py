@@ -74,7 +74,7 @@ class ControlledRouter(Router):
         while self.turn.now < end:
             step = min(0.25, end - self.turn.now)
             super().wait(step)
-            self.control.look(self.turn.now)
+            self.control.tick(self.turn.now)
             self.finish_turn()
 
 

@@ -41,7 +41,7 @@ from router.core.addresses.table import AddressTable
 from router.core.deliveries import draining
 from router.core.forwarding.expiry import expire
 from router.core.forwarding.forward import Forwarder
-from router.core.forwarding.shedding import Shedding
+from router.core.forwarding.shedding import Shedder
 from router.engine import serial
 from router.engine.connection import Connection
 from router.engine.outbox import Turn
@@ -85,7 +85,7 @@ class Router:
         self.events: list[Any] = []
         # deliveries that were too much
         self.given_up = 0
-        self.shedding = Shedding(self.forwarder, self._gave_up)
+        self.shedding = Shedder(self.forwarder, self._gave_up)
         # what is put off to later turns waits until it is asked for (`go_on`)
         self.is_patient = False
         # who counts what is done in each turn
@@ -150,7 +150,7 @@ class Router:
     def _before_sending(self) -> None:
         backlog = self.forwarder.backlog
         if backlog.held_bytes > backlog.limit_bytes:
-            self.shedding.look()
+            self.shedding.tick()
         self.forwarder.finish_turn()
 
     def _gave_up(self, count: int) -> None:
@@ -166,7 +166,7 @@ class Router:
         expiry = self.forwarder.suspended.next_expiry
         if expiry and expiry <= self.turn.now:
             self.forwarder.suspended.expire(self.forwarder)
-        self.forwarder.network.look(self.turn.now)
+        self.forwarder.network.tick(self.turn.now)
         self.finish_turn()
 
 

@@ -8,18 +8,18 @@ from router.metrics.connection_labels import ConnectionLabels
 from router.metrics.labels import AddressLabels
 from router.metrics.metric import Value
 from router.metrics.reading import Reading, take_reading
-from router.net.exchange import Exchange
+from router.net.exchange import RouterHub
 
 
-def idle_exchange(*addresses: str) -> Exchange:
+def idle_exchange(*addresses: str) -> RouterHub:
     """A router's hub without connections, with some addresses in use."""
     table = AddressTable([], "balanced", lambda _: "")
     for name in addresses:
         assert table.enter(name) is not None
-    return Exchange(table, 2**20, 65536)
+    return RouterHub(table, 2**20, 65536)
 
 
-def reading_of(exchange: Exchange, *, limit: int = 100) -> Reading:
+def reading_of(exchange: RouterHub, *, limit: int = 100) -> Reading:
     """A reading after 1.5 seconds, with labels for so many."""
     labels = AddressLabels(exchange.table, limit)
     return take_reading(exchange, labels, ConnectionLabels(exchange, limit), 1.5)

@@ -15,19 +15,22 @@ import attrs
 
 from router.amqp.performatives import Attach, Begin, Detach, Disposition, End, Error, Flow, Transfer
 from router.core.link_routes.link_routes import IN, OUT
-from router.core.link_routes.route_outlets import Rule, Way
+from router.core.link_routes.route_outlets import LinkRoute, LinkRouteRule
 
 from support.mesh import MeshRouter
 from support.routed import Peer
 from support.transcripts import On, begin, like
 
 
-def serve(router: MeshRouter, prefix: str, **fields: Any) -> list[Way]:
+def serve(router: MeshRouter, prefix: str, **fields: Any) -> list[LinkRoute]:
     """Link routes of a router for all addresses below a prefix, and to all coordinators."""
     routes = router.forwarder.link_routes
     return [
-        *(routes.add(Rule(f"{way} {prefix}", way, True, prefix, **fields)) for way in (IN, OUT)),
-        routes.add(Rule(f"tx {prefix}", IN, True, "$coordinator")),
+        *(
+            routes.add(LinkRouteRule(f"{way} {prefix}", way, True, prefix, **fields))
+            for way in (IN, OUT)
+        ),
+        routes.add(LinkRouteRule(f"tx {prefix}", IN, True, "$coordinator")),
     ]
 
 
@@ -50,7 +53,9 @@ class BrokersLink:
 class Broker(Peer):
     """A container that takes every link, unless it `refuses`, and settles nothing by itself."""
 
-    def __init__(self, router: MeshRouter, container: str, ways: list[Way], **fields: Any) -> None:
+    def __init__(
+        self, router: MeshRouter, container: str, ways: list[LinkRoute], **fields: Any
+    ) -> None:
         fields.setdefault("role", "route-container")
         self.router = router
         self.ways = ways

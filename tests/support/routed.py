@@ -15,7 +15,7 @@ import attrs
 from router.amqp.framing import AMQP_HEADER
 from router.amqp.performatives import Attach, Begin, Detach, End, Flow, Open, Source, Target
 from router.core.link_routes.link_routes import IN, OUT
-from router.core.link_routes.route_outlets import Rule
+from router.core.link_routes.route_outlets import LinkRouteRule
 
 from support.in_memory import Router
 from support.mesh import Mesh, MeshRouter
@@ -83,10 +83,10 @@ class Pair:
         self.routers: list[Router] = [*routers]
         routes = self.last.forwarder.link_routes
         self.ways = [
-            routes.add(Rule(direction, direction, True, "q", **(rule or {})))
+            routes.add(LinkRouteRule(direction, direction, True, "q", **(rule or {})))
             for direction in (IN, OUT)
         ]
-        self.ways.append(routes.add(Rule("tx", IN, True, "$coordinator")))
+        self.ways.append(routes.add(LinkRouteRule("tx", IN, True, "$coordinator")))
         self.client = Peer(self.router, "client", **settings)
         self.client >> begin() << like(Begin)
         self.container = self.add_container(**container)

@@ -2,7 +2,7 @@
 
 Everything that happens is an event at a time, in an order that a seed decides, so that a run can be
 repeated. Each message is written and read on its way, as it would be. What each router came to
-believe is kept as the core would (`Reach`), and `Truth` says what it should be.
+believe is kept as the core would (`RoutingState`), and `Truth` says what it should be.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from router.control.network.changes import (
 from router.control.network.codec import CHUNK_BYTES, decode_control, encode_control
 from router.control.network.protocol import Protocol
 from router.control.network.timing import Timing
-from router.core.routers.routing_state import Interest, Reach
+from router.core.routers.routing_state import Interest, RoutingState
 
 BALANCED = Interest(1)
 
@@ -39,7 +39,7 @@ class Router:
         self.name = name
         self.instance = instance
         self.protocol = Protocol(name, instance, network.timing, network.now)
-        self.reach = Reach(name)
+        self.reach = RoutingState(name)
         self.interests: dict[str, Interest] = {}
         self.conflicts: list[Conflict] = []
         self.left_out: list[LeftOut] = []
@@ -235,7 +235,7 @@ class Network:
 
     def _look(self, router: Router) -> None:
         router.wakes_at = float("inf")
-        router.protocol.look(self.now)
+        router.protocol.tick(self.now)
 
     def send(self, sender: Router, send: Send) -> None:
         """A message sets out."""

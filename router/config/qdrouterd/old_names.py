@@ -28,7 +28,7 @@ OLD_VALUES: Final[Mapping[tuple[str, str], Mapping[str, str]]] = {
 def modern(name: str, section: Section) -> tuple[tuple[str, Section], ...]:
     """Return the entities, by name, that replace a section whose own name is `name`.
 
-    A section whose name is not an old one is returned itself.
+    A section whose name is not an old one is returned as it is.
     """
     made = _MADE.get(name)
     return ((name, section),) if made is None else made(section)

@@ -44,7 +44,7 @@ _SERVICES: Final = {"amqps": 5671}
 
 @attrs.define
 class Translation:
-    """Result: the file as parsed TOML would be, the line of each part, and what was found.
+    """Result of a translation: data as parsed TOML would be, the line of each part, and remarks.
 
     `tables` are the entities in the order of the file. `places` maps their paths here to those in
     Dispatch's file.

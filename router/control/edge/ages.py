@@ -49,7 +49,7 @@ class Ages:
         if node is None:
             return False
         self._unlink(node)
-        # nothing refers to it, and it to nothing
+        # no references are left in either direction
         node.older = node.younger = node
         return True
 

@@ -28,7 +28,7 @@ from router.core.network.proxy_links import UplinkChanged
 from router.engine.failures import NetworkCondition
 from router.errors import AmqpError
 
-# of connectors to interior routers, and of the listeners there
+# Role of connectors to interior routers, and of the listeners there.
 ROLE: Final = "edge"
 
 
@@ -79,12 +79,12 @@ class EdgeRouter:
         self.routes = RoutesBeyond(forwarder, self._tell)
         self.plan = UplinkPlan()
         self._connections: dict[int, Any] = {}
-        # those that came in this turn, and where they lead
+        # uplinks that opened in this turn, and the routers they lead to
         self._fresh: dict[Any, str] = {}
-        # what has been said of each uplink
+        # what was last reported of each uplink
         self._told: dict[int, UplinkChanged] = {}
         self._pulses: dict[Any, _Pulse] = {}
-        # given up for their silence
+        # number of uplinks given up for silence
         self.silent = 0
 
     def configure(self, plan: UplinkPlan) -> None:
@@ -96,10 +96,10 @@ class EdgeRouter:
     # Uplinks come and go.
 
     def connection_came(self, connection: Any, router: str, features: frozenset[str]) -> None:
-        """A connection to an interior is open, and its control link can be used.
+        """Add an uplink that is open, and whose control link can be used.
 
-        It may be used at the end of the turn: an interior that refuses this router answers its open
-        and closes in one go.
+        It can become active at the end of the turn: an interior that refuses this router answers
+        its open and closes in one go.
         """
         self.forwarder.network.edge_sides[connection] = MESH
         self._connections[connection.number] = connection
@@ -172,12 +172,12 @@ class EdgeRouter:
         self.proxies.address_changed(address)
         self._note()
 
-    def opens_way(self, address: Address, side: int) -> bool:
+    def open_route(self, address: Address, side: int) -> bool:
         """Return whether a message from a side, for an address without consumers here, may go up.
 
         If so, the address has a consumer from now on, for which the message waits.
         """
-        return side != MESH and self.proxies.opens_way(address)
+        return side != MESH and self.proxies.open_route(address)
 
     def is_known(self, name: str) -> bool:
         """Return whether a name may be that of an address beyond the uplinks."""
@@ -188,7 +188,7 @@ class EdgeRouter:
         return self.proxies.is_nowhere(name)
 
     def use_of(self, connection: Any) -> tuple[bool | None, str | None]:
-        """Whether a connection is an uplink that is used, and why it is or not."""
+        """Return whether an uplink is active, and why; (None, None) for other connections."""
         if connection not in self._pulses:
             return None, None
         uplink = self.uplinks.links.get(connection.number)
@@ -221,7 +221,7 @@ class EdgeRouter:
 
     # The clock.
 
-    def look(self, now: float) -> None:
+    def tick(self, now: float) -> None:
         """Do what is due."""
         for connection, pulse in list(self._pulses.items()):
             age_s = now - pulse.heard_at
@@ -234,6 +234,6 @@ class EdgeRouter:
                 pulse.number += 1
                 pulse.next_at = now + self.plan.heartbeat_s
                 self._tell(connection, Beat(pulse.number, int(self.plan.max_age_s * 1000)))
-        self.uplinks.look(now)
+        self.uplinks.tick(now)
         self._act()
-        self.proxies.look(now)
+        self.proxies.tick(now)

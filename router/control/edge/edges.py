@@ -39,12 +39,12 @@ from router.engine.deferred import CHANGES_AT_ONCE, THINGS_A_STEP
 from router.engine.failures import NetworkCondition
 from router.errors import AmqpError
 
-# What an edge that has not said it yet may be silent, and the least that one may say.
+# Longest silence of an edge that has not announced one, and the least that it may announce.
 MAX_AGE_S: Final = 8.0
 LEAST_AGE_S: Final = 0.5
-# How long a link to an edge stays for which nobody sends any more.
+# Time that a proxy link to an edge stays without senders.
 IDLE_S: Final = 10.0
-# As how many things of others it counts to have a link go.
+# Work of detaching a link, in steps of other work.
 THINGS_A_LINK: Final = 4
 
 
@@ -77,21 +77,21 @@ class Edges:
         self.lines = Lines(forwarder, self.side_of)
         self.routes = RoutesOfEdges(forwarder, self._tell_all)
         self.by_connection: dict[Any, Edge] = {}
-        # those that are active, by the edge's id
+        # active connections by the edge's id
         self.active: dict[str, dict[Edge, None]] = {}
         self._sides = itertools.count(FIRST_EDGE)
         self._deadlines: list[tuple[float, int, Edge]] = []
-        # addresses at edges that somebody sends to, or has sent to of late and since when
+        # addresses at edges that are due, and those without senders by the time when the last left
         self._due: dict[Address, None] = {}
         self._idle: OrderedDict[Address, float] = OrderedDict()
-        # how the names begin that are at edges which have come or gone in this turn
+        # name prefixes of edges that have come or gone in this turn
         self._moved: dict[str, None] = {}
-        # of all addresses in use, those that are still to be looked at for that
+        # addresses in use that a full pass still has to check
         self._again: list[Address] = []
         self._starts: tuple[str, ...] = ()
         self._is_seeing = False
         self._is_looking = False
-        # given up for their silence
+        # number of edges given up for silence
         self.silent = 0
 
     def side_of(self, connection: Any) -> int:
@@ -186,11 +186,11 @@ class Edges:
             if not edge.is_active:
                 self.lines.unwant(edge.connection, proxy)
 
-        # those first that have not been attached yet
+        # links that are not attached yet go first
         proxies = reversed(self.lines.of(edge.connection))
         self.forwarder.turn.deferred.go_through(proxies, unwant, at_once=CHANGES_AT_ONCE)
 
-    # What is sent to addresses at edges.
+    # Messages to addresses at edges.
 
     def address_changed(self, address: Address) -> None:
         """Handle a link that was added to an address, or removed from it."""
@@ -199,7 +199,7 @@ class Edges:
             self._due[address] = None
         self._note()
 
-    def opens_way(self, address: Address, side: int) -> bool:
+    def open_route(self, address: Address, side: int) -> bool:
         """Open a link to a connected edge for a message to an address that has no consumer.
 
         Return whether the address has a consumer now, for which the message waits. A message from
@@ -256,7 +256,7 @@ class Edges:
                 self._see_to(address)
                 yield
             if self._moved and not self._again:
-                # once for all, however often an edge has changed its mind
+                # one full pass, however often an edge has switched
                 self._starts, self._moved = tuple(self._moved), {}
                 self._again = list(self.forwarder.table.addresses())
             for _ in range(min(THINGS_A_STEP, len(self._again))):
@@ -280,7 +280,7 @@ class Edges:
 
     # The clock.
 
-    def look(self, now: float) -> None:
+    def tick(self, now: float) -> None:
         """Do what is due."""
         while self._deadlines and self._deadlines[0][0] <= now:
             _, _, edge = heapq.heappop(self._deadlines)
@@ -289,7 +289,7 @@ class Edges:
         if not self._is_looking and self._first_idle() is not None:
             self._is_looking = True
             self.forwarder.turn.deferred.work_off(self._looks())
-        self.lines.look(now)
+        self.lines.tick(now)
 
     def _looks(self) -> Iterator[None]:
         """Give up the addresses that have been idle for too long by now."""
@@ -298,7 +298,7 @@ class Edges:
             if address is None:
                 break
             self._give_up(address)
-            # there is room for another link by now, which takes as long as several things
+            # detaching makes room for another link, which is as much work as several steps
             yield from repeat(None, THINGS_A_LINK)
         self._is_looking = False
 

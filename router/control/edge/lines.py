@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from router.control.keeping import Keeping, KeptLine, Status
+from router.control.keeping import LinkSupervisor, Status, SupervisedLink
 from router.core.network.proxy_links import Proxy, ProxyLink
 
-# Until what failed is tried again, which is doubled each time.
+# First retry delay, which doubles with each failure.
 FIRST_RETRY_S: Final = 0.5
 LONGEST_RETRY_S: Final = 30.0
 RETRIES_PER_S: Final = 100
 
-# How a line may stand that is wanted or leaves.
+# Statuses of a line that is wanted or quiescing.
 STATUSES: Final = (Status.ATTACHING, Status.ACTIVE, Status.FAILED, Status.QUIESCING)
 
 
-class Line(KeptLine[ProxyLink]):
+class Line(SupervisedLink[ProxyLink]):
     """Proxy link that is wanted on one connection."""
 
     def __init__(self, lines: Lines, proxy: Proxy, connection: Any, now: float) -> None:
@@ -29,7 +29,7 @@ class Line(KeptLine[ProxyLink]):
         self.proxy = proxy
 
 
-class Lines(Keeping[Line]):
+class Lines(LinkSupervisor[Line]):
     """Proxy links of a router.
 
     `side_of` returns the side of a connection, and `cost` is the cost of what lies behind it.
@@ -57,7 +57,7 @@ class Lines(Keeping[Line]):
         """Return a line that is wanted, or None."""
         return self._lines.get(connection, {}).get(proxy)
 
-    # What is wanted.
+    # Wanted links.
 
     def want(self, connection: Any, proxy: Proxy) -> None:
         """Keep such a link attached on a connection from now on."""

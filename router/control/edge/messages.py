@@ -23,15 +23,15 @@ T = TypeVar("T")
 
 UNSAID: Final = 255
 
-# So many octets of keys are in one message at most, unless a single key is longer.
+# Most octets of keys in one message, unless a single key is longer.
 PART_BYTES: Final = 16 * 1024
-# What a message may have of octets and of keys, and a key of characters, in all. No part has as
-# many, for each key counts for more than sixteen octets in it.
+# Limits on decoding: octets and keys of a message, characters of a key. No message sent here
+# reaches them, as each key counts for more than sixteen octets in `PART_BYTES`.
 LONGEST_BYTES: Final = 64 * 1024
 MOST_KEYS: Final = 1024
 LONGEST_KEY: Final = 48 * 1024
-# How many frames' work a message is, with each key that it names (`Connection.count_work`), and how
-# many to use a connection or not.
+# Work of a message, and of each key in it, in frames (`Connection.count_work`), and of switching an
+# uplink.
 WORK: Final = 256
 WORK_A_KEY: Final = 128
 WORK_OF_USE: Final = 1024
@@ -245,7 +245,7 @@ def _parts(items: Iterable[tuple[str, T]]) -> Iterator[list[tuple[str, T]]]:
     part: list[tuple[str, T]] = []
     size = 0
     for key, item in items:
-        # what an entry takes beside its key
+        # with the octets that an entry takes beside its key
         size += len(key.encode()) + 16
         if part and size > PART_BYTES:
             yield part

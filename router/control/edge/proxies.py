@@ -32,10 +32,10 @@ from router.core.network.proxy_links import Proxy
 from router.core.routers.routing_state import mobile_key
 from router.engine.deferred import CHANGES_AT_ONCE, THINGS_A_STEP, emptied
 
-# How long what nobody sends to any more is watched, and can be sent up, for whoever comes back.
+# Time that an address without senders stays watched, for senders that come back.
 IDLE_S: Final = 10.0
 
-# In octets: more has no place in a key.
+# In octets: longer names do not fit into a key.
 LONGEST_NAME: Final = 8000
 
 Watching = Callable[[Any, list[tuple[str, bool]]], None]
@@ -49,35 +49,34 @@ class Proxies:
 
     def __init__(self, forwarder: Any, me: str, watch: Watching) -> None:
         self.forwarder = forwarder
-        # how names begin that are at this very router
+        # name prefixes of addresses at this router
         self._mine = (f"{AT_AN_EDGE}{me}/", f"{TOPOLOGICAL}{me}/")
         self.lines = Lines(forwarder, lambda _: MESH)
         self.holding = Holding(forwarder)
-        # the active uplinks, and what each says of what is watched; the first is where goes what
-        # may go one way only
+        # the active uplinks, with what each tells of watched keys; the first is the primary, for
+        # what may go one way only
         self.told: dict[Any, ListedTable[str, Place]] = {}
-        # what is watched; and of that, what nobody here sends to any more, and since when
+        # watched keys; and those without senders here, by the time when the last left
         self.watched: ListedTable[str, None] = ListedTable()
         self.idle = Ages()
-        # of what is watched, that which is sent up until it is known that nobody is there: somebody
-        # has sent a single message, and when
+        # watched keys with a single message to send up, by its time, until they are known to have
+        # no consumer
         self._asked = Ages()
         self._watch = watch
         self._telling = Telling(forwarder.turn.deferred, self._tell_of)
         self._news: ListedTable[str, bool] = ListedTable()
         self._due: ListedTable[str, None] = ListedTable()
-        # all addresses in use and all that is watched are due, after those that are left of the
-        # last time that they were
+        # another full pass over addresses in use and watched keys follows the one under way
         self._once_more = False
         self._again: list[str | Address] = []
         self._then: list[Callable[[], list[str | Address]]] = []
-        # of what is due, that which is treated otherwise beyond than before
+        # due keys whose treatment beyond has changed
         self._treated_anew: ListedTable[str, None] = ListedTable()
         self._is_seeing = False
         self._is_looking = False
         self.holding.emptied = self._hold_emptied
 
-    # What happens.
+    # Events.
 
     def address_changed(self, address: Address) -> None:
         """Note that a link was added to an address, or removed from it."""
@@ -110,7 +109,7 @@ class Proxies:
             if connection not in self.told:
                 self.lines.unwant(connection, proxy)
 
-        # those first that have not been attached yet
+        # links that are not attached yet go first
         proxies = reversed(self.lines.of(connection))
         self.forwarder.turn.deferred.go_through(proxies, unwant, at_once=CHANGES_AT_ONCE)
         if connection.is_open():
@@ -140,7 +139,7 @@ class Proxies:
                 if before is None or before.treatment != place.treatment:
                     self._treated_anew[place.key] = None
 
-    def opens_way(self, address: Address) -> bool:
+    def open_route(self, address: Address) -> bool:
         """Make a way up for a message to an address that has no consumer here.
 
         Return whether the address has a consumer now, a proxy link or a hold, for which the message
@@ -188,7 +187,7 @@ class Proxies:
     def comes_by(self, connection: Any, text: str) -> bool:
         """Return whether this edge receives from an address over an uplink; it may have lanes."""
         name = address_name(text)
-        # who says nothing of a phase is at the one that the rules say
+        # a name without a phase is at the phase that the rules say
         enters = self.forwarder.table.phase_of(name, is_sender=True)
         return enters == 0 and self.lines.line(connection, Proxy(name, 0, True)) is not None
 
@@ -212,7 +211,7 @@ class Proxies:
         if not places or (hold is not None and hold.use is Use.OPEN and None in places):
             use = Use.OPEN
         elif hold is not None and hold.use is not Use.IDLE and self._is_known_unreached(key):
-            # whoever receives beyond may have lost as much, and be back in a moment
+            # consumers beyond may have lost their connections, too, and be back in a moment
             use = Use.CLOSING
         else:
             use = Use.IDLE
@@ -235,7 +234,7 @@ class Proxies:
                 return place.treatment
         return None
 
-    # What follows from it.
+    # Updates of links, watches and holds.
 
     def finish(self) -> None:
         """Handle, at the end of a turn, what has changed in it."""
@@ -243,7 +242,7 @@ class Proxies:
         if not self._is_seeing and (self._due or self._once_more):
             self._is_seeing = True
             self.forwarder.turn.deferred.work_off(self._seeings())
-        # very many that are not watched any more are told so in few messages
+        # collect very many removals into few messages
         waits = self._is_looking and len(self._news) < KEYS_A_STEP
         if self._news and (not waits or any(self._news.values())):
             news, self._news = self._news, ListedTable()
@@ -257,11 +256,11 @@ class Proxies:
             for key in due:
                 self._see_to(key)
                 yield
-                # each takes as long as two things of others
+                # each key is as much work as two steps of others
                 yield
             if self._once_more and not self._again and not self._then:
                 self._once_more = False
-                # one after the other, because each list of very many takes a while to make
+                # one after the other, because making each list takes a while
                 self._then = [lambda: list(self.watched), self._addresses]
             if self._then and not self._again:
                 self._again = self._then.pop()()
@@ -280,17 +279,17 @@ class Proxies:
         elif not self._is_private(thing.name, thing):
             key = key_of_address(thing)
             if key not in self.watched:
-                # which has its own turn
+                # watched keys are in the other list
                 self._see_to(key)
 
-    def look(self, now: float) -> None:
+    def tick(self, now: float) -> None:
         """Do what is due."""
         if not self._is_looking and any(map(self._first_of, (self.idle, self._asked))):
             self._is_looking = True
             self.forwarder.turn.deferred.work_off(self._looks())
-        self.lines.look(now)
-        self.forwarder.network.outward.look()
-        self.holding.look(now)
+        self.lines.tick(now)
+        self.forwarder.network.outward.tick()
+        self.holding.tick(now)
         self.finish()
 
     def _looks(self) -> Iterator[None]:
@@ -322,15 +321,15 @@ class Proxies:
         receives = address is not None and _has_local(address.consumers)
         is_elsewhere = _is_elsewhere(name)
         if address is not None and address.waiting.count:
-            # of senders that may be gone by now
+            # their senders may be gone by now
             self._see_to_watching(key, True)
         self._see_to_watching(key, sends or receives)
         is_multicast = self._is_multicast(key, address)
         is_watched = key in self.watched
-        # where there are only receivers a link would hold credit that others need
+        # if there are only receivers, a link would hold credit that others need
         goes_up = sends or key in self._asked or (is_watched and not receives)
         goes_up = goes_up and phase != FALLBACK
-        # what is not known yet, or cannot be
+        # assumed while it is not known, or cannot be
         is_given = key in self._asked or not is_watched
         if address is not None and receives and address.treatment == CLOSEST:
             goes_up = False
@@ -361,8 +360,10 @@ class Proxies:
             self.idle.add(key, self.forwarder.turn.now)
 
     def _unwatch(self, key: str) -> None:
-        """Nobody has sent for a while: what waits even so goes on first, and is settled, lest what
-        comes next overtake it by another link.
+        """Stop watching an address that nobody has sent to for a while.
+
+        Messages that still wait go up first and are settled, so that later ones cannot overtake
+        them on another link.
         """
         self.idle.discard(key)
         address = self.forwarder.table.in_use(*split_key(key))
@@ -394,7 +395,7 @@ class Proxies:
     def _is_private(self, name: str, address: Address) -> bool:
         """Return whether an address is at this router only."""
         if not name or len(name.encode()) > LONGEST_NAME:
-            # which cannot be told
+            # such a name does not fit into a message
             return True
         if address.is_dynamic or self.forwarder.table.is_own_node(name):
             return True

@@ -33,21 +33,21 @@ from router.engine import account
 from router.engine.deferred import emptied
 from router.errors import AmqpError
 
-# What a router says in its open that knows of link routes by way of edges.
+# Feature in the open of a router that knows link routes by way of edges.
 FEATURE: Final = "edge-routes"
-# So many keys an edge may tell of, of so many octets in all. Of what an interior tells, which is
-# what all others of the network have together, an edge keeps no more than so much.
+# Most keys, and octets of keys, that an edge may tell; and most that an edge keeps of what an
+# interior tells, which covers the whole network.
 MOST_TOLD: Final = 10_000
 MOST_TOLD_BYTES: Final = 4 << 20
 MOST_HEARD: Final = 100_000
 MOST_HEARD_BYTES: Final = 64 << 20
-# In octets, as long as a key may be between interior routers.
+# In octets, as between interior routers.
 LONGEST_KEY: Final = 8192
-# What is refused again and again is in the log each time that there is so many times as much of it.
+# Refused keys are logged again each time there are so many times as many.
 SAID_AGAIN: Final = 10
 
-# What a token of a pattern takes beside its text, and how often the text of a key is kept: as it
-# came, as the pattern, in tokens, and as what others are told.
+# Memory of a token of a pattern beside its text, and the number of copies of a key's text: as
+# received, as a pattern, in tokens, and as told to others.
 TOKEN_BYTES: Final = 600
 TIMES_KEPT: Final = 5
 
@@ -67,29 +67,29 @@ class ToldRoutes:
     def __init__(self, link_routes: LinkRoutes, connection: Any, router: str) -> None:
         self.connection = connection
         self.router = router
-        # None until it has said anything
+        # None until the first message
         self.keys: ListedTable[str, tuple[str, str]] | None = None
         self.is_open = False
-        # how many keys were refused, or left out because there are too many
+        # number of keys that were refused, or left out as too many
         self.refused = 0
         self._said_at = 1
         self._octets = 0
         self._link_routes = link_routes
-        # those that there are outlets for, and those for which that may not be as it should be
+        # keys with an outlet, and keys whose outlet may have to be opened or closed
         self._opened: ListedTable[str, None] = ListedTable()
         self._due: ListedTable[str, tuple[str, str]] = ListedTable()
-        # whether it may not be for any of the keys
+        # whether all keys are due
         self._once_more = False
         self._is_going_on = False
         self._is_over = False
-        # called when there are outlets for all, or for none, after it was not so
+        # called when the outlets of all keys are up to date
         self.settled: Callable[[], None] = lambda: None
 
     def change(self, added: Iterable[str], removed: Iterable[str]) -> None:
-        """It says of these that they have containers, and of those that they have none any more.
+        """Add keys that have containers, and remove keys that no longer have any.
 
-        Raises `AmqpError` for what is no key of a link route, and where an edge tells of too many;
-        an interior's are left out then: it can do nothing about it, and the edge needs its uplink.
+        Raises `AmqpError` for an invalid key, and if an edge tells too many. Those of an interior
+        are ignored instead: it can do nothing about it, and the edge needs its uplink.
         """
         keys = self.keys = ListedTable() if self.keys is None else self.keys
         for key in removed:
@@ -121,7 +121,7 @@ class ToldRoutes:
         self.connection.account.charge(account.ROUTES, by * route_bytes(key))
 
     def _has_no_room(self, octets: int) -> bool:
-        """Whether a key of so many octets is one too many; raises `AmqpError` for an edge's."""
+        """Return whether a key of so many octets is too much; raises `AmqpError` for an edge."""
         assert self.keys is not None
         if self.connection.is_client:
             return len(self.keys) >= MOST_HEARD or self._octets + octets > MOST_HEARD_BYTES
@@ -146,7 +146,7 @@ class ToldRoutes:
         if self.is_open == is_open:
             return
         self.is_open = is_open
-        # which may change several times before the last outlet is there
+        # it may change several times before the last outlet is there
         self._once_more = bool(self.keys)
         self._see_to_outlets()
 
@@ -173,7 +173,7 @@ class ToldRoutes:
             self._once_more = False
             for key in every:
                 route = None if self.keys is None else self.keys.get(key)
-                # one that has been taken back meanwhile is due
+                # a key that was removed meanwhile is due
                 if route is not None:
                     self._see_to_outlet(key, route)
                 yield None
@@ -206,11 +206,11 @@ class RoutesBeyond:
     def __init__(self, forwarder: Any, tell: Tell) -> None:
         self.forwarder = forwarder
         self._tell = tell
-        # what each interior has told, by its connection
+        # routes of each interior, by connection
         self.told: dict[Any, ToldRoutes] = {}
-        # those that know what to do with what they are told
+        # connections whose routers have `FEATURE`
         self._hearing: dict[Any, None] = {}
-        # of one that is lost and was used, while none takes its place
+        # routes of lost active uplinks, until another uplink takes over
         self._last: list[ToldRoutes] = []
         self._used: list[Any] = []
         forwarder.link_routes.watchers.append(self._changed)
@@ -252,10 +252,10 @@ class RoutesBeyond:
         self._see_to()
 
     def _see_to(self) -> None:
-        """Forward by the uplinks that are used; what was lost is known until one has spoken.
+        """Forward by the active uplinks; a lost one counts until another has told its routes.
 
-        What is not used any more goes when all that is used is there, lest a route be gone for a
-        moment that both have.
+        Uplinks that are not active any more are closed after all active ones are complete, so that
+        a route that both have is never missing.
         """
         used = [self.told[each] for each in self._used if each in self.told]
         spoken = [told for told in used if told.keys is not None]
@@ -271,7 +271,7 @@ class RoutesBeyond:
             for told in last:
                 told.leave()
 
-    # What is at this edge.
+    # Link routes at this edge.
 
     def _changed(self, route: Route) -> None:
         self.forwarder.network.note_edges()
@@ -291,20 +291,20 @@ class RoutesBeyond:
 
 
 class RoutesOfEdges:
-    """The link routes of an interior's edges, and what it tells them of all others.
+    """Link routes of an interior's edges, and what it tells each edge of all others.
 
-    Nearly always all edges are told the same, so what was told is known once for all of them, and a
-    change costs no more for each edge than to send it the same octets.
+    Nearly always all edges are told the same. So what was told is recorded once for all of them,
+    and a change costs no more for each edge than to send it the same octets.
     """
 
     def __init__(self, forwarder: Any, tell: TellAll) -> None:
         self.forwarder = forwarder
         self._tell = tell
         self.told: dict[Any, ToldRoutes] = {}
-        # those that know what to do with what they are told
+        # connections whose routers have `FEATURE`
         self._hearing: dict[Any, None] = {}
-        # the keys that these were told last that there are; with the only edge whose they are,
-        # which alone was not told, or None
+        # keys told last as having containers; with the only edge that has them, which is not told,
+        # or None
         self._said: dict[str, str | None] = {}
         self._due: dict[str, tuple[str, str]] = {}
         self._telling = Telling(forwarder.turn.deferred, self._tell_of)
@@ -320,14 +320,14 @@ class RoutesOfEdges:
         is_first = not self._hearing
         self._hearing[connection] = None
         if is_first:
-            # it hears of them as if they came now
+            # treat all routes as new
             found = map(self._changed, self.forwarder.link_routes.routes())
             self.forwarder.turn.deferred.work_off(found)
             self.finish()
         else:
             self._telling.tell(connection, list(self._said))
         if all(only == router for only in self._said.values()):
-            # that there are none is to be heard as well
+            # an empty message says that there are none
             self._tell((connection,), Routes())
 
     def _tell_of(self, connection: Any, keys: list[str]) -> None:
@@ -345,7 +345,7 @@ class RoutesOfEdges:
         self._hearing.pop(connection, None)
         self._telling.drop(connection)
         if not self._hearing:
-            # nobody is told what changes from now on
+            # changes are told to nobody from now on
             said, self._said = self._said, {}
             self.forwarder.turn.deferred.forget(emptied(said))
             self._due.clear()
@@ -364,7 +364,7 @@ class RoutesOfEdges:
         for key in message.added:
             route = parse_key(key)
             if route is not None and self._is_ours(address_name(route[1])):
-                # these lead where they lead, whoever says what
+                # these names have a fixed location, whatever an edge tells
                 told.refused += 1
                 if told.is_news():
                     event = RouteRefused(told.router, key, told.refused)
@@ -376,7 +376,7 @@ class RoutesOfEdges:
     def _is_ours(self, name: str) -> bool:
         return is_topological(name) or self.forwarder.table.is_own_node(name)
 
-    # What is beyond each edge.
+    # Link routes beyond each edge.
 
     def _changed(self, route: Route) -> None:
         if self._hearing:
@@ -399,7 +399,7 @@ class RoutesOfEdges:
             return
         due, self._due = self._due, {}
         common: list[tuple[str, bool]] = []
-        # by edge, of which keys it is to hear something else than the others, and what
+        # keys that an edge is told differently from the others, by edge
         others: dict[str, dict[str, bool | None]] = {}
         for key, place in due.items():
             was_said, before = key in self._said, self._said.get(key)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from router.engine.deferred import Deferred
 
-# So many keys are told at once, and in each step.
+# Keys told in a step, and steps done at once.
 KEYS_A_STEP: Final = 256
 STEPS_AT_ONCE: Final = 2
 

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 import attrs
 
-# How long that is.
+# Time that a new connection waits for a preferred one.
 SETTLE_S: Final = 0.5
 
 
@@ -56,7 +56,7 @@ class Uplinks:
         self.wanted = wanted
         self._places: dict[str, int] = {}
         self._changes: list[Used] = []
-        # how often an active one was lost
+        # number of active uplinks that were lost
         self.losses = 0
         self.configure(order, wanted, 0.0)
 
@@ -84,7 +84,7 @@ class Uplinks:
         self.losses += uplink.is_active
         self._choose(now)
 
-    def look(self, now: float) -> None:
+    def tick(self, now: float) -> None:
         """Activate uplinks that have waited long enough for preferred ones."""
         if len(self.active()) < min(self.wanted, len(self.links)):
             self._choose(now)

@@ -28,14 +28,14 @@ from router.core.routers.routing_state import (
 from router.engine.deferred import CHANGES_AT_ONCE, emptied
 from router.errors import AmqpError
 
-# An edge that watches more takes what is beyond for reached, and finds out by credit.
+# An edge with more addresses treats the rest as having consumers, and finds out by credit.
 MOST_WATCHED: Final = 200_000
-# How names begin that say where they are: at a router of this area, or at an edge.
+# Prefixes of names with a location: a router of this area, or an edge.
 TOPOLOGICAL: Final = "_topo/0/"
 AT_AN_EDGE: Final = "_edge/"
 
 
-# What stands in a key in the place of a phase.
+# Characters in a key that stand for a special phase.
 _APART: Final = {FALLBACK_PHASE: FALLBACK, CHANGERS_PHASE: CHANGERS}
 
 
@@ -64,9 +64,9 @@ class Watcher:
     def __init__(self, side: int, tell: Callable[[Message], None]) -> None:
         self.side = side
         self.tell = tell
-        # what it watches, and what it has been told of that
+        # the watched keys, with the state that the edge was told last
         self.told: dict[str, tuple[bool, int] | None] = {}
-        # what is to be looked at, and what it is to be told at the end of the turn
+        # keys to look at, and changes to tell at the end of the turn
         self.due: dict[str, None] = {}
         self.changed: list[Place] = []
         self.is_looked_at = False
@@ -78,17 +78,17 @@ class Watching:
     def __init__(self, forwarder: Any) -> None:
         self.forwarder = forwarder
         self.by_key: dict[str, dict[Watcher, None]] = {}
-        # of these, those whose names say where they are
+        # those of them whose names have a location
         self._placed: dict[str, None] = {}
-        # those for which something is due, or something has changed
+        # watchers with due keys, or with changes to tell
         self._due: dict[Watcher, None] = {}
-        # how the keys begin that are to be looked at again
+        # prefixes of keys to look at again
         self._starts: dict[str, None] = {}
         self._is_noting = False
         forwarder.reach.on_wanted.append(self.key_changed)
         forwarder.reach.on_paths.append(self.paths_changed)
 
-    # What edges say.
+    # Messages of edges.
 
     def received(self, watcher: Watcher, message: Watch) -> None:
         """Update what an edge watches; it is told the state of each key that it adds.
@@ -138,7 +138,7 @@ class Watching:
             del self.by_key[key]
             self._placed.pop(key, None)
 
-    # What changes.
+    # Changes.
 
     def address_changed(self, address: Address) -> None:
         """Note that a consumer here was added to an address, or removed from it."""
@@ -154,7 +154,7 @@ class Watching:
         for watcher in self.by_key.get(key, ()):
             self._note(watcher, key)
         if key.startswith(FALLBACK_PHASE, 1) and key.startswith(MOBILE):
-            # the primary has somewhere to go, or nowhere any more
+            # a primary address can be forwarded if its fallback has a consumer
             self.key_changed(mobile_key(key[2:]))
 
     def paths_changed(self) -> None:
@@ -185,11 +185,11 @@ class Watching:
 
     def _note_watcher(self, watcher: Watcher) -> None:
         if not self._due:
-            # whatever it is that has changed: it need not concern an address that is in use here
+            # the change need not concern an address in use here
             self.forwarder.network.note_edges()
         self._due[watcher] = None
 
-    # What they are told.
+    # Messages to edges.
 
     def tell(self) -> None:
         """Tell each edge, at the end of a turn, the changes that are known by now."""
@@ -201,7 +201,7 @@ class Watching:
                 watcher.is_looked_at = True
                 self.forwarder.turn.deferred.work_off(self._look_at_due(watcher))
             if watcher.is_looked_at and len(watcher.changed) < KEYS_A_STEP:
-                # each message has some more
+                # wait to send more in one message
                 continue
             changed, watcher.changed = watcher.changed, []
             for message in reached(changed):
@@ -219,7 +219,7 @@ class Watching:
                         watcher.changed.append(Place(key, *now))
                         self._note_watcher(watcher)
                 yield
-                # each takes as long as two things of others
+                # each key is as much work as two steps of others
                 yield
         watcher.is_looked_at = False
         if watcher.changed:
@@ -235,7 +235,7 @@ class Watching:
         keys = [key]
         if phase == 0 and rule is not None and rule.fallback:
             keys.append(mobile_key(name, FALLBACK_PHASE))
-            # its fallback is its own, and may be all of it that is in use
+            # the fallback is an address of its own, and may be the only one in use
             address = address or table.in_use(name, FALLBACK)
         places = [place for each in keys for place in self.forwarder.reach.nearest(each)]
         if places and rule is None:
@@ -248,7 +248,7 @@ class Watching:
         return is_reached, treatment
 
     def _is_received_here(self, address: Address, side: int) -> bool:
-        places = [address] if address.ties is None else related.places(address)
+        places = [address] if address.ties is None else related.receiving_addresses(address)
         return any(consumer.side != side for place in places for consumer in place.consumers)
 
     def _is_there(self, name: str, side: int) -> bool:

@@ -1,9 +1,8 @@
-"""The router's connections to other routers: what the routing protocol needs of them, and what it
-says put into effect.
+"""Neighbours of the router: connect the routing protocol to the connections and to the core.
 
 The protocol knows neither connections nor the core: it is told of links that come and go and of
-messages, and says what is to be sent and what has become of the network. That is written into
-`Reach`, where the core finds it. All that a turn brings is told to others at its end, at once.
+messages, and returns what is to be sent and what has changed in the network. The changes are
+written to `RoutingState`, where the core finds them. News of a turn are sent together, at its end.
 """
 
 from __future__ import annotations
@@ -51,18 +50,18 @@ from router.engine.failures import NetworkCondition
 from router.engine.states import ConnectionState
 from router.errors import AmqpError, Scope
 
-# So many that are wanted elsewhere are noted at once, and so many told of that are wanted here.
+# Keys wanted elsewhere that are noted at once, and keys wanted here that are told at once.
 MOST_AT_ONCE: Final = 32
 MOST_TOLD: Final = 1024
-# A router that has not looked at its clocks for so long has not sent anything, either. With its
-# neighbours' silence the protocol bears by itself.
+# A router that was stalled for so long has sent nothing, either. The protocol itself allows for its
+# neighbours' silence.
 STALL_S: Final = 1.0
 DEFAULTS: Final = Limits()
 OPEN_RCVD = int(ConnectionState.OPEN_RCVD)
 
 
 class Adjacency:
-    """Those of one router, which is `membership`; `now` is the turn's time, in seconds."""
+    """Connections to other routers; `membership` is this router's, `now` is in seconds."""
 
     def __init__(
         self,
@@ -84,11 +83,11 @@ class Adjacency:
             self.protocol.links.is_full = lambda link: self.peerings[link.number].is_full
         self.edges: EdgeSide | None = None
         self.peerings: dict[int, Peering] = {}
-        # who wants to know what is new of the network, for logs
+        # observers of the network's news, for logs
         self.seen = Seen(forwarder.turn)
         self.watchers: list[Callable[[News], None]] = [self.seen.heard]
         self.conflicts = 0
-        # times that there were other ways through the network
+        # number of changes of the paths
         self.changes = 0
         self.refused = 0
         self._edge_ids = EdgeIds(self.reach, self._fail, self._conflict_seen, lambda: self.now)
@@ -99,46 +98,46 @@ class Adjacency:
         self._by_connection: dict[Any, Peering] = {}
         self._numbers = count(1)
         self._outboxes = Outboxes()
-        # there is something to be asked of the protocol at the end of the turn
+        # the protocol has to be asked for changes at the end of the turn
         self._is_due = True
-        # what is wanted elsewhere and has not been noted yet, and whether some is to be this turn
+        # keys wanted elsewhere that are not noted yet; and whether some are noted this turn
         self._news = Unnoted(self.reach, self._interest)
         self._may_want = False
-        # what neighbours have said that is still to be acted on, and whether some is to be, too
+        # messages of neighbours to process; and whether some are processed this turn
         self._inboxes: Inboxes | None = None
         if self.protocol is not None:
             self._inboxes = Inboxes(self.protocol, self._news, self._count_in, self._malformed)
         self._may_go_on = False
-        # has `go_on` called soon, since there is more to do than was done
+        # has `go_on` called soon, as work is left
         self.hurry: Callable[[], None] = lambda: None
-        # connections that are to be closed then, and why
+        # connections to close at the end of the turn, with condition and reason
         self._failing: list[tuple[Peering, str, str]] = []
         self.reach.on_here = self._note
 
     @property
     def messages(self) -> Counter[tuple[str, str]]:
-        """Control messages by direction and opcode."""
+        """Return the number of control messages by direction and opcode."""
         return self._outboxes.messages
 
     @property
     def octets(self) -> Counter[tuple[str, str]]:
-        """Their octets."""
+        """Return the octets of control messages by direction and opcode."""
         return self._outboxes.octets
 
     @property
     def now(self) -> float:
-        """The turn's time."""
+        """Return the turn's time."""
         return float(self.forwarder.turn.now)
 
     def set_timing(self, timing: Timing) -> None:
-        """From now on the protocol has these times."""
+        """Set the times of the protocol."""
         self.timing = timing
         if self.protocol is not None:
             self.protocol.set_timing(timing, self.now)
             self._note()
 
     def set_limits(self, limits: Limits) -> None:
-        """From now on so much is kept of what neighbours tell."""
+        """Set the limits of what is kept of neighbours' advertisements."""
         if self.protocol is not None:
             self.protocol.set_limits(limits)
 
@@ -160,11 +159,11 @@ class Adjacency:
 
     @property
     def is_synced(self) -> bool:
-        """Whether what the neighbours know is known here, as far as they are known."""
+        """Return whether all neighbours that are connected have told what they know."""
         protocol = self.protocol
         if protocol is None:
             return True
-        # of two connections to one neighbour only one is asked by
+        # of two connections to one neighbour only one is compared
         synced = {
             peering.peer.router
             for peering in self.peerings.values()
@@ -175,13 +174,13 @@ class Adjacency:
         )
 
     def peering_of(self, connection: Any) -> Peering | None:
-        """That of a connection, if it leads to another router and is open."""
+        """Return the peering of a connection, if it is open and leads to another router."""
         return self._by_connection.get(connection)
 
     # What happens on connections.
 
     def event_received(self, connection: Any, event: object) -> None:
-        """Something rare has happened on a connection; the core has acted on it."""
+        """Handle a rare event of a connection; the core has acted on it already."""
         if connection.settings.role not in ROLES:
             return
         if isinstance(event, OpenReceived):
@@ -193,7 +192,7 @@ class Adjacency:
             self._closed(connection, event)
 
     def _judge(self, connection: Any) -> Peer:
-        """Who the peer is; raises `AmqpError` where it cannot be a neighbour."""
+        """Return who the peer is; raises `AmqpError` if it cannot be a neighbour."""
         peer = agree(
             self.membership, connection.settings, connection.is_client, connection.remote_open
         )
@@ -269,7 +268,7 @@ class Adjacency:
         self._note()
 
     def fail(self, connection: Any, error: AmqpError) -> None:
-        """Have a connection to another router closed with an error, at the end of the turn."""
+        """Close a connection to another router with an error, at the end of the turn."""
         peering = self._by_connection.get(connection)
         if peering is not None:
             self._fail(peering, error.condition, error.description)
@@ -281,7 +280,7 @@ class Adjacency:
     # Control links.
 
     def attach_received(self, link: Any) -> None:
-        """A peer attaches its half of the control link. Raises `AmqpError`."""
+        """Attach the control link that a peer has attached. Raises `AmqpError`."""
         peering = self._by_connection.get(link.session.connection)
         if peering is None:
             control_links.refuse(link)
@@ -319,7 +318,7 @@ class Adjacency:
     # The end of a turn.
 
     def finish(self) -> bool:
-        """Tell the others what has come of this turn; whether the network is another one now."""
+        """Send what this turn has brought; return whether the core has something to look at."""
         has_changed, was_due, may_go_on = False, self._is_due, self._may_go_on
         self._may_go_on = False
         if may_go_on:
@@ -347,10 +346,10 @@ class Adjacency:
         return has_changed
 
     def _go_on(self) -> bool:
-        """Do some of what takes long; whether the core has something to look at."""
+        """Do some of the long work; return whether the core has something to look at."""
         if self.protocol is None or self._inboxes is None:
             return False
-        # first what neighbours say: what it leads to is told in the same turn
+        # messages first, so that what they lead to is told in the same turn
         emptied = self._inboxes.work(self.now)
         for peering in emptied:
             if not peering.is_over:
@@ -361,7 +360,7 @@ class Adjacency:
 
     @property
     def is_behind(self) -> bool:
-        """Whether it has more to do, and only lets others have their turns first."""
+        """Return whether there is more to do, for which others have their turns first."""
         if self._news or self._inboxes or self.forwarder.network.is_behind:
             return True
         if self.protocol is not None and (self.protocol.is_behind or self.reach.changed_here):
@@ -369,14 +368,14 @@ class Adjacency:
         return self._outboxes.can_flush
 
     def go_on(self, now: float) -> None:
-        """Do some of what there is to do, in this turn."""
+        """Allow some of the long work in this turn."""
         self._may_want = bool(self._news)
         self._may_go_on = True
         if self.protocol is not None and self.reach.changed_here:
             self._note()
 
     def _want(self) -> bool:
-        """Note what is wanted elsewhere, so much of it at once; whether there was any."""
+        """Note some of what is wanted elsewhere; return whether there was any."""
         return self._news.note(MOST_AT_ONCE) > 0
 
     def _close_failed(self) -> None:
@@ -386,7 +385,7 @@ class Adjacency:
                 peering.connection.close(AmqpError(condition, why, Scope.CONNECTION))
 
     def _act(self, change: Change) -> bool:
-        """Put into effect what the protocol says; whether it concerns the core."""
+        """Put a change of the protocol into effect; return whether it concerns the core."""
         if isinstance(change, Send):
             peering = self.peerings.get(change.link)
             if peering is not None and peering.takes(change.message):
@@ -395,7 +394,7 @@ class Adjacency:
             self._paths_changed(change)
             return True
         elif isinstance(change, Wanted):
-            # behind what waits already it waits for the next look
+            # if keys wait already, these wait for the next look
             self._may_want = self._may_want or not self._news
             self._news.add(change.router, change.keys, whole=change.whole)
             self._tell(TableChanged(change.router, len(change.keys)))
@@ -433,15 +432,15 @@ class Adjacency:
 
     # The clock.
 
-    def look(self, now: float) -> None:
-        """Do what is due by now, in seconds of the turn's clock."""
+    def tick(self, now: float) -> None:
+        """Do what is due at `now`, in seconds of the turn's clock."""
         self.go_on(now)
         missed_s, self._looked_at = now - self._looked_at, now
         if missed_s > STALL_S:
             self._outboxes.excuse(now)
-        self._edge_ids.look(now)
+        self._edge_ids.tick(now)
         if self.protocol is not None and now >= self.protocol.next_due:
-            self.protocol.look(now)
+            self.protocol.tick(now)
             self._note()
             for link, trip_s in self.protocol.links.measured():
                 self._tell(NeighbourMeasured(link.router, link.cost, trip_s))

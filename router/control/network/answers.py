@@ -1,4 +1,4 @@
-"""Answer neighbours that ask for address tables: at once, or as soon as the table is here.
+"""Answer requests of neighbours for address tables: at once, or when the table has arrived.
 
 A large table is encoded in small steps before it is sent as a whole.
 """
@@ -14,7 +14,7 @@ from router.control.network.tables import Table
 
 
 class Answers:
-    """The tables that neighbours have asked for and not been sent yet.
+    """Tables that neighbours have asked for and not been sent yet.
 
     `table_of` returns the table of a router, and `is_good` whether it may be sent to others.
     """
@@ -67,7 +67,7 @@ class Answers:
 
     @property
     def is_behind(self) -> bool:
-        """Whether `work` has anything left to do."""
+        """Return whether `work` has anything left to do."""
         return bool(self._to_cut) or self._cutting is not None
 
     def work(self, most: int) -> None:

@@ -1,4 +1,4 @@
-"""What the routing protocol wants done: messages sent, and what the router is to know."""
+"""Changes that the routing protocol asks for: messages to send, and news for the router."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from router.core.routers.routing_state import Interest, Path, Tree
 
 @attrs.frozen
 class Send:
-    """Send a message on a connection, after those before it."""
+    """Message to send on a connection, after those before it."""
 
     link: int
     message: Message
@@ -20,10 +20,10 @@ class Send:
 
 @attrs.frozen
 class PathsChanged:
-    """The ways through the network are others.
+    """Change of the paths through the network.
 
-    `neighbours` gives for each neighbour the connection by which messages go, `paths` the way to
-    each router that can be reached, `tree_of` the tree of a root.
+    `neighbours` has the connection that carries to each neighbour, `paths` the path to each router
+    that can be reached; `tree_of` returns the tree of a root.
     """
 
     neighbours: Mapping[str, int]
@@ -33,9 +33,10 @@ class PathsChanged:
 
 @attrs.frozen
 class Wanted:
-    """What is received from at another router may be another, as far as these keys go; `now` says
-    what it is at any time, None for what is not received from. With `whole` they are all keys of a
-    router that can be reached again, or no more.
+    """Possible change of what another router receives from, for these keys.
+
+    `now` returns the interest at any time, None if there is none. With `whole` they are all keys of
+    a router that can be reached again, or no longer.
     """
 
     router: str
@@ -45,15 +46,16 @@ class Wanted:
 
     @property
     def changes(self) -> list[tuple[str, Interest | None]]:
-        """What is so now."""
+        """Return the present interest for each key."""
         return [(key, self.now(self.router, key)) for key in self.keys]
 
 
 @attrs.frozen
 class LeftOut:
-    """A limit has been reached, and what is beyond it is ignored: `what` is `routers` or
-    `addresses`, `of` the neighbour or the router that tells of them, `kept` how many are kept, and
-    `most` the limit: a number, or with `in_octets` the memory that they may take.
+    """Limit that was reached, so that what is beyond it is ignored.
+
+    `what` is `routers` or `addresses`, `of` the neighbour or the router that tells of them, `kept`
+    how many are kept, and `most` the limit: a number, or with `in_octets` the memory for them.
     """
 
     what: str
@@ -65,7 +67,7 @@ class LeftOut:
 
 @attrs.frozen
 class LinkFailed:
-    """Close a connection, which the protocol has forgotten already, with this error."""
+    """Connection to close with this error, which the protocol has forgotten already."""
 
     link: int
     condition: str
@@ -74,11 +76,11 @@ class LinkFailed:
 
 @attrs.frozen
 class Conflict:
-    """Two routers have the same id.
+    """Duplicate id of two routers.
 
-    `ours` and `theirs` are their instances, and `link` the connection at which it was seen, if it
-    is a neighbour's. With `gives_way` it is this router's id, and the other one keeps it, as the
-    neighbour `told_by` says.
+    `ours` and `theirs` are their instances, and `link` the connection on which it was seen, if the
+    other router is a neighbour. With `gives_way` it is this router's id, and the other one keeps
+    it, as the neighbour `told_by` says.
     """
 
     router: str
@@ -90,7 +92,7 @@ class Conflict:
 
     @property
     def words(self) -> str:
-        """What there is, for people."""
+        """Return a description for people."""
         gives_way = "this one leaves the network, since"
         who = gives_way if self.gives_way else "beside the one known here"
         when = "later" if self.theirs > self.ours else "earlier"

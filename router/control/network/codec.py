@@ -1,8 +1,8 @@
-"""Control messages as octets: an AMQP message whose only section is an amqp-value, a list.
+"""Encode and decode control messages: AMQP messages with one section, an amqp-value with a list.
 
 The list begins with the opcode, a symbol; the fields follow in the order of the message's class.
-Further items are for later versions and passed over. All else is checked: whatever comes, it is
-read in time and memory in proportion to its size, and ends in a message or in `AmqpError`.
+Further items are for later versions and ignored. All else is checked: any input is decoded in time
+and memory in proportion to its size, and gives a message or `AmqpError`.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from router.control.network.steps import Steps, do_all
 from router.errors import AmqpError, Scope
 
 MAX_CONTROL_BYTES: Final = 1 << 18
-"""No control message is larger; nearly all are below `CHUNK_BYTES`."""
+"""Largest control message; nearly all are below `CHUNK_BYTES`."""
 CHUNK_BYTES: Final = 32_768
-"""About so large are the parts of what is said in several messages."""
+"""Approximate size of the parts of data that takes several messages."""
 MAX_ID_BYTES: Final = 255
-"""How long the id of a router may be, in UTF-8."""
+"""Longest id of a router, in UTF-8."""
 MAX_KEY_BYTES: Final = 8192
-"""How long the key of an address may be, in UTF-8."""
+"""Longest key of an address, in UTF-8."""
 MAX_LINKS: Final = 16_384
-"""How many neighbours a router may have."""
+"""Most neighbours of a router."""
 MOST_ITEMS: Final = 8192
-"""No message has more of what it tells: routers, rows, wishes, addresses."""
+"""Most routers, rows, wishes or addresses in a message."""
 MAX_COST: Final = 2**31 - 1
 MAX_NUMBER: Final = 2**63 - 1
-"""Instances and sequence numbers stay below."""
+"""Largest instance and sequence number."""
 MAX_OPTIONS_BYTES: Final = 4096
 MALFORMED: Final = "trioute:malformed-control-message"
 
 
 @attrs.frozen
 class Kind:
-    """How a field is written, and read: `read` raises AmqpError, or ValueError with a reason."""
+    """Codec of a field: `write`, and `read`, which raises AmqpError, or ValueError and a reason."""
 
     write: Callable[[Any], Any]
     read: Callable[[Any], Any]
@@ -137,9 +137,9 @@ def _read_options(value: Any) -> dict[str, Any]:
 
 
 def _record(kind: type, *fields: Kind, optional: int = 0) -> Kind:
-    """Return the kind of a list with the fields of a class; further items are passed over.
+    """Return the kind of a list with the fields of a class; further items are ignored.
 
-    Of the fields, the last `optional` may be missing, and have their defaults then.
+    The last `optional` fields may be missing; they then have their defaults.
     """
     names = [each.name for each in attrs.fields(cast("Any", kind))[: len(fields)]]
     least = len(fields) - optional
@@ -207,10 +207,10 @@ def _anything(_: Any) -> None:
 def register(
     kind: type, *fields: Kind, optional: int = 0, check: Callable[[Any], None] = _anything
 ) -> None:
-    """Have a class of messages written and read, by its `opcode`, its fields each as a kind.
+    """Register a class of messages by its `opcode`, with the kind of each field.
 
-    The last `optional` fields may be missing in what is read. `check` raises ValueError where the
-    fields do not fit each other.
+    The last `optional` fields may be missing in what is read. `check` raises ValueError if the
+    fields are inconsistent.
     """
     _KINDS[cast("Any", kind).opcode] = (kind, _record(kind, *fields, optional=optional), check)
 
@@ -258,7 +258,7 @@ _HEARSAY: Final = Hearsay(_STATE.read, _STATE.write)
 
 
 def encode_control(message: Any) -> bytes:
-    """Return the octets of a whole AMQP message that says this."""
+    """Return the octets of a whole AMQP message for a control message."""
     if type(message) is m.LinkStateUpdate:
         return _HEARSAY.encode(message)
     _, kind, _ = _KINDS[message.opcode]
@@ -266,7 +266,7 @@ def encode_control(message: Any) -> bytes:
 
 
 def decode_control(octets: Buffer) -> Any:
-    """Return what a whole AMQP message says.
+    """Return the control message in a whole AMQP message.
 
     Raises AmqpError with the scope of a connection, whatever is wrong with it.
     """
@@ -274,14 +274,14 @@ def decode_control(octets: Buffer) -> Any:
 
 
 def read_control(octets: Buffer) -> Steps[Any]:
-    """The same, bit by bit."""
+    """Decode as `decode_control`, in steps."""
     if len(octets) > MAX_CONTROL_BYTES:
         raise _malformed(f"{len(octets)} octets, more than {MAX_CONTROL_BYTES}")
     yield 1 + (len(octets) >> 8)
     update = yield from _HEARSAY.decode(octets)
     if update is not None:
         return update
-    # of what is in one piece this is what it takes
+    # work of decoding it, which is done in one piece
     yield len(octets) >> 6
     section, end = decode_value(octets)
     if type(section) is not Described or section.descriptor != Descriptor.AMQP_VALUE:

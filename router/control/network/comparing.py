@@ -1,8 +1,8 @@
-"""Finding out what a neighbour knows and this router does not, and the other way round.
+"""Compare what a neighbour and this router know, and ask for what is missing.
 
-Both say what they know as a few digests. Where these differ they tell each other the rows that are
-behind them, and each asks for what is newer at the other. It is done when a connection begins to
-carry, and now and then, so that whatever goes wrong is noticed.
+Both send digests of what they know. If these differ, they send each other the rows behind them, and
+each asks for what is newer at the other. This is done when a connection begins to carry, and
+periodically, so that any loss is noticed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NEVER = float("inf")
 
 
 class Comparison:
-    """What this router compares with its neighbours."""
+    """Comparison of what this router and its neighbours know."""
 
     def __init__(
         self, links: Links, states: States, mobile: Mobile, reachable: Callable[[str], bool]
@@ -27,28 +27,28 @@ class Comparison:
         self._links = links
         self._states = states
         self._mobile = mobile
-        # the others that can be reached: of what is missing of these one is still to hear
+        # the routers that can be reached, whose missing addresses are still awaited
         self._reachable = reachable
-        # how many of its own links it has said
+        # the number of this router's last link state
         self.own_seq = 0
-        # until when the links are waited for that were asked for, by router, and of whom; of each
-        # neighbour it is its share of so many at most
+        # requested link states, by router: until when each is awaited, and from which neighbour,
+        # each of which has a limited share
         self.asked: dict[str, tuple[float, str]] = {}
-        # none of them for less long than this
+        # the earliest of these times
         self._first_until = _NEVER
-        # what was compared last of each router: its row, and of that the part and the digest
+        # the last row of each router, with its bucket and digest
         self._known: dict[str, tuple[Row, int, int]] = {}
-        # they differed so often
+        # number of times that digests differed
         self.differences = 0
 
     def rows(self) -> list[Row]:
-        """What this router knows."""
+        """Return the rows of all routers, this one first."""
         found = [Row(*self._own_row())]
         found += [self._place_of(router)[0] for router in self._states.records]
         return found
 
     def summary(self) -> tuple[int, ...]:
-        """The digests of that."""
+        """Return the digests of these rows."""
         sums = list(summary([Row(*self._own_row())]))
         for router in self._states.records:
             _, bucket, digest = self._place_of(router)
@@ -60,13 +60,11 @@ class Comparison:
         return own.router, own.instance, self.own_seq, own.seq, own.digest
 
     def note(self, router: str) -> None:
-        """Something is new of a router: what is compared of it is worked out now, and not that of
-        all at once.
-        """
+        """Compute the row of a changed router now, so that not all are computed at once."""
         self._place_of(router)
 
     def forget(self, router: str) -> None:
-        """A router is not known any more."""
+        """Forget a router that is not known any more."""
         self._known.pop(router, None)
 
     def _place_of(self, router: str) -> tuple[Row, int, int]:
@@ -87,22 +85,22 @@ class Comparison:
         return found
 
     def rows_of(self, routers: Iterable[str]) -> list[Row]:
-        """What it knows of other routers."""
+        """Return the rows of other routers, as far as these are known."""
         return [self._place_of(each)[0] for each in routers if each in self._states.records]
 
     def say(self, several: Iterable[Link]) -> None:
-        """Tell neighbours the digests of what is known."""
+        """Send neighbours the digests of what is known."""
         message: Summary | None = None
         for link in several:
             message = message or Summary(self.summary())
             self._links.send(link, message)
 
     def summary_received(self, link: Link, message: Summary) -> None:
-        """A neighbour's digests have come. Of several in one breath the last one is answered."""
+        """Keep a neighbour's digests; of several in one turn the last is answered."""
         link.summary = message.digests
 
     def answer(self) -> None:
-        """Tell neighbours the rows behind those of their digests that differ."""
+        """Send neighbours the rows behind those of their digests that differ."""
         asking = [
             link
             for link in self._links.carriers.values()
@@ -121,12 +119,12 @@ class Comparison:
 
     def _answer(self, link: Link, differ: set[int]) -> None:
         self.differences += 1
-        # those that the digests have just been added up of
+        # `summary` has just made the rows that are known
         places = (self._known[router] for router in self._states.records)
         told = [row for row, bucket, _ in places if bucket in differ]
         if bucket_of(self._mobile.me) in differ:
             told.insert(0, Row(*self._own_row()))
-        # far fewer to a message than there might be: each takes long to write
+        # messages are small, as each row takes long to encode
         parts = list(portions(told, lambda row: 192 + len(row.router))) or [[]]
         for number, part in enumerate(parts):
             self._links.send(link, Rows(number + 1 < len(parts), tuple(part)))
@@ -143,7 +141,7 @@ class Comparison:
                 if not self._states.may_come(row.router, link.router):
                     continue
                 if waiting + len(missing) >= share:
-                    # there will be room, or the neighbour makes them up
+                    # there will be room later, unless the neighbour makes these routers up
                     continue
                 missing.append(row.router)
                 self.asked[row.router] = now + self._links.timing.retry_s, link.router
@@ -154,8 +152,8 @@ class Comparison:
         if not message.more:
             link.rows_came = True
 
-    def look(self, now: float) -> None:
-        """See who has told all by now."""
+    def tick(self, now: float) -> None:
+        """Give up requests that are overdue, and mark the neighbours that are in sync."""
         if self._first_until <= now:
             for router in [each for each, (until, _) in self.asked.items() if until <= now]:
                 del self.asked[router]

@@ -1,7 +1,7 @@
-"""Numbers of 64 bits that tell two tables apart.
+"""64-bit digests that tell two tables apart.
 
-The digest of a table is the sum of those of its entries, modulo 2**64, so that it does not depend
-on their order and follows a change at the cost of that change. They find mistakes; they are no
+The digest of a table is the sum of those of its entries, modulo 2**64. So it does not depend on
+their order, and an update costs no more than the change. Digests find mistakes; they are no
 defence against a router that lies.
 """
 
@@ -14,7 +14,7 @@ from router.control.network.messages import Row
 
 MASK = 2**64 - 1
 BUCKETS = 32
-"""Into how many parts all routers are divided, when neighbours compare what they know of them."""
+"""Number of parts of all routers, one digest for each, when neighbours compare."""
 
 
 def _number(octets: bytes) -> int:
@@ -22,28 +22,28 @@ def _number(octets: bytes) -> int:
 
 
 def entry_digest(key: str, terms: int) -> int:
-    """The digest of one address: of the octet of its terms, and its key in UTF-8 behind that."""
+    """Return the digest of one address: of the octet of its terms, then its key in UTF-8."""
     return _number(bytes((terms,)) + key.encode())
 
 
 def table_digest(entries: Iterable[tuple[str, int]]) -> int:
-    """The digest of a whole table of addresses."""
+    """Return the digest of a whole table of addresses."""
     return sum(entry_digest(key, terms) for key, terms in entries) & MASK
 
 
 def bucket_of(router: str) -> int:
-    """To which part of all routers one belongs, by its id."""
+    """Return the bucket of a router, by its id."""
     return _number(router.encode()) % BUCKETS
 
 
 def row_digest(row: Row) -> int:
-    """The digest of what is known of one router."""
+    """Return the digest of what is known of one router."""
     numbers = (row.instance, row.seq, row.mobile_seq, row.digest)
     return _number(b"".join(each.to_bytes(8, "big") for each in numbers) + row.router.encode())
 
 
 def summary(rows: Iterable[Row]) -> tuple[int, ...]:
-    """The digests of the parts of all routers."""
+    """Return the digest of each bucket."""
     sums = [0] * BUCKETS
     for row in rows:
         sums[bucket_of(row.router)] += row_digest(row)

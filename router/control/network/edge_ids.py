@@ -1,8 +1,8 @@
-"""Edge routers and their ids: there is one of an id, at whichever interiors it is connected.
+"""Keep the ids of edge routers unique, at whichever interiors they are connected.
 
-Of two that are connected to the same interior the first one stays, as long as it is heard. Of two
-at different interiors these learn by what interiors tell each other of their edges: the one that
-started first keeps the id, and the other is turned away.
+Of two with one id at the same interior, the first stays as long as it is heard. If they are at
+different interiors, these learn of it as interiors advertise their edges: the edge that started
+first keeps the id, and the other is turned away.
 (docs/decisions/0073-one-edge-of-an-id.md)
 """
 
@@ -14,15 +14,14 @@ from typing import Any, Final
 from router.core.model.address import BALANCED
 from router.core.routers.membership import Peer
 from router.core.routers.names import edge_run_in, edge_run_key
-from router.core.routers.routing_state import EDGE_AWAY, EDGE_RUN, Interest, Reach
+from router.core.routers.routing_state import EDGE_AWAY, EDGE_RUN, Interest, RoutingState
 from router.engine.failures import NetworkCondition
 from router.errors import AmqpError
 
-# An edge router that has been silent for so long is not there any more where another comes that has
-# its id.
+# An edge that was silent for so long gives way to another one with its id.
 MAX_AGE_S: Final = 8.0
 
-# For so long others are told of one that was turned away, since it came last, and of so many.
+# Time that a turned away edge is advertised, and most of these.
 AWAY_S: Final = 60.0
 MOST_AWAY: Final = 1000
 
@@ -31,36 +30,38 @@ Tell = Callable[[str, str], None]
 
 
 class EdgeIds:
-    """The edges that are connected here, and those of the same ids elsewhere.
+    """Edges that are connected here, and those with the same ids elsewhere.
 
-    `fail` has a connection closed, with a condition and a reason; `tell` lets it be known that an
-    id is not the only one; `now` is the turn's time, in seconds.
+    `fail` closes a connection with a condition and a reason; `tell` reports a duplicate id; `now`
+    returns the turn's time, in seconds.
     """
 
-    def __init__(self, reach: Reach, fail: Fail, tell: Tell, now: Callable[[], float]) -> None:
+    def __init__(
+        self, reach: RoutingState, fail: Fail, tell: Tell, now: Callable[[], float]
+    ) -> None:
         self._reach = reach
         self._fail = fail
         self._tell = tell
         self._now = now
         self._peerings: dict[str, dict[int, Any]] = {}
-        # by id, the instances of which other interiors tell
+        # instances that other interiors advertise, by id
         self._elsewhere: dict[str, set[int]] = {}
-        # the keys of those that were turned away here, and when, the oldest first
+        # keys of edges turned away here, with the time, the oldest first
         self._away: dict[str, float] = {}
         reach.on_wanted.append(self._wanted_changed)
 
     def came(self, peering: Any) -> None:
-        """An edge is connected."""
+        """Add a connection of an edge."""
         self._peerings.setdefault(peering.peer.router, {})[peering.number] = peering
 
     def left(self, peering: Any) -> None:
-        """A connection is over."""
+        """Remove a connection that is over."""
         peerings = self._peerings.get(peering.peer.router, {})
         if peerings.pop(peering.number, None) is not None and not peerings:
             del self._peerings[peering.peer.router]
 
     def judge(self, peer: Peer) -> None:
-        """Whether an edge may connect; raises `AmqpError` where another one has its id."""
+        """Raise `AmqpError` if another edge has the id of one that connects."""
         for peering in list(self._peerings.get(peer.router, {}).values()):
             if peering.peer.instance == peer.instance:
                 continue
@@ -76,8 +77,8 @@ class EdgeIds:
             words = self._turn_away(peer, earliest)
             raise AmqpError(NetworkCondition.DUPLICATE_ID, words)
 
-    def look(self, now: float) -> None:
-        """Forget those that were turned away and did not come again."""
+    def tick(self, now: float) -> None:
+        """Forget the edges that were turned away and did not come again."""
         while self._away:
             key, since = next(iter(self._away.items()))
             if since + AWAY_S > now:
@@ -86,9 +87,7 @@ class EdgeIds:
             self._reach.want(key, None)
 
     def _wanted_changed(self, key: str) -> None:
-        """Another interior tells of an edge of its own, or of one it has turned away; or does so
-        no more.
-        """
+        """Handle the advertisement of an edge elsewhere, or of one turned away, or its end."""
         run = edge_run_in(key) if key.startswith((EDGE_RUN, EDGE_AWAY)) else None
         if run is None:
             return
@@ -109,7 +108,7 @@ class EdgeIds:
             del self._elsewhere[edge]
 
     def _compare(self, edge: str, instance: int) -> None:
-        """An edge of that instance is elsewhere: turn away those here that started later."""
+        """Turn away the edges here that started later than an instance elsewhere."""
         words = None
         for peering in list(self._peerings.get(edge, {}).values()):
             if peering.peer.instance > instance:
@@ -119,7 +118,7 @@ class EdgeIds:
             self._tell(edge, words)
 
     def _turn_away(self, peer: Peer, earlier: int) -> str:
-        """Have the other interiors know; what is said to the edge itself."""
+        """Advertise that an edge is turned away; return the reason for the edge itself."""
         key = edge_run_key(peer.router, peer.instance, EDGE_AWAY)
         if self._away.pop(key, None) is not None or len(self._away) < MOST_AWAY:
             self._away[key] = self._now()
@@ -128,7 +127,7 @@ class EdgeIds:
         return f"another edge router {peer.router}, which started earlier, is connected{where}"
 
     def _is_used(self, edge: str, instance: int) -> bool:
-        """Whether an edge is used here that started before that instance."""
+        """Return whether an edge is active here that started before that instance."""
         return any(
             peering.peer.instance < instance
             and edge_run_key(edge, peering.peer.instance) in self._reach.here
@@ -136,6 +135,6 @@ class EdgeIds:
         )
 
 
-def _at(reach: Reach, key: str) -> str:
+def _at(reach: RoutingState, key: str) -> str:
     places = reach.nearest(key)
     return f" at router {places[0][1]}" if places else ""

@@ -1,4 +1,4 @@
-"""Costs of connections to other routers, as the listeners and connectors have them now."""
+"""Costs of connections to other routers, as their listeners and connectors have them now."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ConnectionSettings(Protocol):
 
 
 class Connection(Protocol):
-    """A connection to another router."""
+    """Connection to another router."""
 
     @property
     def is_client(self) -> bool:
@@ -34,7 +34,7 @@ class Connection(Protocol):
 
 
 class EndpointCosts:
-    """The costs that have changed since the router has started."""
+    """Costs that have changed since the router has started."""
 
     def __init__(self) -> None:
         self._changed: dict[Endpoint, int] = {}

@@ -1,8 +1,8 @@
-"""The cheapest ways through the network, the same wherever they are computed.
+"""Compute the cheapest paths through the network, the same at each router.
 
-A router's parent on the way from a root is, of all neighbours by which the way costs least, the
-one whose id is the smallest. Costs are at least 1, so that these parents make a tree, and it
-depends on nothing but the links of the network.
+The parent of a router in a root's tree is the neighbour on a cheapest path from the root, and of
+several the one with the smallest id. Costs are at least 1, so the parents form a tree that depends
+only on the links of the network.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import attrs
 from router.control.network.steps import Steps, do_all
 from router.core.routers.routing_state import Path
 
-# So many routers are looked at before anybody else may have a turn.
+# Routers handled in one step.
 _AT_ONCE: Final = 64
 
 
 @attrs.frozen
 class Ways:
-    """The cheapest ways from one router to all that can be reached.
+    """Cheapest paths from one router to all that can be reached.
 
-    `order` has them from the nearest on, the root first; `cost` and `parent` are by id.
+    `order` has the routers from the nearest on, the root first; `cost` and `parent` are by id.
     """
 
     root: str
@@ -34,11 +34,11 @@ class Ways:
     parent: dict[str, str]
 
     def paths(self) -> dict[str, Path]:
-        """By which neighbour of the root the ways go."""
+        """Return the next hop from the root, and the cost, to each router."""
         return do_all(self.find_paths())
 
     def find_paths(self) -> Steps[dict[str, Path]]:
-        """The same, bit by bit."""
+        """Compute `paths` in steps."""
         via: dict[str, str] = {}
         found = {}
         for number, router in enumerate(islice(self.order, 1, None), 1):
@@ -51,7 +51,7 @@ class Ways:
 
 
 class Graph:
-    """Who is a neighbour of whom; of a link that only one of its ends knows there is nothing."""
+    """Graph of the network; links that only one of their ends advertises are left out."""
 
     def __init__(self, links: Mapping[str, Mapping[str, int]]) -> None:
         self.edges: dict[str, list[tuple[str, int]]] = {
@@ -60,15 +60,16 @@ class Graph:
         }
 
     def after(self, links: Mapping[str, Mapping[str, int]], changed: Collection[str]) -> Graph:
-        """The graph of `links`, which differ from those of this one in what `changed` say at most;
-        this one itself where that makes no difference.
+        """Return the graph of `links`, or this one if it is the same.
+
+        `links` may differ from those of this graph for the routers in `changed` only.
         """
         return do_all(self.find_after(links, changed))
 
     def find_after(
         self, links: Mapping[str, Mapping[str, int]], changed: Collection[str]
     ) -> Steps[Graph]:
-        """The same, bit by bit."""
+        """Compute `after` in steps."""
         touched = set(changed)
         done = 0
         for router in changed:
@@ -100,11 +101,11 @@ class Graph:
         return graph
 
     def ways_from(self, root: str) -> Ways:
-        """Dijkstra's algorithm, in O(E log V)."""
+        """Return the cheapest paths from a root, by Dijkstra's algorithm, in O(E log V)."""
         return do_all(self.find_ways(root))
 
     def find_ways(self, root: str) -> Steps[Ways]:
-        """The same, bit by bit."""
+        """Compute `ways_from` in steps."""
         cost: dict[str, int] = {root: 0}
         parent: dict[str, str] = {}
         order: list[str] = []

@@ -1,11 +1,9 @@
-"""What routers say of their links, read and written once, however often it is heard.
+"""Decode and encode link state once, however often it is heard.
 
-Every router says it over each of its connections: a router hears the same octets from all its
-neighbours, and passes them on to most of them. So what was read is remembered by its octets, and
-how it is written is kept with it. Only how old it is differs each time.
+A router hears the same link state from all its neighbours, and passes it on to most of them. So
+decoded link state is cached by its octets, with its encoding. Only its age differs each time.
 
-Messages that are laid out in any other way than most are left to the general reader, and so is
-everything that is wrong with them.
+Messages with an unusual layout are left to the general decoder, and so are malformed ones.
 """
 
 from __future__ import annotations
@@ -25,18 +23,16 @@ from router.control.network.steps import Steps
 from router.errors import AmqpError
 
 MOST_REMEMBERED: Final = 4096
-"""Of so many things that were said; the oldest is forgotten for another one."""
+"""Most link states in the cache; the oldest is dropped for a new one."""
 MOST_STATES: Final = 8192
-"""No message has more of them; the general reader says so."""
+"""Most link states in a message; the general decoder reports more."""
 AT_ONCE: Final = 64
-"""After so much work, in addresses, others may have a turn."""
+"""Work in one step, in addresses."""
 COST: Final = 5
 OCTETS: Final = 16
-"""Each router is as much work as so many addresses, and each of so many octets that were not heard
-before as one more.
-"""
+"""Work of each link state, in addresses; and octets that are as much work as one, if not cached."""
 LARGEST_BYTES: Final = 2048
-"""What is longer is not remembered."""
+"""Largest link state that is cached."""
 
 _OPCODE: Final = encode_value(Symbol(LinkStateUpdate.opcode))
 _HEAD: Final = bytes((0x00, 0x53, Descriptor.AMQP_VALUE))
@@ -47,23 +43,25 @@ _U32_TWICE: Final = struct.Struct(">II")
 
 
 class _OtherError(Exception):
-    """It is laid out in another way, or wrong."""
+    """Unusual layout, or a malformed message."""
 
 
 class Hearsay:
-    """`read` makes a `LinkState` of a decoded value, and raises ValueError where it is none;
-    `write` gives the value that is encoded.
+    """Codec of link state with a cache.
+
+    `read` makes a `LinkState` of a decoded value, and raises ValueError if it is none; `write`
+    returns the value to encode.
     """
 
     def __init__(self, read: Callable[[Any], LinkState], write: Callable[[LinkState], Any]) -> None:
         self._read = read
         self._write = write
         self._known: dict[bytes, LinkState] = {}
-        # octets of the last one that were not known
+        # octets of the last link state that was not cached
         self._decoded = 0
 
     def encode(self, message: LinkStateUpdate) -> bytes:
-        """The octets of the whole AMQP message."""
+        """Return the octets of the whole AMQP message."""
         body = bytearray()
         for aged in message.states:
             octets = aged.state.octets or encode_value(self._write(aged.state))
@@ -78,9 +76,7 @@ class Hearsay:
         return bytes(found)
 
     def decode(self, octets: Buffer) -> Steps[LinkStateUpdate | None]:
-        """What a whole AMQP message says, or None where that is for the general reader; it is read
-        bit by bit.
-        """
+        """Return what a whole AMQP message says, in steps; None: use the general decoder."""
         data = bytes(octets)
         try:
             if not data.startswith(_HEAD):
@@ -106,7 +102,7 @@ class Hearsay:
         return LinkStateUpdate(tuple(found)) if at == end else None
 
     def _aged_at(self, data: bytes, at: int, end: int) -> tuple[int, Aged]:
-        """The place behind it, and what is there."""
+        """Return the position after an aged link state, and the state."""
         at, aged_end, count = _list_at(data, at)
         _, state_end, _ = _list_at(data, at)
         if count != 2 or aged_end > end or state_end > aged_end:
@@ -146,7 +142,7 @@ class Hearsay:
 
 
 def _list_at(data: bytes, at: int) -> tuple[int, int, int]:
-    """Where the items of a list begin and end, and how many there are said to be."""
+    """Return where the items of a list begin and end, and their declared number."""
     code = data[at]
     if code == _LIST8:
         return at + 3, at + 2 + data[at + 1], data[at + 2]

@@ -1,7 +1,7 @@
-"""The whole way from this router to another, hop by hop, as far as this router knows the network.
+"""Path from this router to another, hop by hop, as far as this router knows the network.
 
-Each router on the way decides for itself, by what it knows; this is what it decides if it knows
-the same. For those who ask where messages go; nothing goes by it.
+Each router on the path decides for itself; this is what it decides if it knows the same. It is for
+display only; no message is routed by it.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from router.control.network.graph import Graph
 from router.core.routers.routing_state import Path
 
-# In larger networks it is not worked out: each hop looks at all routers.
+# In larger networks the path is not computed: each hop looks at all routers.
 MOST_ROUTERS = 256
 
 
 class Hops:
-    """Ways through one network, each router's found once; `paths` are those of router `me`."""
+    """Paths through one network, computed once for each router; `paths` are those of `me`."""
 
     def __init__(self, graph: Graph, me: str, paths: Mapping[str, Path]) -> None:
         self._graph = graph
@@ -24,8 +24,9 @@ class Hops:
         self._paths: dict[str, Mapping[str, Path]] = {me: paths}
 
     def to(self, router: str) -> list[str]:
-        """All routers on the way, this one first; of a large network only the next one and the last
-        one. Nothing where no way is known.
+        """Return all routers on the path, this one first; empty if no path is known.
+
+        In a large network only this router, the next hop and the last one are returned.
         """
         path = self._paths[self._me].get(router)
         if path is None:
@@ -33,7 +34,7 @@ class Hops:
         if len(self._graph.edges) > MOST_ROUTERS:
             return [self._me, *([] if path.via == router else [path.via]), router]
         way, at = [self._me], path.via
-        # each hop is nearer than the one before it, so that this comes to an end
+        # each hop is nearer than the one before, so the loop ends
         while at != router:
             way.append(at)
             if at not in self._paths:

@@ -26,7 +26,7 @@ MOST_UNNOTED: Final = 8192
 
 
 class Inboxes:
-    """The messages of all neighbours that wait to be processed.
+    """Messages of all neighbours that wait to be processed.
 
     `read` is called with the opcode and the octets of each message, and `fail` closes the
     connection of a peer that sends a malformed one.

@@ -12,14 +12,14 @@ from router.config.router_settings import RouterSettings
 
 @attrs.frozen
 class Limits:
-    """The limits of the routing protocol; real networks stay far below them."""
+    """Limits of the routing protocol; real networks stay far below them."""
 
     routers: int = 2000
-    """How many routers may be known through one neighbour, the neighbour included."""
+    """Most routers known through one neighbour, the neighbour included."""
     addresses: int = 200_000
-    """How many addresses of one router are kept."""
+    """Most addresses of one router."""
     octets: int = 1 << 28
-    """About how much memory the addresses of all routers known through one neighbour may take."""
+    """Most memory, estimated, for addresses of all routers known through one neighbour."""
 
 
 def limits_of(router: RouterSettings) -> Limits:

@@ -1,7 +1,7 @@
-"""The connections to other routers: who is there, who hears whom, and what is to be sent to them.
+"""Connections to other routers: which of them carry, and the messages to send on them.
 
-A neighbour is who hears this router and is heard by it. Where several connections lead to one, the
-cheapest carries, of those the one with the lowest number, and the others stand by.
+Two routers are neighbours if each hears the other. If several connections lead to a neighbour, the
+cheapest carries, at equal cost the one with the lowest number, and the others stand by.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from router.control.network.timing import Timing
 T = TypeVar("T")
 
 MOST_OCTETS: Final = 200 * 1024
-"""The links of this router are told in one message: so long may their ids be together."""
+"""Most octets of neighbours' ids, as link state is one message."""
 
 SILENT: Final = "trioute:neighbour-silent"
 OTHER_ID: Final = "trioute:other-router"
 
 
 class Link:
-    """One connection to another router."""
+    """Connection to another router."""
 
     def __init__(
         self, number: int, router: str, instance: int, cost: int, version: int, now: float
@@ -41,36 +41,36 @@ class Link:
         self.number = number
         self.router = router
         self.instance = instance
-        # what this router says it costs, and what the other one does
+        # its cost as this router says, and as the other one does
         self.own_cost = cost
         self.peer_cost = 1
         self.version = version
         self.heard_at = now
-        # it has spoken, and it has said that it hears this router
+        # it has sent a HELLO; and it has said that it hears this router
         self.is_heard = False
         self.is_up = False
         self.carries = False
-        # what one knows the other knows too, since the connection carries
+        # it has told all that it knew when the connection began to carry; and its rows are here
         self.is_synced = False
         self.rows_came = False
-        # the digests that it has told, if it is to be told the rows in return
+        # its digests, if rows are to be sent in return
         self.summary: tuple[int, ...] | None = None
-        # whose links it is to be told of, and what is asked of it, at the end of the turn
+        # link states, rows and requests to send at the end of the turn
         self.states_due: dict[str, None] = {}
         self.rows_due: dict[str, None] = {}
         self.wishes: dict[str, Wish] = {}
-        # what it has asked for that is not here yet: since which number, by router
+        # tables that it has requested and that are not sent: its number, by router
         self.owed: dict[str, int] = {}
         self.trips = RoundTrips()
 
     @property
     def cost(self) -> int:
-        """The cost of the connection: the larger of what its two ends say."""
+        """Return the cost of the connection: the larger of those that its ends say."""
         return max(self.own_cost, self.peer_cost)
 
 
 class Links:
-    """All connections to other routers."""
+    """Connections to all other routers."""
 
     def __init__(self, me: str, instance: int, timing: Timing) -> None:
         self.me = me
@@ -80,46 +80,46 @@ class Links:
         # the connection that carries, by the neighbour's id
         self.carriers: dict[str, Link] = {}
         self.failed: list[LinkFailed] = []
-        # whether any connection has another cost since carriers were elected last
+        # whether a cost has changed since the last election
         self.has_new_costs = False
-        # whether so much waits for a neighbour that it is told no more until it has taken some
+        # whether so much waits for a neighbour that it is sent no more until it has taken some
         self.is_full: Callable[[Link], bool] = lambda _: False
         self._first: list[Send] = []
         self._then: list[Send] = []
 
-    # Who is there.
+    # Neighbours.
 
     def to_router(self, router: str) -> list[Link]:
-        """The connections to one router."""
+        """Return the connections to one router."""
         return [link for link in self.by_number.values() if link.router == router]
 
     def has_room(self, router: str) -> bool:
-        """Whether another neighbour can be told of with the others, in one message."""
+        """Return whether the link state has room for another neighbour, in one message."""
         routers = {router, *(link.router for link in self.by_number.values())}
         return sum(len(each.encode()) + 8 for each in routers) <= MOST_OCTETS
 
     def add(self, link: Link) -> None:
-        """A connection is open: say hello."""
+        """Add an open connection, and send a HELLO."""
         self.by_number[link.number] = link
         self.greet(link, link.heard_at)
 
     def remove(self, number: int) -> Link | None:
-        """A connection is over."""
+        """Remove a connection that is over; return it, or None if it is unknown."""
         return self.by_number.pop(number, None)
 
     def fail(self, link: Link, condition: str, why: str) -> None:
-        """Have a connection closed, and forget it."""
+        """Remove a connection, and have it closed."""
         self.by_number.pop(link.number, None)
         self.failed.append(LinkFailed(link.number, condition, why))
 
     def greet(self, link: Link, now: float) -> None:
-        """Say hello."""
+        """Send a HELLO."""
         heard = link.instance if link.is_heard else 0
         hello = Hello(self.me, self.instance, heard, link.own_cost, *link.trips.stamps(now))
         self._first.append(Send(link.number, hello))
 
     def hello_received(self, link: Link, hello: Hello) -> None:
-        """It is there; and it may be the neighbour from now on, or be no neighbour any more."""
+        """Handle a HELLO: the router may become a neighbour, or be one no more."""
         if (hello.router, hello.instance) != (link.router, link.instance):
             why = f"{link.router} says hello as another router or as another instance of itself"
             self.fail(link, OTHER_ID, why)
@@ -142,25 +142,25 @@ class Links:
             self.greet(link, now)
 
     def drop_silent(self, now: float) -> None:
-        """Have the connections closed on which nothing has come for too long."""
+        """Close the connections on which nothing has come for too long."""
         most = self.timing.hello_max_age_s
         for link in list(self.by_number.values()):
             if now - link.heard_at >= most:
                 self.fail(link, SILENT, f"nothing was heard of {link.router} for {most:g} s")
 
     def excuse(self, now: float) -> None:
-        """This router has not been awake: what came meanwhile is still to be read."""
+        """Give all neighbours more time: this router was stalled, and has messages to read."""
         least = now - self.timing.hello_max_age_s + self.timing.hello_interval_s
         for link in self.by_number.values():
             link.heard_at = max(link.heard_at, least)
 
     def next_silence(self) -> float:
-        """When the first of them will have been silent for too long."""
+        """Return when the first neighbour will have been silent for too long."""
         most = self.timing.hello_max_age_s
         return min((link.heard_at + most for link in self.by_number.values()), default=float("inf"))
 
     def elect(self) -> tuple[list[Link], bool]:
-        """Find who carries; give those that begin to, and whether anything is different."""
+        """Elect the connections that carry; return those that begin to, and any change."""
         has_new_costs, self.has_new_costs = self.has_new_costs, False
         carriers: dict[str, Link] = {}
         for link in self.by_number.values():
@@ -191,30 +191,30 @@ class Links:
         return [(link, trip_s) for link, trip_s in found if trip_s is not None]
 
     def costs(self) -> dict[str, int]:
-        """What this router says of its links."""
+        """Return the costs of this router's links, as it advertises them."""
         return {router: link.cost for router, link in self.carriers.items()}
 
-    # What is sent.
+    # Messages.
 
     def send(self, link: Link, message: Any) -> None:
         """Send a message to one neighbour."""
         self._then.append(Send(link.number, message))
 
     def flood(self, message: Any, but: str | None, *, first: bool = False) -> None:
-        """Send a message to all neighbours but one; `first` before what else is sent."""
+        """Send a message to all neighbours but one; with `first` before all others."""
         sends = self._first if first else self._then
         sends.extend(
             Send(link.number, message) for router, link in self.carriers.items() if router != but
         )
 
     def flood_state(self, router: str, but: str | None) -> None:
-        """Tell all neighbours but one of a router's links."""
+        """Send all neighbours but one the link state of a router."""
         for neighbour, link in self.carriers.items():
             if neighbour != but:
                 link.states_due[router] = None
 
     def flood_row(self, router: str, but: str | None) -> None:
-        """Tell all neighbours but one how much is known of a router."""
+        """Send all neighbours but one the row of a router."""
         for neighbour, link in self.carriers.items():
             if neighbour != but:
                 link.rows_due[router] = None
@@ -224,8 +224,9 @@ class Links:
         aged: Callable[[Iterable[str]], Iterable[Aged]],
         rows: Callable[[Iterable[str]], Iterable[Row]],
     ) -> list[Send]:
-        """All that is to be sent; `aged` gives the links of routers as they are said now, `rows`
-        what is known of them.
+        """Return all that is to be sent.
+
+        `aged` returns the link state of routers with its present age, `rows` their rows.
         """
         states: list[Send] = []
         told: list[Send] = []
@@ -264,7 +265,7 @@ def _size_of(aged: Aged) -> int:
 
 
 def portions(items: Iterable[T], size_of: Callable[[T], int]) -> Iterator[list[T]]:
-    """Items in portions that each fit into a message, by about how many octets each has."""
+    """Yield items in portions that each fit into a message; `size_of` estimates their octets."""
     portion: list[T] = []
     octets = 0
     for item in items:

@@ -1,7 +1,7 @@
-"""What routers say to each other, neighbour to neighbour, on the control links.
+"""Messages of the routing protocol, from neighbour to neighbour, on the control links.
 
-Nothing of it is routed through the network: what is meant for all goes from each router to its
-neighbours. The page docs/reference/inter-router-protocol.md says what each message is for and how
+None of them is routed through the network: what is meant for all is flooded from neighbour to
+neighbour. The page docs/reference/inter-router-protocol.md says what each message is for and how
 it is written; `codec` does that.
 """
 
@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 import attrs
 
 VERSION = 1
-"""The version of the protocol that is spoken here."""
+"""Version of the protocol of this router."""
 
-# How an address is received from, in one octet: the treatment, and whether messages are shown
-# where they have been. In what is told of changes, one more: nobody receives any more.
+# Terms of an address, in one octet: its treatment, and whether a receiver gets the routers'
+# annotations. In updates, `GONE` means that nobody receives any more.
 TREATMENT_BITS = 0x0F
 SHOWS_BIT = 0x10
 GONE = 0xFF
@@ -24,7 +24,7 @@ TERMS = frozenset(t | s for t in range(5) for s in (0, SHOWS_BIT))
 
 @attrs.frozen
 class Hello:
-    """I am here; `heard` is the instance of the one I have heard on this connection, or 0.
+    """Greeting; `heard` is the instance that its sender has heard on this connection, or 0.
 
     `cost` is what its sender says the connection costs, or 0 if that is what its open said. With
     the `stamp`, `echo` and `held` of both ends each measures the round trip (`round_trips`).
@@ -42,7 +42,7 @@ class Hello:
 
 @attrs.frozen
 class Summary:
-    """What I know of all routers, as one digest for each of the `digests.BUCKETS` parts of them."""
+    """Digests of what the sender knows of all routers, one for each of `digests.BUCKETS`."""
 
     opcode: ClassVar[str] = "RA"
     digests: tuple[int, ...]
@@ -50,7 +50,7 @@ class Summary:
 
 @attrs.frozen
 class Row:
-    """What I know of one router: how new, and what digest the table of its addresses has."""
+    """Summary of one router: the versions of its link state and addresses, and their digest."""
 
     router: str
     instance: int
@@ -61,8 +61,9 @@ class Row:
 
 @attrs.frozen
 class Rows:
-    """What I know of the routers of those parts in which our digests differ, unless `more` follows;
-    or of some of which there is news.
+    """Rows of the routers in buckets whose digests differ, or of some routers with news.
+
+    With `more`, further rows follow.
     """
 
     opcode: ClassVar[str] = "RAR"
@@ -72,12 +73,12 @@ class Rows:
 
 @attrs.frozen
 class LinkState:
-    """What a router says of its own links: the cost of each, by the neighbour's id.
+    """Link state of a router: the cost of each of its links, by the neighbour's id.
 
-    `seq` counts what it has said since it started, `mobile_seq` and `digest` are those of its
-    addresses at that time. `options` is for what later versions add; it is passed on as it is.
-    `octets` is how `codec` writes it, where that is known already. Nobody changes what it holds:
-    whoever hears the same has the same object.
+    `seq` counts its link states since it started; `mobile_seq` and `digest` are those of its
+    addresses at that time. `options` is for what later versions add; it is passed on unchanged.
+    `octets` is its encoding by `codec`, if that is known already. It must not be changed: equal
+    states share one object.
     """
 
     router: str
@@ -92,7 +93,7 @@ class LinkState:
 
 @attrs.frozen
 class Aged:
-    """A router's links, and how long ago it said so, in milliseconds."""
+    """Link state, and its age in milliseconds."""
 
     state: LinkState
     age_ms: int
@@ -100,7 +101,7 @@ class Aged:
 
 @attrs.frozen
 class LinkStateUpdate:
-    """The links of routers."""
+    """Link state of routers."""
 
     opcode: ClassVar[str] = "LSU"
     states: tuple[Aged, ...]
@@ -108,7 +109,7 @@ class LinkStateUpdate:
 
 @attrs.frozen
 class LinkStateRequest:
-    """Tell me the links of these routers."""
+    """Request for the link state of these routers."""
 
     opcode: ClassVar[str] = "LSR"
     routers: tuple[str, ...]
@@ -116,9 +117,7 @@ class LinkStateRequest:
 
 @attrs.frozen
 class Withdrawal:
-    """Forget what was said in the name of a router by this instance; an older one, `winner`, keeps
-    the id.
-    """
+    """Request to forget this instance of a router; an older one, `winner`, keeps the id."""
 
     opcode: ClassVar[str] = "LSW"
     router: str
@@ -128,7 +127,7 @@ class Withdrawal:
 
 @attrs.frozen
 class MobileUpdate:
-    """What has changed in the addresses of one router: from `base` to `seq`.
+    """Changes of the addresses of one router, from `base` to `seq`.
 
     `terms` has an octet for each of `keys`; `digest` is that of the whole table afterwards.
     """
@@ -145,7 +144,7 @@ class MobileUpdate:
 
 @attrs.frozen
 class MobileTable:
-    """All addresses of one router as of `seq`, in `parts`, of which this is one (from 0)."""
+    """Part of the addresses of one router as of `seq`: number `part` (from 0) of `parts`."""
 
     opcode: ClassVar[str] = "MAT"
     router: str
@@ -160,7 +159,7 @@ class MobileTable:
 
 @attrs.frozen
 class Wish:
-    """The table of whose addresses is asked for, and from where on; from 0 for all of it."""
+    """Request for the address table of a router: changes since `seq`, or from 0 all of it."""
 
     router: str
     instance: int
@@ -169,7 +168,7 @@ class Wish:
 
 @attrs.frozen
 class MobileRequest:
-    """Tell me of the addresses of these routers."""
+    """Request for the addresses of these routers."""
 
     opcode: ClassVar[str] = "MAR"
     wishes: tuple[Wish, ...]

@@ -1,9 +1,9 @@
-"""The addresses of all routers: told, kept, asked for, and mended where they are not right.
+"""Mobile addresses of all routers: advertise, keep, request and repair them.
 
-What changes is flooded: each router tells its neighbours what it has learnt. Who misses something
-asks a neighbour, who tells it when it has it. Whether a table is right is known by its digest, of
-which its origin says with each change, and with its links, what it should be; a table that is not
-right is asked for again, of whoever is next on the way to its origin.
+Changes are flooded: each router tells its neighbours what it has learnt. A router that misses
+something asks a neighbour, which answers when it has it. Digests show whether a table is right: its
+origin sends one with each change and with its link state. A wrong table is requested again, from
+the next hop to its origin.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ from router.control.network.steps import Steps
 from router.control.network.tables import AT_ONCE, Assembly, Table, interest_of, terms_of
 from router.core.routers.routing_state import Interest
 
-# How long to wait for what is probably on its way, and what is said to be older than this is not.
+# Time to wait for an update that is probably on its way: for link state no older than this.
 _GRACE_S: Final = 0.2
 _FRESH_MS: Final = 1000
-# What a router says of its links may be older than what it says of its addresses, by so much.
+# Link state may be older than updates of addresses by so much.
 _OVERTAKEN_S: Final = 5.0
-# An answer is waited for longer and longer, up to so many times as long as at first.
+# Most times that the first waiting time for an answer may grow to.
 _MOST_PATIENCE: Final = 8
-# After so many, the origin's word that there is nothing more is believed.
+# After so many tries, the origin is believed that nothing is missing.
 _ENOUGH_TRIES: Final = 3
-# The addresses of all routers together may take so much memory.
+# Most memory for the addresses of all routers together.
 MOST_OF_ALL: Final = 1 << 30
-# After so long it is seen whether there is room by now for what was left out; each time it is twice
-# as long, up to the second.
+# Time until left out addresses are requested again, as there may be room; it doubles up to the
+# second.
 LEFT_OUT_S: Final = 60.0
 LONGEST_LEFT_OUT_S: Final = 3600.0
 
 
 class Want:
-    """That a table is to be as new as `seq`; with `whole` that it is not right as it is."""
+    """Request for a table as new as `seq`; with `whole` the table is wrong, and replaced."""
 
     def __init__(self, seq: int, link: int | None, due: float) -> None:
         self.seq = seq
@@ -56,12 +56,12 @@ class Want:
         self.link = link
         self.due = due
         self.tries = 0
-        # the connections by which it was asked for: nobody else's answer is taken
+        # connections it was requested on; other answers are ignored
         self.asked: set[int] = set()
 
 
 class Mobile:
-    """The addresses of this router and of all others."""
+    """Mobile addresses of this router and of all others."""
 
     def __init__(self, me: str, instance: int, links: Links, limits: Limits) -> None:
         self._links = links
@@ -70,39 +70,38 @@ class Mobile:
         self.own = Table(me, instance)
         self.tables: dict[str, Table] = {}
         self.wants: dict[str, Want] = {}
-        # what was heard of the tables of instances whose links are not known yet: the instance,
-        # the number, and the connection
+        # instance, number and connection of tables whose routers' link state is not known yet
         self._heralded: dict[str, tuple[int, int, int]] = {}
         self._assemblies: dict[str, tuple[int, Assembly]] = {}
-        # what is to be told of the addresses here
+        # changes of the addresses here, still to be told
         self._own_changes: dict[str, int] = {}
-        # the routers whose addresses the core knows, and what it is to be told of them
+        # routers whose addresses the core knows
         self._published: dict[str, None] = {}
-        # about how much memory the tables take, and those take that are being put together; and of
-        # that, by neighbour, what the routers tell that were heard of by it first
+        # estimated memory of the tables, with those being assembled; and by the neighbour that each
+        # router was first heard of by
         self.octets = 0
         self.octets_told: Counter[str] = Counter()
-        # the tables of which something was left out: when they are asked for again, and how long
-        # that was put off; and what was said of it
+        # tables with left out addresses: time of the next request, and its delay; and the reports
+        # of it
         self.partial: dict[str, tuple[float, float]] = {}
         self._limits_met: dict[str, LeftOut] = {}
         self.news: list[LeftOut] = []
         self._pending: list[Wanted] = []
         self.answers = Answers(self.table_of, self.is_good, links)
-        # who is next on the way to a router
+        # returns the next hop to a router
         self.next_hop: Callable[[str], str | None] = lambda _: None
         self.repairs = 0
 
-    # The addresses here.
+    # Addresses here.
 
     def want(self, changes: Iterable[tuple[str, Interest | None]]) -> None:
-        """What has changed here; a key that is too long is kept from the others."""
+        """Note changes of the addresses here; a key that is too long is not advertised."""
         for key, interest in changes:
             if 0 < len(key.encode()) <= MAX_KEY_BYTES:
                 self._own_changes[key] = terms_of(interest)
 
     def tell(self) -> bool:
-        """Have all neighbours told of what has changed here; tells whether anything has."""
+        """Flood the changes of the addresses here; return whether there are any."""
         if not self._own_changes:
             return False
         updates = self.own.tell(self._own_changes.items())
@@ -118,10 +117,10 @@ class Mobile:
                 del link.owed[table.router]
         self._serve(table)
 
-    # Which tables there are.
+    # Tables of other routers.
 
     def state_taken(self, state: LinkState, age_ms: int, link: Link, now: float) -> None:
-        """A router has said something of its links, and with that of its addresses."""
+        """Compare a table with the number and digest in its router's new link state."""
         table = self.tables.get(state.router)
         if table is None or table.instance != state.instance:
             self.forget(state.router)
@@ -138,7 +137,7 @@ class Mobile:
             if not table.is_right:
                 self._doubt(table, now)
         elif state.mobile_seq < table.seq and now - age_ms / 1000 > table.moved_at + _OVERTAKEN_S:
-            # its origin has not come so far: somebody has made it up
+            # its origin has not reached this number: another router has made it up
             if not state.mobile_seq:
                 self.forget(state.router)
                 self.tables[state.router] = Table(state.router, state.instance)
@@ -151,13 +150,13 @@ class Mobile:
             self._disclaimed(table)
 
     def _disclaimed(self, table: Table) -> None:
-        """The origin says that there is nothing that is missing; somebody else was mistaken."""
+        """Drop a request for what the origin does not have; another router was mistaken."""
         want = self.wants.get(table.router)
         if want is not None and want.tries > _ENOUGH_TRIES and table.is_right:
             del self.wants[table.router]
 
     def forget(self, router: str) -> None:
-        """A router is not known any more, or as another instance."""
+        """Forget the addresses of a router that is not known any more, or is another instance."""
         self._drop_assembly(router)
         table = self.tables.pop(router, None)
         self.wants.pop(router, None)
@@ -168,23 +167,24 @@ class Mobile:
             self._note(router, list(table.entries))
 
     def _reckon(self, teller: str, octets: int) -> None:
-        """So much more memory is taken by what was heard of by a neighbour first."""
+        """Count memory for the neighbour that a router was first heard of by."""
         self.octets += octets
         self.octets_told[teller] += octets
         if not self.octets_told[teller]:
             del self.octets_told[teller]
 
     def _room(self, table: Table, entries: int) -> tuple[int, int]:
-        """How many more addresses of a router may be kept, which has so many, and how many octets
-        of memory these may take.
+        """Return how many more addresses of a router, and octets for them, may be kept.
+
+        `entries` is how many it has.
         """
         of_one = self.limits.octets - self.octets_told[table.teller]
         return self.limits.addresses - entries, min(of_one, MOST_OF_ALL - self.octets)
 
-    # What comes of others' addresses.
+    # Updates of other routers' addresses.
 
     def update_received(self, link: Link, update: MobileUpdate, now: float) -> Steps[bool]:
-        """Something has changed at a router; tells whether it was news."""
+        """Apply changes of a router's addresses; return whether they were news."""
         table = self.tables.get(update.router)
         if table is None or table.instance != update.instance:
             self._herald(update.router, update.instance, update.seq, link)
@@ -211,7 +211,7 @@ class Mobile:
 
     @property
     def left_out(self) -> int:
-        """How many addresses are told of and not kept."""
+        """Return the number of addresses that are advertised and not kept."""
         return sum(self.tables[router].left_out for router in self.partial)
 
     def _set_some(self, table: Table, update: MobileUpdate, at: int) -> None:
@@ -223,12 +223,12 @@ class Mobile:
         self._note(table.router, changed)
 
     def _is_hearsay(self, link: Link, router: str, instance: int) -> bool:
-        """Whether this is somebody else's word on a neighbour, which tells its addresses itself."""
+        """Return whether this comes from a third router: a neighbour tells its own addresses."""
         carrier = self._links.carriers.get(router)
         return carrier is not None and carrier is not link and carrier.instance == instance
 
     def table_received(self, link: Link, part: MobileTable, now: float) -> Steps[bool]:
-        """A part of a whole table has come; tells whether the table is another now."""
+        """Take a part of a whole table; return whether the table has changed."""
         table, want = self.tables.get(part.router), self.wants.get(part.router)
         if table is None or want is None or table.instance != part.instance:
             return False
@@ -264,7 +264,7 @@ class Mobile:
     def _replace(
         self, link: Link, table: Table, want: Want, assembly: Assembly, now: float
     ) -> Steps[bool]:
-        """Put a table that has come whole in the place of another one."""
+        """Replace a table by one that has come as a whole."""
         before, teller = table.octets, table.teller
         del self._assemblies[table.router]
         changed = yield from table.replace(assembly)
@@ -279,7 +279,7 @@ class Mobile:
         self._look_at_limits(table, now)
         self._progressed(table, now)
         self._serve(table)
-        # those who have a part of it do not know that they miss the rest
+        # neighbours with a part of it do not know that they miss the rest
         self._links.flood_row(table.router, link.router)
         return True
 
@@ -290,7 +290,7 @@ class Mobile:
             self._reckon(table.teller, -assembly.octets)
 
     def _look_at_limits(self, table: Table, now: float) -> None:
-        """See whether something of a router was left out, and say so once."""
+        """Check whether addresses of a router were left out, and report it once."""
         router = table.router
         if not table.left_out:
             self.partial.pop(router, None)
@@ -306,7 +306,7 @@ class Mobile:
             self.news.append(told)
 
     def _herald(self, router: str, instance: int, seq: int, link: Link) -> None:
-        """Remember what is heard of a table, until its origin's links are known."""
+        """Remember what is heard of a table until the link state of its origin is known."""
         if router != self.me and len(self._heralded) < MOST_ROUTERS:
             before = self._heralded.get(router, (0, 0, 0))
             self._heralded[router] = max(before, (instance, seq, link.number))
@@ -328,7 +328,7 @@ class Mobile:
             want.due, want.link = due, link
 
     def _doubt(self, table: Table, now: float) -> None:
-        """A table is not what its origin says that it is."""
+        """Request a whole table that differs from what its origin says."""
         want = self.wants.get(table.router)
         if want is None:
             want = self.wants[table.router] = Want(table.seq, None, now)
@@ -338,10 +338,10 @@ class Mobile:
             want.due = now
             want.link = None
 
-    # Asking, and answering.
+    # Requests and answers.
 
     def row_received(self, link: Link, row: Row, now: float) -> None:
-        """A neighbour says what it knows of a router's addresses."""
+        """Compare a table with a neighbour's row for it."""
         table = self.tables.get(row.router)
         if table is None or table.instance != row.instance:
             self._herald(row.router, row.instance, row.mobile_seq, link)
@@ -351,8 +351,8 @@ class Mobile:
         elif row.mobile_seq == table.seq and row.digest != table.digest and not table.is_right:
             self._doubt(table, now)
 
-    def look(self, now: float) -> None:
-        """Ask for what is missing and due."""
+    def tick(self, now: float) -> None:
+        """Request what is missing and due."""
         for router, (due, wait_s) in self.partial.items():
             if due <= now:
                 # there may be room by now
@@ -368,7 +368,7 @@ class Mobile:
         self._heralded.clear()
 
     def next_due(self) -> float:
-        """When the next of what is missing is to be asked for."""
+        """Return when the next request is due."""
         due = min((want.due for want in self.wants.values()), default=float("inf"))
         return min(due, min((due for due, _ in self.partial.values()), default=due))
 
@@ -383,7 +383,7 @@ class Mobile:
             link.wishes[router] = Wish(router, table.instance, seq)
 
     def _whom(self, router: str, want: Want) -> Link | None:
-        """First who said that it knows more; then who is next on the way; then all in turn."""
+        """Choose whom to ask: who told of it first, then the next hop, then all in turn."""
         carriers = self._links.carriers
         link = self._links.by_number.get(-1 if want.link is None else want.link)
         if want.tries == 0 and link is not None and link.carries:
@@ -397,7 +397,7 @@ class Mobile:
         return several[want.tries % len(several)] if several else None
 
     def is_good(self, table: Table) -> bool:
-        """Whether others may be told of a table what is here."""
+        """Return whether a table here may be sent to others."""
         want = self.wants.get(table.router)
         return table.is_right and not table.left_out and (want is None or not want.whole)
 
@@ -405,13 +405,13 @@ class Mobile:
         self.answers.serve(table)
 
     def table_of(self, router: str) -> Table | None:
-        """The table of a router's addresses, this one's among them."""
+        """Return the address table of a router, or of this one; None if it is unknown."""
         return self.own if router == self.me else self.tables.get(router)
 
-    # What the core is told.
+    # Changes for the core.
 
     def publish(self, reachable: Mapping[str, object]) -> None:
-        """Only of these routers the addresses count from now on."""
+        """Make the addresses of these routers count, and those of no others."""
         gone = [each for each in self._published if each not in reachable]
         came = [each for each in reachable if each not in self._published]
         for router in gone:
@@ -424,19 +424,19 @@ class Mobile:
                 self._pending.append(wanted)
 
     def interest(self, router: str, key: str) -> Interest | None:
-        """What is received from at a router, as far as it can be reached."""
+        """Return what a router receives from by this key; None if it cannot be reached."""
         table = self.tables.get(router)
         if table is None or router not in self._published:
             return None
         return interest_of(table.entries.get(key, GONE))
 
     def _note(self, router: str, keys: Collection[str]) -> None:
-        # whether it can be reached or not: that may change before the core hears of it
+        # also if it cannot be reached: that may change before the core hears of it
         if keys:
             self._pending.append(Wanted(router, keys, self.interest))
 
     def take(self) -> Iterator[Wanted | LeftOut]:
-        """What has become of the addresses of routers, and what was left out."""
+        """Yield the changes of routers' addresses, and what was left out."""
         news, self.news = self.news, []
         yield from news
         pending, self._pending = self._pending, []

@@ -23,7 +23,7 @@ STUCK_S: Final = 10.0
 
 
 class Outboxes:
-    """The control messages of one router that wait to be sent."""
+    """Control messages of one router that wait to be sent."""
 
     def __init__(self) -> None:
         # control messages and their octets, by direction and opcode
@@ -103,7 +103,7 @@ class Outboxes:
 
     @property
     def can_flush(self) -> bool:
-        """Whether `flush` would send anything."""
+        """Return whether `flush` would send anything."""
         return any(peering.control.can_flush for peering in self._sending)
 
     def excuse(self, now: float) -> None:

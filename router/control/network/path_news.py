@@ -1,6 +1,4 @@
-"""Tell what is new of neighbours and of the routers that can be reached, from one set of paths to
-the next.
-"""
+"""Report news of neighbours and reachable routers: compare each set of paths with the last."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ Neighbours = Mapping[str, tuple[int, int]]
 
 
 class PathNews:
-    """Compares each set of paths with the one before."""
+    """Comparison of each set of paths with the one before."""
 
     def __init__(self) -> None:
         self._neighbours: Neighbours = {}

@@ -1,8 +1,8 @@
-"""A connection to another router, as the control plane sees it, and what waits to be said on it.
+"""Connections to other routers, as the control plane sees them, and the messages that wait there.
 
-A router passes on what others say as fast as they say it, and a neighbour may not take it as fast.
-Of the changes of addresses only so many wait for it: those beyond are left out, and the neighbour
-asks for them, as it does for whatever it finds that it has missed.
+A router passes on what others say as fast as it comes, and a neighbour may not accept it as fast.
+The number of address updates that wait for it is limited: those beyond are dropped, and the
+neighbour requests them, as it does for anything that it has missed.
 """
 
 from __future__ import annotations
@@ -16,44 +16,44 @@ from router.core.links.control_links import ControlLink
 from router.core.routers.membership import EDGE, Peer
 
 MOST_UPDATES: Final = 1024
-"""So many changes of addresses wait for one neighbour, each of about 32 KiB at most."""
+"""Most address updates that wait for one neighbour, each of about 32 KiB at most."""
 
 MOST_ANSWERS: Final = 64
-"""While so many messages wait for one neighbour, nothing is added that can be told later."""
+"""With so many messages waiting for a neighbour, no answer is added that can be sent later."""
 
 
 class Peering:
-    """One open connection to another router."""
+    """Open connection to another router."""
 
     def __init__(self, number: int, connection: Any, peer: Peer, now: float) -> None:
         self.number = number
         self.connection = connection
         self.peer = peer
-        # made by whoever made this, since it tells of what comes by this peering
+        # set after the peering is made, since it refers to it
         self.control: ControlLink
         self.since = now
-        # when the peer took a message last, or there was none for it
+        # when the peer last accepted a message, or none waited for it
         self.moved_at = now
         self.is_over = False
-        # what it has said that is still to be read, and what was read last but not acted on
+        # its messages that are not decoded, and one that is decoded and waits
         self.inbox: deque[bytes] = deque()
         self.head: Any = None
-        # the changes of addresses that wait, and how many were left out
+        # number of updates that wait, and that were dropped
         self.updates = 0
         self.left_out = 0
 
     @property
     def is_full(self) -> bool:
-        """Whether so much waits for the peer that what it asks for has to wait, too."""
+        """Return whether so much waits for the peer that answers to its requests have to wait."""
         return len(self.control.queue) >= MOST_ANSWERS
 
     @property
     def is_edge(self) -> bool:
-        """Whether one of the two is an edge router."""
+        """Return whether one of the two is an edge router."""
         return bool(self.connection.settings.role == EDGE)
 
     def takes(self, message: object) -> bool:
-        """Whether a message may wait for the peer; it does from now on."""
+        """Return whether a message may be queued for the peer, and count it if so."""
         if not isinstance(message, MobileUpdate):
             return True
         if self.updates >= MOST_UPDATES:
@@ -63,12 +63,12 @@ class Peering:
         return True
 
     def leaves(self, message: object) -> None:
-        """A message waits no more."""
+        """Count a message that waits no more."""
         self.updates -= isinstance(message, MobileUpdate)
 
 
 class Heard:
-    """Passes on what comes by the control link of one peering, and that it was lost."""
+    """Forwarder of the events of one peering's control link."""
 
     def __init__(
         self,
@@ -81,24 +81,25 @@ class Heard:
         self._lost = lost
 
     def control_received(self, control: ControlLink, octets: bytes) -> None:
-        """A control message has come."""
+        """Pass on a control message."""
         self._received(self._peering, octets)
 
     def control_lost(self, control: ControlLink, why: str) -> None:
-        """The link is over."""
+        """Pass on the loss of the link."""
         self._lost(self._peering, why)
 
 
 class EdgeSide(Interface):
-    """Who sees to connections between an edge router and an interior one, at either of them."""
+    """Handler of connections between an edge router and an interior, at either of them."""
 
     def connection_came(self, connection: Any, router_id: str, features: frozenset[str]) -> None:
-        """Such a connection is open, and messages can be sent on its control link; `features` are
-        what the other router can do.
+        """Add a connection that is open, and whose control link can be used.
+
+        `features` are those of the other router.
         """
 
     def connection_left(self, connection: Any) -> None:
-        """It is over."""
+        """Remove a connection that is over."""
 
     def message_received(self, connection: Any, octets: bytes) -> None:
-        """A control message has come. Raises `AmqpError` where it is none."""
+        """Handle a control message. Raises `AmqpError` if it is malformed or not allowed."""

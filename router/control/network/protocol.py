@@ -1,7 +1,7 @@
-"""The routing protocol of one router: notices and messages in, changes and messages out.
+"""Routing protocol of one router: notices and messages in, changes and messages out.
 
 Nothing here waits, reads a clock or sends: `now` is an argument, in seconds of any clock that goes
-forward, and what is to be done is what `take` gives. The page
+forward, and `take` returns what is to be done. The page
 docs/reference/inter-router-protocol.md says what is told when, and why.
 """
 
@@ -42,19 +42,18 @@ from router.core.routers.routing_state import Interest, Path
 DUPLICATE: Final = "trioute:duplicate-id"
 DEFAULTS: Final = Limits()
 UNSUITABLE: Final = "trioute:unsuitable-router"
-# So many link states are acted on before anybody else may have a turn; each is as much work as so
-# many addresses.
+# Link states handled in one step; each is as much work as so many addresses.
 _STATES_AT_ONCE: Final = 16
 _PER_STATE: Final = 8
-# No router comes so far; whoever claims it makes a mistake, which is waited out.
+# No router reaches this number; a claim that it did is ignored.
 _MOST_SAID: Final = 2**62
 
 
 class Protocol:
-    """One router's part in the routing protocol.
+    """Routing protocol of one router.
 
-    `me` is its id, `instance` grows from start to start. Call `take` when all notices of a turn
-    were given, and `look` when `next_due` has come.
+    `me` is its id; `instance` grows from start to start. Call `take` after all notices of a turn,
+    and `tick` when `next_due` has come.
     """
 
     def __init__(
@@ -88,22 +87,20 @@ class Protocol:
 
     @property
     def paths(self) -> Mapping[str, Path]:
-        """The ways to all routers that can be reached."""
+        """Return the paths to all routers that can be reached."""
         return self.routes.paths
 
     @property
     def graph(self) -> Graph:
-        """Who is a neighbour of whom."""
+        """Return the graph of all links."""
         return self.routes.graph
 
     def set_limits(self, limits: Limits) -> None:
-        """From now on so much is kept. What is there already stays."""
+        """Set the limits; what is known already stays."""
         self.states.limits = self.mobile.limits = limits
 
     def set_timing(self, timing: Timing, now: float) -> None:
-        """From now on these are the times. A neighbour that has been silent for longer than it may
-        be by now has as much time anew: it may just be told of other times as well.
-        """
+        """Set the times; a neighbour that is overdue by them gets its time anew, to learn them."""
         self.timing = self.links.timing = self.states.timing = self.saying.timing = timing
         for link in self.links.by_number.values():
             if now - link.heard_at >= timing.hello_max_age_s - timing.hello_interval_s:
@@ -111,7 +108,7 @@ class Protocol:
         self._hello_due = min(self._hello_due, now + timing.hello_interval_s)
         self._compare_due = min(self._compare_due, now + timing.ra_interval_s)
 
-    # Notices.
+    # Notices of links and messages.
 
     def link_up(
         self,
@@ -123,7 +120,7 @@ class Protocol:
         version: int = VERSION,
         peer_cost: int = 1,
     ) -> None:
-        """A connection to another router is open, as both have agreed; `link` is a new number.
+        """Add an open connection to another router; `link` is a new number.
 
         The larger one of `cost`, by this router, and of `peer_cost`, by the other one, counts.
         """
@@ -162,21 +159,21 @@ class Protocol:
         self.links.fail(link, DUPLICATE, why)
 
     def link_down(self, link: int, now: float) -> None:
-        """A connection is over. One that is not known is none."""
+        """Remove a connection that is over; an unknown number is ignored."""
         self.links.remove(link)
 
     def received(self, link: int, message: Any, now: float) -> None:
-        """A neighbour says something. Of a connection that is not known nothing is taken."""
+        """Handle a message of a neighbour at once; on an unknown connection it is ignored."""
         do_all(self.receive(link, message, now))
 
     def heard(self, link: int, now: float) -> None:
-        """A neighbour has said something, which is still to be read."""
+        """Note that a neighbour has sent a message, which is still to be decoded."""
         known = self.links.by_number.get(link)
         if known is not None:
             known.heard_at = now
 
     def receive(self, link: int, message: Any, now: float) -> Steps[None]:
-        """Act on what a neighbour says, bit by bit; what others say waits until it is over."""
+        """Handle a message of a neighbour in steps; all other messages wait until it is done."""
         known = self.links.by_number.get(link)
         if known is None:
             return
@@ -185,12 +182,12 @@ class Protocol:
             self.links.hello_received(known, message)
             return
         if not known.is_up:
-            # the other end has not heard that it is heard, or has it no more
+            # the other end has not heard this router, or hears it no more
             return
         if not known.carries:
-            # so that what follows on its hello finds it as that has left it
+            # so that a message right after its HELLO finds the link as that leaves it
             self._elect(now)
-        # of several connections each end has its own view which one carries
+        # each end elects for itself which of several connections carries
         known = self.links.carriers.get(known.router, known)
         yield from self._act_on(known, message, now)
 
@@ -228,26 +225,26 @@ class Protocol:
 
     @property
     def is_behind(self) -> bool:
-        """Whether there is something to go on with by `work`."""
+        """Return whether `work` has anything left to do."""
         return self.routes.is_behind or self.mobile.answers.is_behind
 
     def work(self, now: float) -> None:
-        """Do some of what takes long; `take` gives what has come of it."""
+        """Do some of the long work; `take` returns its results."""
         if self.routes.work():
             self._routes_changed(now)
         self.mobile.answers.work(MOST_AT_ONCE)
 
     def has_room_again(self, link: int) -> None:
-        """A neighbour has taken of what it was told: it can be told more."""
+        """Go on sending to a neighbour that has accepted some of its messages."""
         known = self.links.by_number.get(link)
         if known is not None and known.carries:
             self.mobile.answers.serve_all(known)
 
     def want(self, changes: Iterable[tuple[str, Interest | None]], now: float) -> None:
-        """What is received from here has changed: by key, None for what is not any more."""
+        """Note changes of what is received from here: by key, None if it is no longer."""
         self.mobile.want(changes)
 
-    def look(self, now: float) -> None:
+    def tick(self, now: float) -> None:
         """Do what is due."""
         if now - self._looked_at > 2 * self.timing.hello_interval_s:
             self.links.excuse(now)
@@ -257,7 +254,7 @@ class Protocol:
             self._hello_due = now + self.timing.hello_interval_s
             for link in self.links.by_number.values():
                 self.links.greet(link, now)
-            self.rivals.look(now)
+            self.rivals.tick(now)
             for router in self.states.expire(now):
                 self.mobile.forget(router)
                 self.comparison.forget(router)
@@ -269,12 +266,12 @@ class Protocol:
 
     @property
     def next_due(self) -> float:
-        """When `look`, and then `take`, is to be called at the latest."""
+        """Return when `tick`, and then `take`, is to be called at the latest."""
         due = min(self._hello_due, self._compare_due, self.links.next_silence())
         due = min(due, self.routes.due_at())
         return min(due, self.saying.due_at(), self.mobile.next_due())
 
-    # What comes of messages.
+    # Handling of messages.
 
     def _state_received(self, link: Link, aged: Aged, now: float) -> None:
         state = aged.state
@@ -307,8 +304,9 @@ class Protocol:
         self.rivals.look_again(state, now)
 
     def _is_told_on(self, link: Link, aged: Aged) -> bool:
-        """Whether this is somebody else's word on a neighbour, which speaks for itself: what it has
-        not said, it is told, so that it can object.
+        """Return whether this is another router's copy of the link state of a neighbour.
+
+        Neighbours send their own. A newer copy is sent to the neighbour, so that it can object.
         """
         state = aged.state
         carrier = self.links.carriers.get(state.router)
@@ -316,7 +314,7 @@ class Protocol:
             return False
         record = self.states.records.get(state.router)
         if record is None or record.state.instance != carrier.instance:
-            # it has just come, and has not spoken yet
+            # it has just connected, and has sent no link state yet
             return False
         if (state.instance, state.seq) > (carrier.instance, record.state.seq):
             self.links.send(carrier, LinkStateUpdate((aged,)))
@@ -325,12 +323,12 @@ class Protocol:
         return True
 
     def _own_seen(self, instance: int, seq: int, mobile_seq: int, now: float) -> None:
-        """Somebody knows something that was said in this router's name."""
+        """Handle what another router knows under this router's id."""
         if instance > self.instance:
-            # this one is older, and keeps the id
+            # this router is older, and keeps the id
             self.saying.must |= self.rivals.claimed(instance, now)
         elif instance == self.instance:
-            # it was said before a restart in the same millisecond: go on from there
+            # it is from before a restart in the same millisecond: continue from there
             if self.comparison.own_seq < seq < _MOST_SAID:
                 self.comparison.own_seq = seq
                 self.saying.must = True
@@ -339,7 +337,7 @@ class Protocol:
                 self.saying.must = True
 
     def _withdrawn(self, router: str, instance: int) -> None:
-        """An instance of another router has given way to an older one."""
+        """Forget an instance of another router that has given way to an older one."""
         table = self.mobile.tables.get(router)
         if table is not None and table.instance == instance:
             self.mobile.forget(router)
@@ -348,15 +346,15 @@ class Protocol:
         self.routes.links_changed(router)
 
     def _give_way(self) -> None:
-        """Another router has this one's id and keeps it: be alone from now on."""
+        """Close all connections: another router has this one's id, and keeps it."""
         for link in list(self.links.by_number.values()):
             why = f"this router has given way to another one that is called {self.me}, too"
             self.links.fail(link, DUPLICATE, why)
 
-    # What is to be done.
+    # Changes.
 
     def take(self, now: float) -> list[Change]:
-        """All that has come of the notices since this was called last, in order."""
+        """Return all changes since the last call, in order."""
         changed = self._elect(now)
         if self.saying.is_due(now):
             self.comparison.own_seq += 1
@@ -364,10 +362,10 @@ class Protocol:
             self.links.flood_state(self.me, None)
         if self.mobile.tell():
             self._in_flux(now)
-        if self.routes.look(now):
+        if self.routes.tick(now):
             self._routes_changed(now)
-        self.mobile.look(now)
-        self.comparison.look(now)
+        self.mobile.tick(now)
+        self.comparison.tick(now)
         self.comparison.answer()
         sends = self.links.take(lambda routers: self._aged(routers, now), self.comparison.rows_of)
         changes: list[Change] = [*self.rivals.news, *self._take_failed()]
@@ -375,7 +373,7 @@ class Protocol:
         if now < self.rivals.gone_until and self.links.by_number:
             self._give_way()
             self._elect(now)
-            has_changed = self.routes.look(now)
+            has_changed = self.routes.tick(now)
             while self.routes.is_behind:
                 has_changed = self.routes.work()
             if has_changed:
@@ -389,7 +387,7 @@ class Protocol:
         self.states.news.clear()
         changes += self.mobile.take()
         changes += sends
-        # those that end because of what was just sent on them
+        # links that failed because of these sends
         changes += self._take_failed()
         return changes
 
@@ -402,7 +400,7 @@ class Protocol:
         if changed:
             self._neighbours_changed, said = True, self.saying.said.state.links
             if (costs := self.links.costs()) != said:
-                # a neighbour that only costs another amount can wait for the pause
+                # a new cost of a neighbour can wait for the pause
                 self.routes.links_changed(self.me, is_urgent=costs.keys() != said.keys())
                 self.saying.must = True
         if begun:
@@ -418,7 +416,7 @@ class Protocol:
                 yield from self.states.aged((router,), now)
 
     def _routes_changed(self, now: float) -> None:
-        """There are other ways: who can be reached counts, and who cannot does not."""
+        """Publish the addresses of routers that can be reached now, and of no others."""
         self._neighbours_changed = True
         self.mobile.publish(self.paths)
         self._in_flux(now)
@@ -428,7 +426,7 @@ class Protocol:
         return None if path is None else path.via
 
     def _in_flux(self, now: float) -> None:
-        """Something has changed: for a while, compare more often."""
+        """Compare more often for a while, as something has changed."""
         self._flux_until = now + 2 * self.timing.ra_interval_flux_s
         self._compare_due = min(self._compare_due, now + self.timing.ra_interval_flux_s)
 
@@ -440,11 +438,11 @@ class Protocol:
     # Views.
 
     def in_sync(self, link: int) -> bool:
-        """Whether a neighbour has told this router all that it knew when the connection began."""
+        """Return whether a neighbour has told all that it knew when the connection began."""
         known = self.links.by_number.get(link)
         return known is not None and known.is_synced
 
     @property
     def is_in_sync(self) -> bool:
-        """Whether all neighbours have; with none it is so."""
+        """Return whether all neighbours have; True if there are none."""
         return all(link.is_synced for link in self.links.carriers.values())

@@ -1,5 +1,6 @@
-"""What is wrong again and again for one reason, such as a router that is refused and tries again:
-how many times it was, so that not each of them has to be told.
+"""Count problems that recur, such as a router that is refused and retries.
+
+So not each occurrence has to be logged.
 """
 
 from __future__ import annotations
@@ -7,21 +8,21 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Final
 
-# What was not seen for so long begins anew.
+# A cause that was not seen for so long is counted anew.
 REST_S: Final = 600.0
-# So many causes are known at a time; those that were seen last.
+# Most causes that are known; the longest unseen is forgotten first.
 MOST: Final = 1000
 
 
 class Recurring:
-    """How often each cause was seen."""
+    """Number of occurrences of each cause."""
 
     def __init__(self) -> None:
-        # how often, and when last, the one that was not seen for longest first
+        # count and last time of each cause, the longest unseen first
         self._seen: dict[Hashable, tuple[int, float]] = {}
 
     def count(self, cause: Hashable, now: float) -> int:
-        """It is seen, at a time in seconds; how many times by now."""
+        """Count an occurrence at `now`, in seconds; return how many there have been."""
         times, last = self._seen.pop(cause, (0, now))
         if now - last >= REST_S:
             times = 0

@@ -28,7 +28,7 @@ Key = tuple[str, int]
 
 
 class _Heard:
-    """The neighbours that an instance names, and when it did (seconds of this router's clock)."""
+    """Neighbours that an instance names, and when it did (seconds of this router's clock)."""
 
     __slots__ = ("links", "said_at")
 
@@ -38,7 +38,7 @@ class _Heard:
 
 
 class Rivals:
-    """The routers that use the id of a known router, or of this one.
+    """Routers that use the id of a known router, or of this one.
 
     `forget` is called with the id and instance of each router that is withdrawn.
     """
@@ -56,7 +56,7 @@ class Rivals:
         self._links = links
         self._states = states
         self._forget = forget
-        # what instances say that are not the newest of their ids, by the neighbour it came from
+        # link state of instances that are not the newest of their ids, by neighbour
         self._heard: dict[str, dict[Key, _Heard]] = {}
         self._waiting: dict[str, dict[Withdrawal, float]] = {}
         # until when this router stays alone, having given way to another with its id
@@ -185,7 +185,7 @@ class Rivals:
             if heard is not None:
                 yield heard.links
 
-    def look(self, now: float) -> None:
+    def tick(self, now: float) -> None:
         """Forget link state that was not renewed, and withdrawals that have waited too long."""
         limit = now - self._states.timing.max_age_s
         for teller, heard in list(self._heard.items()):

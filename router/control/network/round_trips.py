@@ -20,7 +20,7 @@ KEPT: Final = 8
 
 
 class RoundTrips:
-    """The round trips on one connection. Times are in seconds of any clock that goes forward."""
+    """Round trips on one connection. Times are in seconds of any clock that goes forward."""
 
     def __init__(self) -> None:
         self._theirs = 0

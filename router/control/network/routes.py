@@ -26,7 +26,7 @@ MOST_AT_ONCE: Final = 192
 
 
 class Routes:
-    """The routes from the router `me` to all others; `links` are its own links."""
+    """Routes from the router `me` to all others; `links` are its own links."""
 
     def __init__(self, me: str, links: Links, states: States, now: float) -> None:
         self._me = me
@@ -56,7 +56,7 @@ class Routes:
 
     @property
     def is_behind(self) -> bool:
-        """Whether a computation is under way."""
+        """Return whether a computation is under way."""
         return self._work is not None
 
     def due_at(self) -> float:
@@ -67,7 +67,7 @@ class Routes:
         routers = len(self._states.records)
         return self._computed_at + (_PAUSE_S * routers if routers > _MANY else 0.0)
 
-    def look(self, now: float) -> bool:
+    def tick(self, now: float) -> bool:
         """Begin a computation that is due; return whether the routes have changed by now."""
         if self._work is None and self._is_dirty:
             if self._is_urgent or now >= self._computable_at():

@@ -1,4 +1,4 @@
-"""Link state of this router: what it says of its own links, and when."""
+"""Link state of this router: what it advertises of its own links, and when."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from router.control.network.timing import Timing
 
 
 class Saying:
-    """The last link state of one router, and when the next is due.
+    """Last link state of one router, and the time when the next is due.
 
     A change is told at once, up to `Timing.burst` times in a row and then once in `Timing.pace_s`.
     Without any change, link state is told again every `Timing.refresh_s`.
@@ -19,7 +19,7 @@ class Saying:
 
     def __init__(self, first: LinkState, timing: Timing, now: float) -> None:
         self.timing = timing
-        # what was said last, and when; and how many changes may still be told at once
+        # the last link state with its time; and how many changes may still be told at once
         self.said = Record(first, now)
         self._allowance = float(timing.burst)
         # whether there is a change to tell

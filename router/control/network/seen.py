@@ -1,4 +1,4 @@
-"""What was seen last that should not be, for those who look at a router after it has happened."""
+"""Last anomalies of the network, for people who look at a router after they have happened."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from router.core.routers.news import ConflictSeen, NeighbourLost, News
 
 
 class Seen:
-    """Hears the news of a network; `turn` says what time it is.
+    """Observer of the news of a network; `turn` has the time.
 
-    `conflict` is the last time that an id was taken twice, in words, and `conflict_at` when;
-    `lost` the neighbour that was lost last, and `lost_at` when. None where that never was.
+    `conflict` describes the last duplicate id, and `conflict_at` is when it was seen; `lost` is the
+    neighbour that was lost last, and `lost_at` when. Each is None if that never happened.
     """
 
     def __init__(self, turn: Any) -> None:
@@ -22,7 +22,7 @@ class Seen:
         self.lost_at: float | None = None
 
     def heard(self, news: News) -> None:
-        """Something is new."""
+        """Record news that is an anomaly."""
         if isinstance(news, ConflictSeen):
             self.conflict, self.conflict_at = f"{news.router}: {news.what}", self._turn.now
         elif isinstance(news, NeighbourLost):

@@ -1,7 +1,7 @@
-"""What all routers say of their links, each as it was said last.
+"""Link state of all other routers, the newest of each.
 
-The newest counts: that of the largest instance, and of those the one with the largest number. What
-is not said again in time is forgotten, and so is what was withdrawn.
+The newest is that of the largest instance, and of one instance that with the largest number. Link
+state that is not renewed in time is forgotten, and so is what was withdrawn.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from router.control.network.messages import Aged, LinkState
 from router.control.network.timing import Timing
 
 MOST_ROUTERS: Final = 16_384
-"""Of more routers nothing is kept."""
+"""Most routers that are known."""
 MOST_LINKS: Final = 1 << 18
-"""With more links of all routers together nothing more of others is taken."""
+"""Most links of all routers together."""
 
 
 MOST_OF_AN_ID: Final = 8
-"""When so many instances of an id have been withdrawn lately, only the winner is believed."""
+"""With so many recent withdrawals of an id, only the winner is believed."""
 _NONE: Final[Mapping[str, float]] = {}
 
 
 class Record:
-    """What a router says of its links, and when it did, by the clock of this router.
+    """Link state of a router, and when it was sent, by the clock of this router.
 
-    `appeared` has the links that it did not have before, and when it first said so.
+    `appeared` has the links that it did not have before, and when it first advertised them.
     """
 
     __slots__ = ("appeared", "said_at", "state")
@@ -43,36 +43,35 @@ class Record:
 
 
 class States:
-    """The links of all routers but this one."""
+    """Link state of all routers but this one."""
 
     def __init__(self, timing: Timing, limits: Limits | None = None) -> None:
         self.timing = timing
         self.limits = limits or Limits()
         self.records: dict[str, Record] = {}
-        # of all together
+        # links of all routers together
         self.links = 0
-        # of which neighbour each was heard first, and how many there are of each
+        # the neighbour that each router was first heard from, and the number of routers of each
         self._tellers: dict[str, str] = {}
         self.told: Counter[str] = Counter()
-        # how often a router was left out, for its neighbour had told of too many; and of whom that
-        # has been said already
+        # number of times that a router was left out as its neighbour had told of too many; and the
+        # neighbours for which that was reported
         self.left_out = 0
         self._limits_met: set[str] = set()
         self.news: list[LeftOut] = []
-        # what was known of an id before another instance of it came
+        # link state of the instance of an id before the present one
         self.replaced: dict[str, Record] = {}
-        # until when nothing is taken of the instances of an id that were withdrawn, and to whom
-        # they have given way
+        # withdrawn instances of an id, by the time until when each is refused; and the winners
         self._withdrawn: dict[str, dict[int, float]] = {}
         self._winners: dict[str, int] = {}
 
     def instance_of(self, router: str) -> int | None:
-        """The instance of a router that is known, or None."""
+        """Return the instance of a router that is known, or None."""
         record = self.records.get(router)
         return None if record is None else record.state.instance
 
     def is_news(self, router: str, instance: int, seq: int) -> bool:
-        """Whether this is newer than what is known, and may be taken."""
+        """Return whether this is newer than what is known, and may be taken."""
         record = self.records.get(router)
         withdrawn = self._withdrawn.get(router, ())
         if instance in withdrawn:
@@ -84,9 +83,7 @@ class States:
         return (instance, seq) > (record.state.instance, record.state.seq)
 
     def take(self, aged: Aged, now: float, teller: str = "") -> LinkState | None:
-        """Keep what is news, as a neighbour tells it; give what it takes the place of, if there was
-        anything.
-        """
+        """Keep new link state from a neighbour; return what it replaces, if anything."""
         state = aged.state
         before = self.records.get(state.router)
         if before is None:
@@ -109,11 +106,11 @@ class States:
         return None if before is None else before.state
 
     def is_too_old(self, aged: Aged) -> bool:
-        """Whether it is to be forgotten already."""
+        """Return whether link state has reached its maximum age."""
         return aged.age_ms >= self.timing.max_age_s * 1000
 
     def expire(self, now: float) -> list[str]:
-        """Forget what was not said again in time; give whose it was."""
+        """Forget link state that was not renewed in time; return the ids of its routers."""
         limit = now - self.timing.max_age_s
         over = [router for router, record in self.records.items() if record.said_at <= limit]
         for router in over:
@@ -129,8 +126,9 @@ class States:
         return over
 
     def withdraw(self, router: str, instance: int, now: float, winner: int | None = None) -> bool:
-        """Forget what was said by this instance, and take nothing of it for a while; tells whether
-        that is news. Of an id for which this happens often, only the `winner` is believed.
+        """Forget the link state of an instance, and refuse it for a while.
+
+        Return whether that is news. If an id has many withdrawals, only the `winner` is believed.
         """
         instances = self._withdrawn.get(router, {})
         if instance in instances or len(instances) >= MOST_OF_AN_ID:
@@ -146,7 +144,7 @@ class States:
         return True
 
     def may_come(self, router: str, teller: str) -> bool:
-        """Whether a router may be heard of by a neighbour: it has not told of too many others."""
+        """Return whether a neighbour may advertise a router: it has not told of too many others."""
         if router in self.records or router == teller or self.told[teller] < self.limits.routers:
             return True
         self.left_out += 1
@@ -156,7 +154,7 @@ class States:
         return False
 
     def has_room(self, state: LinkState) -> bool:
-        """Whether there are not too many links in all with those that a router says it has."""
+        """Return whether the links of a router fit into the limit of all links."""
         record = self.records.get(state.router)
         before = 0 if record is None else len(record.state.links)
         return len(state.links) <= before or self.links + len(state.links) - before <= MOST_LINKS
@@ -171,11 +169,11 @@ class States:
             del self.told[teller]
 
     def is_withdrawn(self, router: str, instance: int) -> bool:
-        """Whether this instance has given way to another router with its id."""
+        """Return whether this instance has given way to another router with its id."""
         return instance in self._withdrawn.get(router, ())
 
     def aged(self, routers: Iterable[str], now: float) -> Iterator[Aged]:
-        """What is known of routers, and how old it is."""
+        """Yield the link state of routers, as far as it is known, with its age."""
         for router in routers:
             record = self.records.get(router)
             if record is not None:

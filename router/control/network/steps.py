@@ -1,7 +1,7 @@
-"""Work in small steps, so that others have their turns in between.
+"""Do work in small steps, so that others have their turns in between.
 
-It is a generator that yields, again and again, how much work it has done since: in addresses, each
-of which takes some microseconds. Work too small to be divided is done in one go.
+The work is a generator that repeatedly yields how much it has done since: in addresses, each of
+which takes some microseconds. Work too small to be divided is done in one go.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def do_all(steps: Steps[T]) -> T:
 def do_some(steps: Steps[object], most: int) -> int:
     """Do about `most` work; return how much of that is left.
 
-    0 means that there is more to do; any more that the work is over.
+    0 means that there is more to do; anything else that the work is over.
     """
     while most > 0:
         done = next(steps, None)

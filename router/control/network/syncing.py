@@ -1,4 +1,4 @@
-"""Whether a router that has started knows by now what its network knows."""
+"""Find whether a router that has started knows by now what its network knows."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Final
 
 from router.control.network.adjacency import Adjacency
 
-# After so long it is ready without: a network that is away is no reason to serve nobody.
+# The router is ready without after this time: it should serve clients without its network.
 PATIENCE_S: Final = 10.0
 
 
 class FirstSync:
-    """Begins with the router; once it is over it stays so.
+    """First synchronisation after the start; once it is over it stays so.
 
     `unreached` gives the names of the connectors to other routers that have had no connection yet.
     """
@@ -26,7 +26,7 @@ class FirstSync:
         self._is_over = False
 
     def lacks(self) -> str | None:
-        """What is still to come, or None."""
+        """Return what is still missing, as text for people, or None."""
         if not self._is_over:
             reason = self._reason()
             if reason is not None and self._network.now < self._until:

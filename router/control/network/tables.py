@@ -1,7 +1,7 @@
-"""The table of one router's addresses, as every router keeps one of each other.
+"""Address table of one router, as each router keeps one of every other.
 
-It is known by the router's instance and a number that grows by one with each change it tells of.
-The newest changes are kept, so that somebody who has missed a few need not be told all.
+Its version is the router's instance and a number that grows by one with each update. The last
+updates are kept, so that a router that has missed a few need not get the whole table.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from router.core.model.split_table import ListedTable
 from router.core.routers.routing_state import OF_EDGES, Interest
 from router.engine.account import text_bytes
 
-# How many keys the changes that are kept may name: this many, or this part of the whole table.
+# Most keys in the kept updates: this many, or this part of the whole table.
 _LEAST_KEPT: Final = 512
 _PART_KEPT: Final = 8
 MOST_KEYS: Final = 8192
-"""No message names more addresses."""
+"""Most addresses in a message."""
 AT_ONCE: Final = 32
-"""So many addresses are looked at before anybody else may have a turn."""
+"""Addresses handled in one step."""
 SMALL: Final = 1024
-"""A table of so many is told as it is; of a larger one rather its changes besides."""
+"""Largest table that is always sent anew; a larger one is sent as cut last, with later updates."""
 MOST: Final = 2**63
 KEY_OCTETS: Final = 300
-"""What an address takes of a router's memory, beside the text of its key."""
+"""Memory of an address, beside the text of its key."""
 
 _INTERESTS: Final = {
     treatment | shows: Interest(treatment, bool(shows))
@@ -45,48 +45,48 @@ _INTERESTS: Final = {
 
 
 def interest_of(terms: int) -> Interest | None:
-    """What the octet of an address's terms says; None for one that is gone."""
+    """Return what an octet of terms means; None for an address that is gone."""
     return None if terms == GONE else _INTERESTS[terms]
 
 
 def terms_of(interest: Interest | None) -> int:
-    """The octet that says it."""
+    """Return the octet of terms for an interest."""
     if interest is None:
         return GONE
     return (interest.treatment & TREATMENT_BITS) | (SHOWS_BIT if interest.shows else 0)
 
 
 class Table:
-    """The addresses of one instance of a router."""
+    """Addresses of one instance of a router."""
 
     def __init__(self, router: str, instance: int) -> None:
         self.router = router
         self.instance = instance
         self.seq = 0
-        # of what is here, and what the origin says it is
+        # digest of the entries, and the one that the origin has announced
         self.digest = 0
         self.declared = 0
         self.entries: ListedTable[str, int] = ListedTable()
-        # how many of them are edge routers, and no addresses
+        # number of entries that are edge routers, not addresses
         self.edges = 0
-        # about how much memory they take
+        # estimated memory of the entries
         self.octets = 0
-        # the neighbour by which its router was heard of first, and how many of its addresses were
-        # left out, for they were too many: what is here is a part of it then, and always right
+        # the neighbour that its router was first heard of by, and the number of addresses left out
+        # as too many: the table is then partial, and always counts as right
         self.teller = ""
         self.left_out = 0
-        # since when it is as it is, as far as the number goes
+        # when its number last changed
         self.moved_at = 0.0
         self._log: deque[MobileUpdate] = deque()
         self._logged = 0
-        # all of it as it was told last, and as of which number
+        # its parts as sent last, and their number
         self._parts: tuple[MobileTable, ...] = ()
         self._cut_at = 0
 
     # Changes.
 
     def tell(self, changes: Iterable[tuple[str, int]]) -> list[MobileUpdate]:
-        """Have the changes made at their origin, and give the messages that say so."""
+        """Make changes at their origin, and return the updates to send."""
         effective = [(key, terms) for key, terms in changes if self.entries.get(key, GONE) != terms]
         return [self._told(chunk) for chunk in chunks(effective)]
 
@@ -108,9 +108,7 @@ class Table:
         return update
 
     def apply(self, update: MobileUpdate) -> list[str]:
-        """Make the changes that a message says, which must follow on what is there; give the keys
-        that have changed.
-        """
+        """Apply an update that follows on the table; return the keys that have changed."""
         changed = self.set_some(zip(update.keys, update.terms, strict=True))
         self.follow(update)
         return changed
@@ -118,8 +116,9 @@ class Table:
     def set_some(
         self, changes: Iterable[tuple[str, int]], most: int = MOST, octets: int = MOST
     ) -> list[str]:
-        """Make a part of the changes of a message; `follow` is to come. There is room for so many
-        more addresses, and so many more octets of memory: what is beyond is left out.
+        """Apply a part of an update's changes; `follow` is to come. Return the changed keys.
+
+        There is room for `most` more addresses and `octets` more memory: the rest is left out.
         """
         changed = []
         entries = self.entries
@@ -137,20 +136,18 @@ class Table:
         return changed
 
     def follow(self, update: MobileUpdate) -> None:
-        """All that a message says has been set."""
+        """Complete an update, all of whose changes have been applied."""
         self.seq = update.seq
         self.declared = update.digest
         self._note(update)
 
     @property
     def is_right(self) -> bool:
-        """Whether it is what its origin says that it is, as far as it is kept."""
+        """Return whether it is what its origin says; True if a part of it was left out."""
         return self.left_out > 0 or self.digest == self.declared
 
     def replace(self, assembly: Assembly) -> Steps[list[str]]:
-        """Put a table that has come whole in the place of this one; gives the keys that have
-        changed, once it is done.
-        """
+        """Replace the contents by a complete assembly, in steps; return the changed keys."""
         before, entries = self.entries, assembly.entries
         changed: list[str] = []
         for several, others in ((before, entries), (entries, before)):
@@ -182,18 +179,18 @@ class Table:
             self.digest = (self.digest + entry_digest(key, terms)) & MASK
 
     def skip_to(self, seq: int) -> None:
-        """Go on from a number that somebody remembers, though it was never told by this process."""
+        """Continue from a number that others remember, though this process never sent it."""
         self.seq = max(self.seq, seq)
         self._log.clear()
         self._logged = 0
         self._parts = ()
 
     def rewind(self) -> None:
-        """It has gone on to where its origin has never been: all of it is to come anew."""
+        """Start again from 0: the table is ahead of its origin, and needed as a whole."""
         self.skip_to(0)
         self.seq = 0
 
-    # What others are told.
+    # Messages to others.
 
     def _note(self, update: MobileUpdate) -> None:
         if self._log and self._log[-1].seq != update.base:
@@ -208,11 +205,11 @@ class Table:
             self._parts = ()
 
     def _follows(self, seq: int) -> bool:
-        """Whether all that has changed since a number is still at hand."""
+        """Return whether all updates since a number are still at hand."""
         return seq == self.seq or bool(self._log and self._log[0].base <= seq)
 
     def since(self, seq: int) -> tuple[MobileUpdate | MobileTable, ...]:
-        """What somebody needs who has the table as of `seq`: the changes, or all of it."""
+        """Return the messages that bring a copy as of `seq` up to date: updates, or all of it."""
         if seq >= self.seq:
             return ()
         if seq > 0 and self._follows(seq):
@@ -226,23 +223,24 @@ class Table:
         return tuple(each for each in self._log if each.seq > seq)
 
     def must_be_cut(self, seq: int) -> bool:
-        """Whether to tell all since a number takes `cut` first."""
+        """Return whether `since` would have to run `cut` first."""
         if len(self.entries) <= SMALL or (seq > 0 and self._follows(seq)):
             return False
         return not self._parts
 
     def whole(self) -> tuple[MobileTable, ...]:
-        """All of it, in parts, as of some number from which on its changes are at hand; the same
-        objects for everybody who asks.
+        """Return the whole table in parts, as of a number whose later updates are at hand.
+
+        Each caller gets the same objects.
         """
         if not self._parts:
             do_all(self.cut())
         return self._parts
 
     def cut(self) -> Steps[None]:
-        """Make the parts of `whole`, bit by bit; in vain where too much changes meanwhile."""
+        """Make the parts of `whole`, in steps; in vain if too much changes meanwhile."""
         seq, digest, parts = self.seq, self.digest, []
-        # the table itself may be another one before this has come to its end
+        # a snapshot, as the table may change before this ends
         for part in chunks(self.entries.snapshot()):
             parts.append(part)
             yield len(part) // 4
@@ -258,7 +256,7 @@ class Table:
 
 
 class Assembly:
-    """A whole table that comes in parts."""
+    """Whole table that arrives in parts."""
 
     def __init__(self, first: MobileTable) -> None:
         self._first = first
@@ -272,7 +270,7 @@ class Assembly:
         self.digest = 0
 
     def belongs(self, part: MobileTable) -> bool:
-        """Whether this is the part that is to come next."""
+        """Return whether this is the next part."""
         first = self._first
         same = (part.instance, part.seq, part.digest, part.parts) == (
             first.instance,
@@ -283,14 +281,14 @@ class Assembly:
         return same and part.part == self._next
 
     def add(self, part: MobileTable) -> bool:
-        """Take the next part; tells whether it was the last."""
+        """Add the next part; return whether it was the last."""
         self.add_some(zip(part.keys, part.terms, strict=True))
         return self.added(part)
 
     def add_some(
         self, entries: Iterable[tuple[str, int]], most: int = MOST, octets: int = MOST
     ) -> None:
-        """Take some of a part, as far as there is room; `added` is to come."""
+        """Add some entries of a part, as far as there is room; `added` is to come."""
         before = self.octets
         for key, terms in entries:
             if key in self.entries:
@@ -305,7 +303,7 @@ class Assembly:
             self.octets += KEY_OCTETS + text_bytes(key)
 
     def added(self, part: MobileTable) -> bool:
-        """All of a part has been taken; tells whether it was the last."""
+        """Complete a part; return whether it was the last."""
         self._next += 1
         if self._next < part.parts:
             return False
@@ -314,17 +312,17 @@ class Assembly:
 
     @property
     def is_right(self) -> bool:
-        """Whether it is what its sender said it would be."""
+        """Return whether its digest is the one that its sender announced."""
         return self.digest == self.declared
 
 
 def chunks(changes: Iterable[tuple[str, int]]) -> Iterator[list[tuple[str, int]]]:
-    """Changes in portions that each fit into a message."""
+    """Yield changes in portions that each fit into a message."""
     chunk: list[tuple[str, int]] = []
     octets = 0
     for change in changes:
         chunk.append(change)
-        # no character has more octets; what is larger by that is still far below what is allowed
+        # an upper bound of the octets; even so a chunk is far below the limit
         octets += 5 + len(change[0]) * (1 if change[0].isascii() else 4)
         if octets >= CHUNK_BYTES or len(chunk) == MOST_KEYS:
             yield chunk

@@ -1,8 +1,8 @@
-"""The trees along which what is sent to many spreads, each from its root, as one router sees them.
+"""Multicast trees, each from its root, as this router sees them.
 
-The digest of a branch is made of the ids in it and of who stands below whom: that of a router is
-BLAKE2b with 16 octets over its id and the digests of its children, in the order of their ids. So
-two routers whose digests of a branch agree see the same branch, whatever else they disagree on.
+The digest of a branch covers the ids in it and their order: that of a router is BLAKE2b with 16
+octets over its id and the digests of its children, in the order of their ids. So two routers whose
+digests of a branch agree see the same branch, whatever else they disagree on.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ DIGEST_BYTES = 16
 
 
 class Trees:
-    """The trees of one state of the network; each is computed when it is first asked for."""
+    """Trees of one state of the network; each is computed when it is first asked for."""
 
     def __init__(self, me: str, graph: Graph, ways: Ways) -> None:
         self._me = me
@@ -27,7 +27,7 @@ class Trees:
         self._branches: dict[bytes, Branch] = {}
 
     def tree_of(self, root: str) -> Tree | None:
-        """The part that this router has in a root's tree; None where the root cannot be reached."""
+        """Return this router's part of a root's tree; None if the root cannot be reached."""
         try:
             return self._known[root]
         except KeyError:

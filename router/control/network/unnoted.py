@@ -1,8 +1,8 @@
-"""What other routers want and has not been noted yet.
+"""Queue changes of what other routers want until the core has noted them.
 
-To note it all takes long where it is very much, and others have their turns in between. Meanwhile
-more may be told. So what waits is only for which keys to look again: what is wanted there is asked
-when it is noted. Whoever adds what waits looks first how much of a router waits already.
+Very many changes take long to note, so others have their turns in between, and more may arrive
+meanwhile. So only keys wait: what is wanted is looked up when a key is noted. Whoever adds keys
+checks first how many of a router wait already.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
 
-from router.core.routers.routing_state import Interest, Reach
+from router.core.routers.routing_state import Interest, RoutingState
 
-# Routers take turns; each has so many keys noted at once, so that few do not wait for many.
+# Keys noted at once for one router, so that a few do not wait for many.
 _AT_ONCE = 32
 
 
 class _Waiting:
-    """Of one router: the keys to look at, in the order in which they came."""
+    """Keys of one router that wait, in the order in which they came."""
 
     def __init__(self) -> None:
         self.several: deque[Collection[str]] = deque()
         self.count = 0
-        # all keys of the router, when it could be reached again or no more
+        # the last whole set of keys
         self.whole: Collection[str] = ()
         self.keys: Iterator[str] = iter(())
 
@@ -31,7 +31,7 @@ class _Waiting:
         self.count += len(keys)
 
     def take(self) -> str | None:
-        """The next key; None where there is no more."""
+        """Return the next key; None if there is none."""
         while True:
             for key in self.keys:
                 self.count -= 1
@@ -42,12 +42,14 @@ class _Waiting:
 
 
 class Unnoted:
-    """What is to be noted in `reach`: `interest` says what a router wants by now.
+    """Keys to be noted in `reach`: `interest` returns what a router wants by now.
 
-    Routers take turns, so that one whose interest never stands still keeps no other's back.
+    Routers take turns, so that one whose interest always changes does not hold up the others.
     """
 
-    def __init__(self, reach: Reach, interest: Callable[[str, str], Interest | None]) -> None:
+    def __init__(
+        self, reach: RoutingState, interest: Callable[[str, str], Interest | None]
+    ) -> None:
         self._reach = reach
         self._interest = interest
         self._waiting: dict[str, _Waiting] = {}
@@ -59,13 +61,14 @@ class Unnoted:
         return sum(waiting.count for waiting in self._waiting.values())
 
     def of_router(self, router: str) -> int:
-        """How many keys of a router are to be looked at."""
+        """Return the number of a router's keys that wait."""
         waiting = self._waiting.get(router)
         return 0 if waiting is None else waiting.count
 
     def add(self, router: str, keys: Collection[str], *, whole: bool = False) -> None:
-        """A router may want something else by these keys; `whole` means all that it has, of which
-        what came before is a part.
+        """Queue keys of a router; with `whole` they are all that it has.
+
+        `whole` keys replace an earlier whole set that has not begun.
         """
         if not keys:
             return
@@ -78,9 +81,7 @@ class Unnoted:
         waiting.add(keys)
 
     def _drop(self, waiting: _Waiting) -> None:
-        """Forget that all of a router is to be looked at: it will be anyway. What has been begun
-        with is gone through.
-        """
+        """Drop the earlier whole set of a router, if it has not begun."""
         for number, keys in enumerate(waiting.several):
             if keys is waiting.whole:
                 del waiting.several[number]
@@ -88,7 +89,7 @@ class Unnoted:
                 return
 
     def note(self, most: int) -> int:
-        """Look at so many keys, and at the rest another time; gives how many it were."""
+        """Note up to `most` keys; return how many it was."""
         left = most
         while self._waiting and left > 0:
             router = next(iter(self._waiting))

@@ -1,4 +1,4 @@
-"""What the routing protocol knows, for those who look at a router."""
+"""Views of what the routing protocol knows, for management."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from router.control.network.protocol import Protocol
 
 @attrs.frozen
 class RouterView:
-    """What is known of one router, this one among them.
+    """Known state of one router, this one included.
 
-    `seq` counts what it has said of its links, `said_s` is how long ago it did, `links` are their
-    costs. `via` and `cost` are the way there, None where there is none; this router itself is at
-    cost 0. `mobile_seq` is as of when its addresses are known, how many of them `addresses`, link
-    routes among them, and `is_complete` whether nothing is known to be missing.
+    `seq` counts its link states, `said_s` is the age of the last, `links` are their costs. `via`
+    and `cost` are the path to it, None if there is none; this router itself has cost 0.
+    `mobile_seq` is the version of its addresses, and `addresses` their number with link routes.
+    `is_complete` says whether nothing is known to be missing.
     """
 
     router: str
@@ -37,9 +37,9 @@ class RouterView:
 
 @attrs.frozen
 class NeighbourView:
-    """A connection to a neighbour.
+    """Connection to a neighbour.
 
-    `state` is `hello` while not both hear each other, then `carries`, or `standby` where another
+    `state` is `hello` until both hear each other, then `carries`, or `standby` if another
     connection carries.
     """
 
@@ -55,7 +55,7 @@ class NeighbourView:
 
 
 def router_views(protocol: Protocol, now: float) -> list[RouterView]:
-    """All routers that are known, this one first."""
+    """Return views of all known routers, this one first."""
     return [_own_view(protocol, now)] + [
         _view(protocol, router, now) for router in sorted(protocol.states.records)
     ]
@@ -101,7 +101,7 @@ def _view(protocol: Protocol, router: str, now: float) -> RouterView:
 
 
 def neighbour_views(protocol: Protocol, now: float) -> list[NeighbourView]:
-    """All connections to neighbours, in the order of their numbers."""
+    """Return views of all connections to neighbours, in the order of their numbers."""
     links = protocol.links.by_number
     return [_neighbour(links[number], now) for number in sorted(links)]
 

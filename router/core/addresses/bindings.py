@@ -57,7 +57,7 @@ class Bound:
         self.rule = rule
         self.address: Address | None = None
         self.alternate: Address | None = None
-        # the addresses that messages may go to, and how many ways lead to each
+        # the addresses that messages may go to, with the number of ways to each
         self.hops: ListedTable[Address, int] = ListedTable()
         # the address that is entered for each binding
         self.entered: ListedTable[Binding, Address] = ListedTable()
@@ -66,7 +66,7 @@ class Bound:
         self.everything: ListedTable[Binding, None] = ListedTable()
         self.tree: TopicTree[Binding] = TopicTree(rule.method)
         if like is not None:
-            # it has the very same bindings, and those that come to it later
+            # it shares its bindings, and those that are added later
             self.by_name, self.everything, self.tree = like.by_name, like.everything, like.tree
         for each in bindings:
             self.add(each)
@@ -99,7 +99,7 @@ class Bound:
 
         An empty subject is the same as none.
         """
-        # there may be others by the time that the last of them is looked at
+        # a copy: bindings may change during the search
         yield from list(self.everything)
         yield from self.tree.search(subject)
 
@@ -149,7 +149,7 @@ class Change:
     changed: list[tuple[Exchange, Bound]]
 
 
-# What is to be in the place of what: None where there was none, or is to be none.
+# The old and the new one; None where there was none, or will be none.
 ExchangeEdit = tuple[ExchangeRule | None, ExchangeRule | None]
 BindingEdit = tuple[Binding | None, Binding | None]
 

@@ -45,9 +45,9 @@ class Exchanges:
         self._table = table
         self._forwarder = forwarder
         self.by_name: ListedTable[str, Exchange] = ListedTable()
-        # how each is to be; of very many some may not be yet
+        # how each has to be; some of very many may not be applied yet
         self._bounds: ListedTable[str, Bound] = ListedTable()
-        # what is entered meanwhile to take the place of some of these
+        # what is being entered to replace some of these
         self._resolving: dict[str, Bound] = {}
 
     def configure(self, exchanges: Iterable[ExchangeRule], bindings: Iterable[BindingRule]) -> None:
@@ -140,7 +140,7 @@ class Exchanges:
         for before, by in drained(left):
             yield None
             yield from self._released(before, by)
-            # what is resolved has the very same bindings
+            # a `Bound` that is only resolved anew shares its bindings
             if by is None or by.by_name is not before.by_name:
                 yield from before.pieces()
 
@@ -223,7 +223,7 @@ class Exchanges:
         yield self._table.enter(rule.address, rule.phase) is not bound.address
         if bound.address is None:
             return
-        # there may be others by the time that the last of them is looked at
+        # a copy: bindings may change meanwhile
         for each in list(bound.bindings):
             hop = bound.entered.get(each)
             yield self._table.enter(each.rule.next_hop, each.rule.phase) is not hop
@@ -235,10 +235,10 @@ class Exchanges:
         rule = bound.rule
         bound.address = self._table.enter(rule.address, rule.phase)
         if bound.address is None:
-            # what it would lead to is for nobody
+            # nothing can reach its next hops
             yield
             return
-        # it is there from now on, as if it led to itself
+        # it stays in use from now on, as if it led to itself
         ties_of(bound.address).fed_by[bound] = bound.address
         yield
         for binding in list(bound.bindings):
@@ -288,7 +288,7 @@ class Exchanges:
         name = bound.rule.name
         current = self._bounds.get(name)
         if current is not bound and self.by_name.get(name) is exchange:
-            # it is to be something else again by now
+            # it has changed again meanwhile
             return bound, current
         before, exchange.bound = exchange.bound, bound
         old, new = before.address, bound.address

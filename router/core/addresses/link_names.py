@@ -22,7 +22,7 @@ from router.core.model.split_table import SplitTable
 from router.engine.link import Link, OutgoingLink
 
 # Who may steal a link: another connection of the same user, of any, of none (the new attach is
-# refused). With OFF names are not looked at, and links of one name stand side by side.
+# refused). With OFF names are not tracked, and links of one name exist side by side.
 SAME_USER = "same-user"
 ANY = "any"
 NEVER = "never"
@@ -51,7 +51,7 @@ class LinkNames:
         self.stealing = stealing
         self._links: SplitTable[tuple[str, str, bool], Link] = SplitTable()
         self._forwarded: SplitTable[Holding, Link] = SplitTable()
-        # links that were stolen, and attaches that were refused because they would have
+        # numbers of links that were stolen, and of attaches that were refused instead
         self.stolen = 0
         self.refused = 0
 

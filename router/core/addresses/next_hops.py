@@ -14,9 +14,9 @@ class NextHops:
     """Next hops of addresses that have not been looked at yet."""
 
     def __init__(self) -> None:
-        # by the address that leads there
+        # the hops that are left, by the address that leads to them
         self._left: dict[Address, list[Address]] = {}
-        # those of which all next hops are to be looked at once more
+        # addresses of which all next hops are to be looked at once more
         self._again: set[Address] = set()
 
     def __bool__(self) -> bool:

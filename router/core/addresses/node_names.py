@@ -17,7 +17,7 @@ from router.amqp.constants import Condition
 from router.core.addresses.link_names import user_of
 from router.errors import AmqpError, Scope
 
-# How the last part of a dynamic node's name begins; what follows is separated by dots.
+# The beginning of the last part of a dynamic node's name; the rest is separated by dots.
 DYNAMIC: Final = "temp."
 _PLACED: Final = re.compile(r"_(topo/0|edge)/([^/]+)/(.+)", re.DOTALL)
 MARK_BYTES: Final = 8

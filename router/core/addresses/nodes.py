@@ -30,12 +30,12 @@ from router.errors import AmqpError, Scope
 
 LIFETIME_POLICY = Symbol("lifetime-policy")
 DIST_MODES = Symbol("supported-dist-modes")
-# What a terminus calls a node each of whose receivers gets what is sent to it.
+# Capabilities that ask for a node where each receiver gets a copy.
 TOPICS = (Symbol("topic"), Symbol("temporary-topic"))
-# A peer may leave thousands of nodes with a message each behind, and turns are many.
+# Looks in each turn: a peer may leave behind thousands of nodes with a message each.
 MOST_LOOKED_AT = 16
-# Of the links of a node that is deleted, some are detached in the same turn: one counts as so many
-# of these looks.
+# Some links of a node that is deleted are detached in the same turn: each counts as so many of
+# these looks.
 LOOKS_AT_ONCE = 1024
 LOOKS_A_DETACH = 8
 _LASTING = (DeleteOnNoLinks, DeleteOnNoMessages, DeleteOnNoLinksOrMessages)
@@ -47,7 +47,7 @@ def make(forwarder: Any, link: Link, asked: Any) -> tuple[str, Address]:
     mark = node_names.mark_of(connection, is_receiver=isinstance(link, OutgoingLink))
     text: str
     address: Address
-    text, address = forwarder.table.enter_dynamic(
+    text, address = forwarder.table.create_dynamic(
         mark,
         connection.remote_open.container_id,
         link.name,
@@ -119,7 +119,7 @@ def end_empty(forwarder: Any) -> None:
         if not address.is_dynamic:
             continue
         if holder is not None and holder.link.owner is holder and holder.link.unsettled:
-            # there is no need to look at all the others
+            # the other receivers need not be examined
             dying[address] = holder
         elif _is_over(address):
             _delete(forwarder, address)
@@ -133,7 +133,7 @@ def _is_over(address: Address) -> bool:
     if isinstance(address.lifetime, DeleteOnNoMessages):
         return not _holds_messages(address)
     if isinstance(address.lifetime, _LASTING):
-        # without links there is nobody whom messages could wait for
+        # without links there is no receiver that messages could wait for
         return not (address.producers or address.consumers or address.resuming)
     return True
 

@@ -17,7 +17,7 @@ from router.core.addresses.table import AddressTable, address_name
 from router.core.model.address import LAST_PHASE
 
 WAYPOINT: Final = "qd.waypoint"
-TAKES_WHAT_IS_LEFT: Final = "qd.fallback"
+FALLBACK_CAPABILITY: Final = "qd.fallback"
 _ORDINALS: Final = {
     WAYPOINT: 1,
     **{f"{WAYPOINT}.{ordinal}": ordinal for ordinal in range(1, LAST_PHASE + 1)},
@@ -31,7 +31,7 @@ def ordinal_of(terminus: Any) -> int:
 
 def is_fallback(terminus: Any) -> bool:
     """Return whether a terminus declares that it takes what nobody else does."""
-    return TAKES_WHAT_IS_LEFT in terminus.capabilities
+    return FALLBACK_CAPABILITY in terminus.capabilities
 
 
 def phase_of(table: AddressTable, terminus: Any, *, is_sender: bool) -> int:
@@ -43,10 +43,10 @@ def phase_of(table: AddressTable, terminus: Any, *, is_sender: bool) -> int:
     return table.phase_of(name, is_sender=is_sender)
 
 
-def granted(terminus: Any) -> tuple[Symbol, ...]:
+def granted_capabilities(terminus: Any) -> tuple[Symbol, ...]:
     """Return the capabilities for the router's answer: those of a terminus that it acts on."""
     return tuple(
         Symbol(each)
         for each in terminus.capabilities
-        if each in _ORDINALS or each == TAKES_WHAT_IS_LEFT
+        if each in _ORDINALS or each == FALLBACK_CAPABILITY
     )

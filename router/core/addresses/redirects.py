@@ -61,7 +61,7 @@ class Redirects:
         yield from self._of_senders.pieces()
         yield from self._of_receivers.pieces()
 
-    def place_of_host(self, hostname: str | None) -> Redirect | None:
+    def redirect_of_host(self, hostname: str | None) -> Redirect | None:
         """Return the redirect of connections that are opened to this host, or None."""
         return self._of_hosts.get((hostname or "").lower())
 
@@ -69,9 +69,9 @@ class Redirects:
         """Return the redirect of peers' senders to this address, or receivers, or None."""
         return (self._of_senders if is_sender else self._of_receivers).match(name)
 
-    def of_connection(self, hostname: str | None) -> AmqpError | None:
+    def error_for_connection(self, hostname: str | None) -> AmqpError | None:
         """Return the error to close a connection to this host with; None lets it be."""
-        redirect = self.place_of_host(hostname)
+        redirect = self.redirect_of_host(hostname)
         if redirect is None:
             return None
         self.issued[CONNECTION] += 1
@@ -89,7 +89,7 @@ class Redirects:
         self.issued[LINK] += 1
         return _error(Condition.LINK_REDIRECT, Scope.LINK, redirect, asked)
 
-    def of_message(self, name: str, asked: str) -> bytes | None:
+    def outcome_for_message(self, name: str, asked: str) -> bytes | None:
         """Return the encoded outcome of an anonymous sender's message; None lets it be."""
         redirect = self._of_senders.match(name)
         if redirect is None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from router.core.model.address import MESH, MULTICAST, OWN_TREE, Address, Producer, Ties
+from router.core.model.address import MESH, MULTICAST, OWN_TREE, Address, Producer, RelatedAddresses
 
 
-def ties_of(address: Address) -> Ties:
+def ties_of(address: Address) -> RelatedAddresses:
     """Return the ties of an address, made if it has none."""
     if address.ties is None:
-        address.ties = Ties()
+        address.ties = RelatedAddresses()
     return address.ties
 
 
@@ -46,7 +46,7 @@ def is_exchange(address: Address) -> bool:
 
 def is_received_from(address: Address) -> bool:
     """Return whether anybody receives what is sent here to an address."""
-    if not address.sided or address.treatment != MULTICAST:
+    if not address.remote_ends or address.treatment != MULTICAST:
         return bool(address.consumers)
     return any(each.side != MESH or each.tree == OWN_TREE for each in address.consumers)
 
@@ -61,7 +61,7 @@ def has_senders(address: Address) -> bool:
     fed = {id(each) for each in address.ties.fed_by.values()}
     return any(
         producer.side != MESH or id(source) in fed
-        for source in sources(address)
+        for source in feeding_addresses(address)
         for producer in source.producers
         if not (producer.is_fallback and _is_fallback_of(address, source))
     )
@@ -94,13 +94,13 @@ def hops(address: Address) -> Iterator[Address]:
             yield from ties.exchange.hops
 
 
-def places(address: Address) -> list[Address]:
+def receiving_addresses(address: Address) -> list[Address]:
     """Return the addresses whose receivers get messages to this one, or some of them."""
     return [place for place in each_place(address) if place is not None]
 
 
 def each_place(address: Address) -> Iterator[Address | None]:
-    """Yield what `places` returns, and None for each address looked at that adds nothing."""
+    """Yield each of `receiving_addresses`, and None for each address that adds nothing."""
     found: set[Address] = set()
     seen: set[Address] = set()
     pending = [iter([address])]
@@ -124,7 +124,7 @@ def each_place(address: Address) -> Iterator[Address | None]:
             pending.append(iter(list(each.ties.exchange.hops)))
 
 
-def sources(address: Address) -> list[Address]:
+def feeding_addresses(address: Address) -> list[Address]:
     """Return the addresses whose senders' messages may come to the receivers of this one."""
     found = {id(address): address}
     pending = [address]
@@ -146,7 +146,7 @@ def producers(place: Address) -> list[Producer]:
     """Return the producers whose messages may come to the receivers of an address."""
     return [
         producer
-        for source in sources(place)
+        for source in feeding_addresses(place)
         for producer in source.producers
         # what came from a fallback does not go back to it
         if not (producer.is_fallback and _is_fallback_of(place, source))
@@ -157,6 +157,6 @@ def _is_fallback_of(place: Address, address: Address) -> bool:
     return address.ties is not None and address.ties.fallback is place
 
 
-def held(place: Address) -> int:
+def held_credit(place: Address) -> int:
     """Return the credit of these producers."""
     return sum(producer.link.credit for producer in producers(place))

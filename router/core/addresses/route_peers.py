@@ -72,7 +72,7 @@ def _escaped(container_id: str) -> str:
     return container_id.replace("%", "%25").replace("@", "%40")
 
 
-def comes_round(me: str, origin: Origin, connection: Any) -> bool:
+def is_loop(me: str, origin: Origin, connection: Any) -> bool:
     """Return whether the router `me` has forwarded a link before that a container attaches.
 
     Its name shows that: each router appends the container-id that it has the link from.

@@ -94,7 +94,7 @@ class AddressTable:
         # returns the treatment of a name that no rule matches, if it is known elsewhere
         self.hint: Callable[[str], int | None] = lambda _: None
         # stands for addresses that nobody uses; it never has a consumer
-        self.nowhere = Address("", BALANCED)
+        self.unused = Address("", BALANCED)
 
     def treatment_wanted(self, address: Address) -> int:
         """Return how an address in use would be treated if it were made now.
@@ -230,7 +230,11 @@ class AddressTable:
         if not self.redirects.concern_addresses:
             return None
         name = address_name(text)
-        return None if self.is_here_alone(name) else self.redirects.of_message(name, path_of(text))
+        return (
+            None
+            if self.is_here_alone(name)
+            else self.redirects.outcome_for_message(name, path_of(text))
+        )
 
     def is_here_alone(self, name: str) -> bool:
         """Return whether a name is that of a node which is only here.
@@ -303,7 +307,7 @@ class AddressTable:
             untie(primary, fallback)
             self.leave(primary)
 
-    def enter_dynamic(self, *words: str, treatment: int = BALANCED) -> tuple[str, Address]:
+    def create_dynamic(self, *words: str, treatment: int = BALANCED) -> tuple[str, Address]:
         """Return the text to tell the peer, and a new address for one link.
 
         Its name ends with as much of each word as fits: these say whom it is made for.
@@ -316,7 +320,7 @@ class AddressTable:
         return text, address
 
     def find(self, text: str, phase: int = 0) -> Address | None:
-        """Return the address for a single message; `nowhere` if the address is not in use.
+        """Return the address for a single message; `unused` if the address is not in use.
 
         A message that has been at a waypoint goes on at its `phase`; one of phase 0 enters. Returns
         None if the address is unavailable.
@@ -331,7 +335,7 @@ class AddressTable:
             return None if self._closed and key in self._closed else address
         if self._own_nodes.get(name, name) != name:
             return self.find(self._own_nodes[name])
-        return None if self.treatment(name) == UNAVAILABLE else self.nowhere
+        return None if self.treatment(name) == UNAVAILABLE else self.unused
 
     def in_use(self, name: str, phase: int = 0) -> Address | None:
         """Return the address of this name and phase, or None if it is not in use."""
@@ -365,7 +369,7 @@ class AddressTable:
             heir = self.kept.get(address.key, self.retired)
             heir.add(address.counters)
             # the times of what left it in this turn are counted at the turn's end
-            address.heir = heir
+            address.successor = heir
 
     def enter_routed(self, address: Address) -> None:
         """Add the address of a routed link, for its counts; it cannot be looked up."""
@@ -376,7 +380,7 @@ class AddressTable:
         if address in self.routed:
             del self.routed[address]
             router_traffic.add(self.retired, address)
-            address.heir = self.retired
+            address.successor = self.retired
 
     def all_addresses(self) -> list[Address]:
         """Return every address in use, and the ways through to other routers."""
@@ -386,7 +390,7 @@ class AddressTable:
         """Return what the router has counted so far, over all addresses."""
         total = Counters()
         total.add(self.retired)
-        total.add(self.nowhere.counters)
+        total.add(self.unused.counters)
         for counters in self.kept.values():
             total.add(counters)
         for address in (*self.all_addresses(), *self.routed):

@@ -28,7 +28,7 @@ from router.core.model.address import Address, Producer
 CLOSEST = 0
 MULTICAST = 2
 HERE = 0
-# Up to so many links of an address are looked at in one turn; of more of them so many in each step.
+# How many links of an address are looked at in one turn; if it has more, how many in each step.
 AT_ONCE = 2048
 A_STEP = 128
 
@@ -42,7 +42,7 @@ class Backing:
     def __init__(self) -> None:
         self.total = 0
         self.by_side: dict[int, int] = {}
-        # with closest, how far away these are; -1 as long as there is nobody
+        # with closest, the cost of these receivers; -1 as long as there is none
         self.nearest = -1
 
     def add(self, address: Address, without: int, start: int, end: int) -> None:
@@ -111,7 +111,7 @@ def finish(forwarder: Any, address: Address) -> None:
         replenish_spread(address)
         return
     if address.waiting.count:
-        # others may have been nearer until now
+        # nearer receivers may have left since
         for consumer in list(address.consumers):
             forwarder.serve(consumer)
     farther = forwarder.network.farther
@@ -143,7 +143,7 @@ class Shares:
         self.by_side: dict[int, int] = {}
         self.granted = 0
         self.left = 0
-        # what waits may wait for one lane while others have credit
+        # deliveries may wait for one lane while others have credit
         self.held_up: dict[Any, int] | None = None
 
     def add_holdings(self, start: int, end: int) -> None:
@@ -160,7 +160,7 @@ class Shares:
             if group is None:
                 backing = self.nearest
                 if not backing.serves(side):
-                    # with closest, it is the next ones for whom the nearest are on its own side
+                    # with closest, if the nearest are on the sender's side, the next ones count
                     backing = self.farther = backing_at(address, side)
                 group = self.groups[side] = Group(side, backing, waiting.get(side, 0))
             group.count += 1
@@ -184,7 +184,7 @@ class Shares:
             producer = producers[at]
             group = self.groups.get(producer.side)
             if group is None:
-                # the first of its side, which has come meanwhile
+                # the first producer of its side, which has come meanwhile
                 continue
             if not group.is_served:
                 _take_back(producer)
@@ -219,7 +219,7 @@ class Sharing:
     def step(self) -> bool:
         """Look at the next few links; return whether any are left."""
         address = self._address
-        is_ours = address.sided and address.ties is None
+        is_ours = address.remote_ends and address.ties is None
         if is_ours and next(self._steps, self) is not self:
             return True
         if is_ours and self.is_again_due:
@@ -229,7 +229,7 @@ class Sharing:
         if address.sharing is self:
             address.sharing = None
         if not is_ours:
-            # its credit is shared in another way by now
+            # its credit is shared in another way now
             self._forwarder.note_credit(address, None)
         return False
 
@@ -247,7 +247,7 @@ class Sharing:
             yield from _in_steps(spread.offer, producers)
             return
         if address.waiting.count:
-            # others may have been nearer until now
+            # nearer receivers may have left since
             for at in range(0, len(consumers), A_STEP):
                 for consumer in consumers[at : at + A_STEP]:
                     forwarder.serve(consumer)
@@ -307,7 +307,7 @@ def _room_each(group: Group) -> int:
 
 def _take_back(producer: Producer) -> None:
     if producer.side != HERE:
-        # a router has nothing of its own to send first, as a client may have that is drained
+        # unlike a client that is drained, a router has nothing of its own to send first
         producer.low_mark = -1
         stop(producer.link)
     else:

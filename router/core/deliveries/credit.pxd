@@ -1,7 +1,7 @@
 cimport cython
 from router.core.model.address cimport Address, Consumer, Producer
 from router.engine cimport serial
-from router.engine.held_up cimport hold_up
+from router.engine.held_up cimport block
 from router.engine.link cimport IncomingLink, OutgoingLink
 from router.engine.session cimport Session
 

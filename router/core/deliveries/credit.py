@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from router.core.model.address import Address, Consumer, Producer
 from router.engine import serial
-from router.engine.held_up import hold_up
+from router.engine.held_up import block
 from router.engine.link import IncomingLink
 
 MULTICAST = 2
@@ -21,15 +21,15 @@ ROUTED = 4
 HERE = 0
 MESH = 1
 OWN_TREE = 0
-# A sender whose deliveries are not settled gets no further credit beyond this many of them.
+# A sender with so many unsettled deliveries gets no further credit.
 UNSETTLED_LIMIT = 65536
-# How much may come from another router at a time that nobody receives here any more.
+# How many messages that nobody receives here any more may come from another router at a time.
 FOR_NOBODY = 16
-# Up to so many links of an address are looked at in one turn; of more of them
+# Up to so many links of an address are examined in one turn; of more of them,
 # so many in each step.
 AT_ONCE = 2048
 A_STEP = 128
-# What the steps of a `Sharing` look at: receivers, what senders hold, what they are to be given.
+# What the steps of a `Sharing` handle: receivers, what senders hold, what they are granted.
 RECEIVERS = 0
 HOLDINGS = 1
 OFFERS = 2
@@ -46,8 +46,8 @@ def backing(address: Address) -> int:
     for consumer in address.consumers:
         credit = taken_by(consumer)
         total += credit
-        if address.sided and consumer.side == MESH and consumer.tree != OWN_TREE:
-            # what is sent from elsewhere, if this is a multicast
+        if address.remote_ends and consumer.side == MESH and consumer.tree != OWN_TREE:
+            # only for messages from elsewhere, if this is a multicast
             continue
         left = max(0, credit - consumer.waiting.count)
         if slowest < 0 or left < slowest:
@@ -63,10 +63,10 @@ def taken_by(consumer: Consumer) -> int:
     session = link.session
     credit = link.credit
     if session.outbox.congested and credit > 1:
-        # One message ahead: it may be another link that fills the socket all the time. When there
-        # is room its address is looked at again.
+        # One message ahead: another link may be what keeps the socket full. When there is room,
+        # its address is examined again.
         credit = 1
-        hold_up(session, link)
+        block(session, link)
     return credit
 
 
@@ -80,7 +80,7 @@ def replenish(address: Address) -> None:
     count = len(address.producers)
     if count == 0:
         return
-    if count + len(address.consumers) <= AT_ONCE or address.sided:
+    if count + len(address.consumers) <= AT_ONCE or address.remote_ends:
         replenish_at_once(address)
     elif address.sharing is not None:
         address.sharing.is_again_due = True
@@ -98,7 +98,7 @@ def replenish_at_once(address: Address) -> None:
     if address.treatment == ROUTED:
         pass_on(address)
         return
-    if address.sided and address.treatment == MULTICAST:
+    if address.remote_ends and address.treatment == MULTICAST:
         replenish_spread(address)
         return
     room = backing(address)
@@ -136,8 +136,8 @@ class Sharing:
     def step(self) -> bool:
         """Examine the next few links; return whether any are left."""
         address = self.address
-        if address.sided or address.ties is not None:
-            # its credit is shared in another way by now, and has been since it was noted
+        if address.remote_ends or address.ties is not None:
+            # its credit is shared in another way by now
             if address.sharing is self:
                 address.sharing = None
             return False
@@ -170,7 +170,7 @@ class Sharing:
         self.at = end
         if end == len(consumers):
             self.at = 0
-            # without receivers everything is taken back, whoever holds it
+            # without receivers all credit is taken back
             self.phase = HOLDINGS if consumers else OFFERS
 
     def _add_holdings(self) -> None:
@@ -226,10 +226,10 @@ class Spread:
     def __init__(self, address: Address) -> None:
         self.address = address
         self.slowest = -1
-        # the edge that all are at who are not routers, or `HERE`
+        # the edge that all receivers outside the network are at, or `HERE`
         self.only_side = -1
         self.granted = 0
-        # by tree: what its slowest link can take, what its senders hold, and how many they are
+        # by tree: what its slowest link can take, the credit of its senders, and their number
         self.trees: dict[int, int] = {}
         self.held: dict[int, int] = {}
         self.counts: dict[int, int] = {}
@@ -266,7 +266,7 @@ class Spread:
         for at in range(start, end):
             producer = producers[at]
             tree = producer.tree
-            # none is the same as one who takes everything
+            # no receiver is the same as one that takes everything
             room = self.slowest
             share = left = UNSETTLED_LIMIT
             if self.only_side != HERE and producer.side == self.only_side:
@@ -280,7 +280,7 @@ class Spread:
                 left = min(left, beyond - self.held.get(tree, 0))
                 room = beyond if room < 0 else min(room, beyond)
             if room < 0 and tree > OWN_TREE:
-                # its router knows of somebody who is gone by now: what it sends is released
+                # its router still knows a receiver that has gone: what it sends is released
                 room = left = share = FOR_NOBODY
             if room < 0:
                 if producer.side == HERE:
@@ -312,7 +312,7 @@ def offer(producer: Producer, share: int, room: int, left: int) -> int:
         if give <= 0:
             give = 1 if held == 0 else 0
     if give > 0 or link.drain:
-        # what it was asked to give back it may keep: there is a receiver again
+        # it may keep the credit that it was asked to give back: there is a receiver again
         session = link.session
         session.grant(link, held + give, False)
     return give
@@ -335,7 +335,7 @@ def take_back(producer: Producer) -> None:
 def stop(link: IncomingLink) -> None:
     """Set a sender's credit to 0; what it sends before it learns of that is still accepted."""
     if link.credit:
-        # what was taken back before may be under way as well, but is no more than this allowed
+        # messages for credit taken back before may be under way too, but are within this limit
         link.overdraft = max(link.overdraft, link.credit)
         session = link.session
         session.grant(link, 0, False)

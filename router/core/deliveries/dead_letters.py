@@ -42,7 +42,7 @@ def take(forwarder: Any, delivery: Any) -> bool:
         return False
     least_busy = max_message_size.least_busy(address, delivery)
     if least_busy is None:
-        # who receives there is where it came from
+        # the only receivers there are where it came from
         return False
     forwarder.backlog.forget_ttl(delivery)
     delivery.address = address
@@ -51,14 +51,14 @@ def take(forwarder: Any, delivery: Any) -> bool:
     if delivery.settled:
         address.counters.presettled += 1
     forwarder.note_credit(address, None)
-    # to one receiver, also where each would get a copy of what is sent there
+    # to one receiver, even if the address is multicast
     _take_in(forwarder, address, delivery, least_busy)
     return True
 
 
 def _take_in(forwarder: Any, address: Address, delivery: Any, least_busy: Consumer) -> None:
     """Queue a delivery for a consumer that can take it now, else for the least busy one."""
-    if address.sided:
+    if address.remote_ends:
         delivery.lane = 0
         consumer = forwarder.choose_across(address, delivery.size, delivery.incoming.side, 0)
     else:

@@ -18,22 +18,21 @@ from router.core.deliveries import across, related_credit
 from router.core.deliveries.credit import replenish_at_once
 from router.core.model.address import Consumer, Producer
 
-# How long senders have: most networks' way there and back, and then some. Clocks are looked at as
+# How long senders have: more than the round trip of most networks. Clocks are looked at as
 # often, so it may be twice as long.
 PATIENCE_S = 0.25
-# So many drains are ended at a time.
+# How many drains are ended at a time.
 MOST_FINISHED = 1000
-# So many links are looked at in the time of a frame that comes once a message.
+# How many links can be examined in the time of a frame that comes once a message.
 LINKS_A_FRAME = 4
-# Of an address with more links than these it takes several turns to find out what its senders may
-# send (`credit`).
+# With more links than these it takes several turns to share an address's credit (`credit`).
 MOST_ASKED = 2048
 
 
 def answer(forwarder: Any, consumer: Consumer) -> None:
     """Use up the credit of a draining receiver for which nothing waits, now or in a moment."""
     if consumer.link.is_routed:
-        # that is its sender's to say
+        # its sender decides
         forwarder.note_credit(consumer.address, None)
         return
     now = forwarder.turn.now
@@ -60,10 +59,10 @@ def finish(forwarder: Any) -> None:
         if ends_at > now:
             continue
         if _is_draining(consumer):
-            # where a message is under way, its end is the drain's
+            # if a message is under way, the drain ends with it
             forwarder.serve(consumer)
         if drains.pop(consumer, None) is not None and _is_draining(consumer):
-            # behind the others, so that each of very many is looked at some time
+            # behind the others, so that each of very many is reached
             drains[consumer] = ends_at
 
 
@@ -76,7 +75,7 @@ def _ask(forwarder: Any, consumer: Consumer) -> bool:
     """Grant senders the credit that the drain makes room for; return whether any may send more."""
     address = consumer.address
     if address.ties is None and len(address.producers) + len(address.consumers) > MOST_ASKED:
-        # they have a moment in any case
+        # senders get a moment in any case
         forwarder.note_credit(address, None)
         return len(address.producers) > 0
     senders = related.producers(address)
@@ -84,12 +83,12 @@ def _ask(forwarder: Any, consumer: Consumer) -> bool:
     links = len(senders) + len(address.consumers)
     consumer.link.session.connection.count_work(links // LINKS_A_FRAME)
     before = _held(senders)
-    if address.ties is None and address.sided == 0:
+    if address.ties is None and address.remote_ends == 0:
         replenish_at_once(address)
     elif address.ties is None:
         across.replenish_across(address)
     else:
-        # of very many places it is not known yet
+        # with very many places the answer is not known yet
         return related_credit.replenish(forwarder, [address]) or _held(senders) > before
     return _held(senders) > before
 

@@ -15,7 +15,7 @@ from router.core.addresses import nodes
 from router.core.deliveries import max_message_size, unsent
 from router.core.model.address import FALLBACK, MULTICAST, Address, Consumer, Producer
 
-# So many messages go in the turn in which something happens, and in each step of later turns.
+# How many messages move in the turn of the event, and in each step of later turns.
 MOVED_AT_ONCE: Final = 1024
 A_STEP: Final = 32
 
@@ -42,7 +42,7 @@ def _move(forwarder: Any, primary: Address, source: Address, to: Address) -> Non
     ties = primary.ties
     assert ties is not None
     if ties.moving is not None:
-        # it goes to the other side, or is for the rest of this
+        # the new task moves them the other way, or includes the rest of this one
         ties.moving.is_over = True
     moving = ties.moving = Moving(forwarder, primary, source, to)
     forwarder.turn.deferred.start(moving, MOVED_AT_ONCE // A_STEP, moving.put_off)
@@ -56,7 +56,7 @@ class Moving:
         self._primary = primary
         self.source = source
         self._to = to
-        # how much is still to be looked at: what is not taken there stays, behind the rest
+        # how many are still to be examined: those not taken there stay, behind the rest
         self.left = source.waiting.count
         self.is_over = False
         self._is_later = False
@@ -67,7 +67,7 @@ class Moving:
             return False
         source, to, waiting = self.source, self._to, self.source.waiting
         ties = self._primary.ties
-        # what is configured may be otherwise by now
+        # the configuration may have changed
         are_tied = ties is not None and ties.fallback in (source, to)
         count = 0
         while self.left > 0 and waiting.count and to.consumers and are_tied:
@@ -86,12 +86,12 @@ class Moving:
                 waiting.append(delivery)
         if ties is not None and ties.moving is self:
             ties.moving = None
-        # given out at the end of the turn: the next to be lost may be the receivers there
+        # served at the end of the turn: the next to be lost may be the receivers there
         self._forwarder.note_credit(to, None)
         if not source.consumers:
             unsent.give_up(self._forwarder, source, waiting, unsent.RELEASED)
             if self._is_later:
-                # the address was kept in use by what waited
+                # the address was kept in use by what waited at it
                 nodes.left(self._forwarder, source, None)
         return False
 
@@ -112,7 +112,7 @@ class Moving:
 
 def _may_go(delivery: Any, to: Address) -> bool:
     producer = delivery.incoming.owner
-    # what a fallback itself gave on is not for it
+    # what came from the fallback itself does not return to it
     if producer is not None and producer.is_fallback and to.phase == FALLBACK:
         return False
     return not max_message_size.is_too_large(to, delivery)

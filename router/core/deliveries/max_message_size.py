@@ -26,7 +26,7 @@ LOOKS_A_LOSS = 64
 def is_too_large(address: Address, delivery: Any) -> bool:
     """Return whether no receiver of an address takes a delivery of this size, or none is there."""
     size = delivery.size
-    if not address.sided:
+    if not address.remote_ends:
         return not address.consumers or bool(size > address.largest_taken())
     consumers: Iterable[Consumer]
     if address.treatment != MULTICAST:
@@ -60,7 +60,7 @@ def refuse(forwarder: Any, address: Address, delivery: Any) -> None:
 
 def largest(address: Address) -> int:
     """Return the most octets that any receiver of an address takes."""
-    if address.sided:
+    if address.remote_ends:
         # links to other routers are on the list before they are answered
         return max((each.link.max_message_size for each in address.consumers), default=0)
     return int(address.largest_taken())
@@ -85,7 +85,7 @@ def _verdict(size: int, limit: int) -> bytes:
 
 def is_spread_by_sides(address: Address) -> bool:
     """Return whether an address's waiting deliveries go to consumers by their side."""
-    return bool(address.sided) and address.treatment != MULTICAST
+    return bool(address.remote_ends) and address.treatment != MULTICAST
 
 
 def chooses_by_sides(consumer: Consumer) -> bool:
@@ -105,14 +105,14 @@ def take(forwarder: Any, consumer: Consumer) -> Any:
         takes = EVERY_LANE
         meant: set[int] | None = None
         if is_spread_by_sides(consumer.address):
-            takes = consumer.takes
+            takes = consumer.lane_mask
             if not sides.takes_from_anywhere(consumer):
                 meant = sides.taken_by(consumer)
             if meant is not None and not meant:
                 waiting.looked_at = 0
                 waiting.is_unfinished = False
                 return None
-        return waiting.take_for(takes, meant, limit)
+        return waiting.take_matching(takes, meant, limit)
     found = None
     left_out = 0
     while found is None and waiting.count and left_out < MOST_LEFT_OUT:
@@ -129,7 +129,7 @@ def take(forwarder: Any, consumer: Consumer) -> Any:
     return found
 
 
-def grown(forwarder: Any, delivery: Any) -> None:
+def recheck_grown(forwarder: Any, delivery: Any) -> None:
     """Reject a waiting delivery of which more has come, if it is too large for all by now."""
     address = delivery.address
     if delivery.parent is not None and address.treatment == MULTICAST:
@@ -143,7 +143,7 @@ def grown(forwarder: Any, delivery: Any) -> None:
             _leave_out(forwarder, delivery, largest(address))
 
 
-def outgrown(forwarder: Any, delivery: Any) -> None:
+def abort_outgrown(forwarder: Any, delivery: Any) -> None:
     """Abort and reject a delivery that grew too large for its receiver after a part was sent."""
     limit = delivery.outgoing.max_message_size
     aborting.abort(forwarder, delivery)
@@ -177,7 +177,7 @@ def refuse_too_large(forwarder: Any) -> None:
     """
     due, forwarder.sizes_due = forwarder.sizes_due, {}
     for address in due:
-        if not address.consumers or (not address.sided and address.limits is None):
+        if not address.consumers or (not address.remote_ends and address.limits is None):
             # no receiver is left, or none has ever had a limit
             continue
         if address.refusing is None:

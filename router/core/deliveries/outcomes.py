@@ -50,7 +50,7 @@ class Outcomes:
         self.code = 0
         self.arrived = 0.0
         self.count = 0
-        # chooses deliveries and records them, while a plugin asks for that; None as a rule
+        # chooses deliveries and records them, while a plugin asks for that; usually None
         self.sampler: Sampler | None = None
         # called for each run of outcomes while a plugin has subscribed; usually None
         self.observer: OutcomeObserver | None = None
@@ -64,7 +64,7 @@ class Outcomes:
         if delivery.sample is not None:
             self._record(delivery, code)
         if not delivery.incoming_open:
-            # nobody is there to be told
+            # no sender awaits the outcome
             self.receiver_told(delivery, code)
         elif (
             delivery.arrived == self.arrived
@@ -104,7 +104,7 @@ class Outcomes:
             incoming.count_delay(age_s, count)
             if self.observer is not None:
                 self.observer.settled(incoming, outgoing, self.code, age_s, count)
-            # what is over is not kept alive; no delivery has come by no link
+            # links that are over are not kept alive; no delivery matches None
             self.incoming = None
             self.outgoing = None
             self.address = None

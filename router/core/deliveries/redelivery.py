@@ -94,7 +94,7 @@ class Redelivery:
         return False
 
 
-def keeps(address: Address) -> bool:
+def keeps_messages(address: Address) -> bool:
     """Return whether messages that are sent to this address may have to be sent once more.
 
     They may go to another receiver if one gives them back, or to one that resumes its link.
@@ -111,7 +111,7 @@ def _has_several(address: Address) -> bool:
     receivers = 0
     for consumer in address.consumers:
         # lanes to the same router are one receiver
-        receivers += consumer.takes & 1
+        receivers += consumer.lane_mask & 1
         if receivers > 1:
             return True
     return False
@@ -214,7 +214,7 @@ def _other(
         consumer
         for consumer in _asked(address)
         if consumer.link not in had
-        and consumer.takes >> delivery.lane & 1
+        and consumer.lane_mask >> delivery.lane & 1
         and sides.serves(consumer, delivery.incoming.side)
         and size <= consumer.link.max_message_size
         and (farthest is None or consumer.cost <= farthest)
@@ -233,7 +233,7 @@ def _asked(address: Address) -> list[Consumer]:
     consumers = address.consumers
     count = len(consumers)
     # an address with sides has few consumers, near ones and far ones
-    if count <= MOST_ASKED or address.sided:
+    if count <= MOST_ASKED or address.remote_ends:
         return consumers
     start = address.rotation % count
     address.rotation = (start + MOST_ASKED) % count

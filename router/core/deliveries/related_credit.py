@@ -12,11 +12,11 @@ from typing import Any
 
 from router.core.addresses.related import (
     each_place,
+    feeding_addresses,
     forget,
-    held,
+    held_credit,
     producers,
     served_by,
-    sources,
     ties_of,
 )
 from router.core.deliveries import credit
@@ -67,7 +67,7 @@ def replenish(forwarder: Any, addresses: Iterable[Address]) -> bool:
     later turns.
     """
     is_put_off = False
-    for source in {id(each): each for one in addresses for each in sources(one)}.values():
+    for source in {id(each): each for one in addresses for each in feeding_addresses(one)}.values():
         if source.producers:
             is_put_off |= _share(forwarder, source)
     return is_put_off
@@ -121,7 +121,7 @@ class _Sharing:
         for place in each_place(address):
             if place is not None:
                 backing = credit.backing(place)
-                holding = held(place)
+                holding = held_credit(place)
                 part = backing // max(1, len(producers(place)))
                 if not is_any:
                     is_any = True

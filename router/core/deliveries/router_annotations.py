@@ -39,7 +39,7 @@ RIGHTS: Final = f"{PREFIX}rights"
 
 
 @attrs.frozen
-class Passage:
+class RouterAnnotations:
     """Annotations that earlier routers wrote on a message."""
 
     ingress: str | None = None
@@ -60,7 +60,7 @@ def is_own(key: str) -> bool:
     return key.startswith(PREFIX)
 
 
-def take(delivery: Any, frame: TransferFrame) -> TransferFrame:
+def remove_annotations(delivery: Any, frame: TransferFrame) -> TransferFrame:
     """Return the frame without the router's own annotations.
 
     The frame contains the whole head of its message. The annotations are kept as the delivery's
@@ -74,7 +74,7 @@ def take(delivery: Any, frame: TransferFrame) -> TransferFrame:
     return frame.with_payload(octets)
 
 
-def passage_of(entries: tuple[Entry, ...]) -> Passage:
+def passage_of(entries: tuple[Entry, ...]) -> RouterAnnotations:
     """Return the passage that the router's own annotations describe.
 
     A value of the wrong type is ignored (section 3.2.10).
@@ -100,14 +100,14 @@ def passage_of(entries: tuple[Entry, ...]) -> Passage:
                 trace = tuple(value)
         else:
             others.append(entry.octets)
-    return Passage(ingress, trace, to, phase, tuple(others))
+    return RouterAnnotations(ingress, trace, to, phase, tuple(others))
 
 
 def _is_phase(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LAST_PHASE
 
 
-def shown(consumer: Any, delivery: Any, octets: bytes) -> bytes:
+def with_annotations(consumer: Any, delivery: Any, octets: bytes) -> bytes:
     """Return a message with the router's annotations, for a link that shows them.
 
     `octets` contains its whole head. The message is returned unchanged if its annotations can be
@@ -137,7 +137,7 @@ def shown(consumer: Any, delivery: Any, octets: bytes) -> bytes:
     return octets if size > consumer.link.max_message_size else changed
 
 
-def _entries(here: str, to: str, phase: int, passed: Passage) -> tuple[bytes, ...]:
+def _entries(here: str, to: str, phase: int, passed: RouterAnnotations) -> tuple[bytes, ...]:
     return (
         *passed.others,
         *([encode_entry(PHASE, Int(phase))] if phase else []),
@@ -150,10 +150,10 @@ def _entries(here: str, to: str, phase: int, passed: Passage) -> tuple[bytes, ..
 @lru_cache(maxsize=64)
 def _fresh_entries(here: str, to: str, phase: int) -> tuple[bytes, ...]:
     """Return the entries for a message that came in here, which are alike for most messages."""
-    return _entries(here, to, phase, Passage())
+    return _entries(here, to, phase, RouterAnnotations())
 
 
-def show(consumer: Any, delivery: Any, frame: TransferFrame) -> TransferFrame:
-    """Return a frame whose payload has been changed by `shown`."""
+def annotate_frame(consumer: Any, delivery: Any, frame: TransferFrame) -> TransferFrame:
+    """Return a frame whose payload has been changed by `with_annotations`."""
     payload = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
-    return frame.with_payload(shown(consumer, delivery, payload))
+    return frame.with_payload(with_annotations(consumer, delivery, payload))

@@ -54,7 +54,7 @@ def taken_by(consumer: Consumer) -> set[int]:
     found = {side for side in address.waiting.by_side() if serves(consumer, side)}
     if address.treatment != CLOSEST:
         return found
-    # with receivers on two sides that are nearer, or on this one, there is one for each side
+    # if nearer receivers are on two sides, or on this one, every side has a nearer one
     nearer = {each.side for each in address.consumers if each.cost < consumer.cost}
     if len(nearer) > 1 or HERE in nearer:
         return set()
@@ -72,7 +72,7 @@ def receiver_lost(forwarder: Any, address: Address) -> None:
         return
 
     def release(delivery: Any) -> None:
-        # it may have gone otherwise meanwhile
+        # it may have been sent meanwhile
         if waiting.remove(delivery):
             unsent.settle(forwarder, address, unsent.RELEASED, delivery)
 

@@ -29,7 +29,7 @@ EMPTY = b""
 
 
 @attrs.frozen
-class Terms:
+class OutcomeTerms:
     """Agreed outcomes: the codes that may be told; `default_code` is 0 without a default outcome.
 
     `default_state` has the octets of that, empty if it has no fields.
@@ -40,10 +40,10 @@ class Terms:
     default_state: bytes = EMPTY
 
 
-USUAL = Terms()
+USUAL = OutcomeTerms()
 
 
-def agree(source: Source) -> Terms | None:
+def agree(source: Source) -> OutcomeTerms | None:
     """Return the terms for a receiver; None for the usual ones: any outcome, no default.
 
     Raises amqp:not-implemented at link scope for a default outcome that AMQP does not define, and
@@ -57,11 +57,11 @@ def agree(source: Source) -> Terms | None:
     outcomes = outcomes or ALL
     default = source.default_outcome
     if default is None:
-        agreed = Terms(outcomes)
+        agreed = OutcomeTerms(outcomes)
     elif isinstance(default, _KINDS):
         is_plain = default == type(default)()
         state = EMPTY if is_plain else encode_composite(default)
-        agreed = Terms(outcomes, _CODES[default.NAME], state)
+        agreed = OutcomeTerms(outcomes, _CODES[default.NAME], state)
     else:
         raise AmqpError(
             Condition.NOT_IMPLEMENTED,
@@ -71,20 +71,20 @@ def agree(source: Source) -> Terms | None:
     return None if agreed == USUAL else agreed
 
 
-def told(agreed: Terms | None) -> tuple[Symbol, ...]:
+def granted_outcomes(agreed: OutcomeTerms | None) -> tuple[Symbol, ...]:
     """Return the outcomes for the answer, by their symbolic descriptors."""
     outcomes = ALL if agreed is None else agreed.outcomes
     return tuple(Symbol(name) for name, code in _CODES.items() if code in outcomes)
 
 
-def judge(settler: Any, delivery: Any, frame: Any) -> bool:
+def apply_terms(settler: Any, delivery: Any, frame: Any) -> bool:
     """Hold a disposition to the terms of its receiver's link; return whether it is dealt with.
 
     For an outcome that was not agreed on the link is detached with an error, and no sender is told.
     The default outcome is applied to a delivery that is settled without one.
     """
     link = delivery.outgoing
-    agreed: Terms = link.terms
+    agreed: OutcomeTerms = link.terms
     code = frame.state_code
     if code in ALL and code not in agreed.outcomes:
         if frame.settled:
@@ -113,7 +113,7 @@ def settle_lost(settler: Any, delivery: Any) -> int:
     Without a default outcome, or if the receiver has not got all of the message, that is modified,
     delivery-failed.
     """
-    agreed: Terms | None = delivery.outgoing.terms
+    agreed: OutcomeTerms | None = delivery.outgoing.terms
     is_told = delivery.parent is None and delivery.outcome in ALL
     if agreed is None or agreed.default_code == NO_STATE or delivery.discarded or is_told:
         return int(settler.settle_lost(delivery))

@@ -22,14 +22,14 @@ LOST_ON_THE_WAY: Final[Verdict] = (int(Descriptor.MODIFIED), router_outcomes.LOS
 GIVEN_UP_AT_ONCE = 512
 
 
-def speaks_for_others(consumer: Consumer) -> bool:
+def leads_to_many(consumer: Consumer) -> bool:
     """Return whether a consumer is a link of a multicast to another router, or to an edge."""
     return consumer.side != HERE and consumer.address.treatment == MULTICAST
 
 
 def verdict_for(consumer: Consumer) -> Verdict:
     """Return how to settle messages that wait for one consumer alone, once it is gone."""
-    return LOST_ON_THE_WAY if speaks_for_others(consumer) else RELEASED
+    return LOST_ON_THE_WAY if leads_to_many(consumer) else RELEASED
 
 
 def settle(forwarder: Any, address: Address, verdict: Verdict, delivery: Any) -> None:

@@ -21,10 +21,10 @@ from router.engine.account import DELIVERY_BYTES, EQUAL_SHARE, OWN_LIMIT, Ledger
 from router.engine.link import IncomingLink
 from router.errors import AmqpError, Scope
 
-# How many connections and sessions are looked at each time that the clocks are.
+# How many connections and sessions are checked at each look at the clocks.
 AT_ONCE: Final = 1000
-# So many links are looked at in the turn in which a connection exceeds its limit; to detach one
-# takes as long as to look at so many.
+# How many links are examined in the turn in which a connection exceeds its limit, and how many of
+# these looks a detach counts as.
 LOOKS_AT_ONCE: Final = 1024
 LOOKS_A_DETACH: Final = 8
 
@@ -40,10 +40,10 @@ class Overdrawn:
         # octets of deliveries: of the last round, and so far of this one
         self._deliveries = 0
         self._counted = 0
-        # those whose senders are being detached: their deliveries may still be counted
+        # connections whose senders are being detached: their deliveries may still be counted
         self._relieving: set[Any] = set()
 
-    def look(self, _now: float) -> None:
+    def tick(self, _now: float) -> None:
         """Check the next connections, and detach senders that have too much unsettled."""
         if self._round is None:
             self._deliveries, self._counted = self._counted, 0
@@ -118,5 +118,5 @@ def _with_most(connection: Any, excess: int) -> Iterator[IncomingLink | None]:
             for _ in range(LOOKS_A_DETACH - 1):
                 yield None
         else:
-            # it has gone by itself meanwhile
+            # it was detached meanwhile
             yield None

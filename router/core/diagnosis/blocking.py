@@ -13,7 +13,7 @@ from typing import Any
 
 import attrs
 
-from router.core.addresses.related import is_exchange, places
+from router.core.addresses.related import is_exchange, receiving_addresses
 from router.core.deliveries import across, sides
 from router.core.deliveries.credit import backing, has_too_much_unsettled, taken_by
 from router.core.forwarding.forward import Forwarder
@@ -32,21 +32,21 @@ from router.core.network.far_ends import FarEnd, far_end_of
 from router.core.routers.unreachable import absent
 from router.engine.link import IncomingLink, Link
 
-# How many of the deliveries that wait at an address are looked at for what they wait for.
+# How many of an address's waiting deliveries are examined for what they wait for.
 LONGEST_LOOK = 100
-# So many receivers and senders of an address are looked at; of very many the first ones
-# stand for all.
+# How many receivers and senders of an address are examined; of very many, the first
+# ones stand for all.
 MOST_LOOKED_AT = 1000
-# What else is looked at of an address takes as long as so many of them.
+# The rest of the work on an address takes as long as so many of them.
 LOOKS_AN_ADDRESS = 16
-# How many of the routers that are waited for are named.
+# How many of the routers that the address waits for are named.
 MOST_NAMED = 3
 
 
 class Reason(StrEnum):
     """Reason why a link or an address stands still; programs may compare the values."""
 
-    # of an address, and of those who send to it
+    # of an address, and of its senders
     NO_CONSUMER = "no_consumer"
     NO_CREDIT = "no_credit"
     SHARED = "shared"
@@ -57,14 +57,14 @@ class Reason(StrEnum):
     CONNECTION_FULL = "connection_full"
     MEMORY_FULL = "memory_full"
     NOT_READ = "not_read"
-    # of one receiver, and of an address where it is so for those that have credit
+    # of one receiver, and of an address if it holds for the receivers that have credit
     DRAINED = "drained"
     WINDOW_CLOSED = "window_closed"
     CONGESTED = "congested"
     IN_MESSAGE = "in_message"
     TOO_LARGE = "too_large"
     RESUMING = "resuming"
-    # of both: the link is not attached, or is going
+    # of both: the link is not attached, or is being detached
     DETACHED = "detached"
 
 
@@ -132,7 +132,7 @@ class Survey:
     """State of many links at one moment: use it within one turn only."""
 
     forwarder: Forwarder
-    # at how many receivers and senders it has looked; an address counts as some of them
+    # how many receivers and senders were examined; an address counts as several of them
     looks: int = 0
     _states: SplitTable[tuple[int, int, int], AddressState] = attrs.field(
         factory=SplitTable, repr=False
@@ -203,7 +203,7 @@ class Survey:
             return Reason.UNSETTLED
         if producer.address is None:
             return Reason.WAITING if producer.waiting >= producer.capacity else None
-        # what is left is that others have the credit
+        # the remaining reason is that others have the credit
         return self._state_for(producer).credit_reason or Reason.SHARED
 
     def _frames(self, link: IncomingLink) -> Reason | None:
@@ -271,10 +271,10 @@ def receivers_for(address: Address, side: int, tree: int) -> list[Consumer]:
 
     All of them get a multicast; otherwise one of them gets the message.
     """
-    if not address.sided:
+    if not address.remote_ends:
         return address.consumers
     if address.treatment == MULTICAST:
-        # stands for whoever sends so
+        # stands for any sender on that side
         nobody: Any = None
         sender = Producer(nobody, None, 0)
         sender.side, sender.tree = side, tree
@@ -287,12 +287,12 @@ def receivers_for(address: Address, side: int, tree: int) -> list[Consumer]:
 
 
 def _look_at(address: Address, side: int, tree: int) -> AddressState:
-    found = places(address)
+    found = receiving_addresses(address)
     if found and found != [address]:
         if is_exchange(address):
-            # what goes on from there is sent here
+            # what the exchange sends on is sent from here
             side, tree = HERE, OWN_TREE
-        # whoever receives there does so for this one, too; the slowest of several decides
+        # receivers there also receive for this one; the slowest of several places decides
         states = [_look_at_place(each, side, tree) for each in found]
         slowest = min(states, key=lambda state: state.room)
         return attrs.evolve(slowest, senders=len(address.producers), held=_held(address))
@@ -338,9 +338,9 @@ def _held(address: Address) -> int:
 
 def _room(address: Address, consumers: list[Consumer], side: int) -> int:
     """Return how many more deliveries from a side the receivers for it can take."""
-    if not address.sided and len(address.consumers) <= MOST_LOOKED_AT:
+    if not address.remote_ends and len(address.consumers) <= MOST_LOOKED_AT:
         return backing(address)
-    if address.sided and address.treatment != MULTICAST:
+    if address.remote_ends and address.treatment != MULTICAST:
         return across.room(address, side)
     if address.treatment != MULTICAST:
         return sum(map(taken_by, consumers)) - len(address.waiting)
@@ -360,7 +360,7 @@ def _reason(
     if with_credit:
         return with_credit.most_common(1)[0][0]
     if receivers[None]:
-        # it is about to be served
+        # they are about to be served
         return Reason.WAITING
     return Reason.NO_CREDIT if receivers[Reason.NO_CREDIT] else Reason.DRAINED
 

@@ -24,7 +24,7 @@ ROUND_S = 5.0
 STEPS = 1000
 
 
-class Watch:
+class StuckDeliveries:
     """Periodic check of the links and deliveries of all `connections`, in rounds."""
 
     def __init__(self, connections: Callable[[], Iterable[Connection]]) -> None:
@@ -33,7 +33,7 @@ class Watch:
         self._next_round = 0.0
         self._round: Iterator[None] = iter(())
 
-    def look(self, now: float) -> None:
+    def tick(self, now: float) -> None:
         """Go on for a little; call it about as often as clocks are looked at."""
         self._now = now
         for _ in range(STEPS):
@@ -132,7 +132,7 @@ def settle_rate(link: Link, now: float) -> int:
     return int((_settled(link) - before) / (now - then)) if now > then else 0
 
 
-def dry_s(link: Link, now: float) -> float:
+def without_credit_s(link: Link, now: float) -> float:
     """Return for how many seconds a link has had no credit; 0 if it has some."""
     return 0.0 if link.credit else max(0.0, now - link.dry_since)
 
@@ -142,7 +142,7 @@ def is_blocked(link: Link, now: float) -> bool:
 
     `blocking` finds out why.
     """
-    return dry_s(link, now) > STUCK_S
+    return without_credit_s(link, now) > STUCK_S
 
 
 def _settled(link: Link) -> int:

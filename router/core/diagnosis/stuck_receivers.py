@@ -41,7 +41,7 @@ _NOT_ITS_OWN = frozenset((Reason.IN_MESSAGE, Reason.TOO_LARGE, Reason.RESUMING))
 _FIT = _NOT_ITS_OWN | {None}
 
 
-class Lack(StrEnum):
+class Inactivity(StrEnum):
     """Failure of a stuck receiver: to take or to settle messages."""
 
     TAKES_NOTHING = "takes_nothing"
@@ -61,7 +61,7 @@ class Progress:
     takes_nothing_since: float | None = None
     settles_nothing_since: float | None = None
 
-    def stuck_since(self) -> tuple[float, Lack] | None:
+    def stuck_since(self) -> tuple[float, Inactivity] | None:
         """Return since when the receiver is stuck, and what it does not do; None if it is not.
 
         If it neither takes nor settles anything, the earlier time counts, with `TAKES_NOTHING`:
@@ -69,8 +69,8 @@ class Progress:
         """
         takes, settles = self.takes_nothing_since, self.settles_nothing_since
         if takes is None:
-            return None if settles is None else (settles, Lack.SETTLES_NOTHING)
-        return takes if settles is None else min(takes, settles), Lack.TAKES_NOTHING
+            return None if settles is None else (settles, Inactivity.SETTLES_NOTHING)
+        return takes if settles is None else min(takes, settles), Inactivity.TAKES_NOTHING
 
 
 @attrs.frozen
@@ -97,7 +97,7 @@ class StuckReceivers:
         # look like progress of the others on its connection
         self._doomed: list[Consumer] = []
 
-    def look(self, now: float) -> None:
+    def tick(self, now: float) -> None:
         """Check some receivers; `now` is in seconds.
 
         Call it in a turn, at each look at the clocks.
@@ -175,7 +175,7 @@ def _has_receivers_elsewhere(address: Address) -> bool:
     return any(producer.side != HERE for producer in address.producers)
 
 
-def stuck_since(consumer: Consumer) -> tuple[float, Lack] | None:
+def stuck_since(consumer: Consumer) -> tuple[float, Inactivity] | None:
     """Return since when a receiver is stuck, and what it does not do; None if it is not stuck."""
     return None if consumer.progress is None else consumer.progress.stuck_since()
 
@@ -223,9 +223,9 @@ def note_progress(consumer: Consumer, is_wanted: bool, now: float) -> None:
     progress.sent_bytes = connection.sent_bytes
 
 
-def text_of(consumer: Consumer, lack: Lack) -> str:
+def text_of(consumer: Consumer, lack: Inactivity) -> str:
     """Describe what a stuck receiver does not do, and why as far as that is known."""
-    if lack is Lack.SETTLES_NOTHING:
+    if lack is Inactivity.SETTLES_NOTHING:
         return "it settles nothing of what it has"
     blocked = of_receiver(consumer)
     return "it takes nothing" if blocked is None else f"it takes nothing: {_WORDS[blocked]}"

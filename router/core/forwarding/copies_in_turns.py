@@ -1,6 +1,6 @@
 """Give copies of a message to very many receivers over several turns.
 
-Up to `Spreader.copies_at_once` copies are made, and frames handed on to copies, in the turn in
+Up to `Distributor.copies_at_once` copies are made, and frames handed on to copies, in the turn in
 which a message comes. If there are more, the others follow in later turns, one message after the
 other in the order in which they came. The connection that brought a message waits until the last
 copy is made (`Connection.unfinished`), so that nothing its peer says after the message overtakes
@@ -38,7 +38,7 @@ MODIFIED = int(constants.Descriptor.MODIFIED)
 Place = tuple[Address, Producer]
 
 
-class Spreads:
+class PendingCopies:
     """Messages of a router that not all of very many receivers have been given yet.
 
     It is a task of its own (`engine.deferred`), and each connection that waits goes on with it too,
@@ -175,7 +175,7 @@ class Spreads:
 class _Wait:
     """Unfinished work that a connection waits for (`engine.connection.Unfinished`)."""
 
-    def __init__(self, spreads: Spreads, work: _Work) -> None:
+    def __init__(self, spreads: PendingCopies, work: _Work) -> None:
         self._spreads = spreads
         self._work = work
         self.session = work.session
@@ -278,7 +278,7 @@ class _Copying(_Work):
         there = [each for each in map(self._now, some) if each is not None]
         if not copies:
             takers = there
-            if self._place.sided:
+            if self._place.remote_ends:
                 takers = [each for each in there if spreads_to(each, sender)]
             for each in takers:
                 self._most = max(self._most, each.link.max_message_size)

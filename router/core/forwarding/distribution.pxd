@@ -2,7 +2,7 @@ cimport cython
 from router.amqp cimport codes
 from router.amqp.reading cimport TransferFrame
 from router.amqp.section_scan cimport priority_in
-from router.core.model.address cimport Address, Consumer, Producer, Ties, spreads_to
+from router.core.model.address cimport Address, Consumer, Producer, RelatedAddresses, spreads_to
 from router.core.model.counters cimport Counters
 from router.core.forwarding.relaying cimport Relay
 from router.engine cimport tags
@@ -20,7 +20,7 @@ cdef int SECOND_LANES
 cdef bytes EMPTY
 cdef Py_ssize_t COPIES_AT_ONCE
 
-cdef class Spreader(Relay):
+cdef class Distributor(Relay):
     cdef Producer _from_here
     cdef public Py_ssize_t copies_at_once
     cdef public object spreads
@@ -33,16 +33,16 @@ cdef class Spreader(Relay):
     cdef int lane_for(self, Address address, Delivery delivery, Producer producer, TransferFrame frame) except -1
     @cython.locals(link=IncomingLink, each=Producer, counts=list, least=int, stripe=int)
     cdef int take_stripe(self, Address address, Producer producer) except -1
-    cpdef bint opens_lane(self, Address address, int lane) except -1
+    cpdef bint open_lane(self, Address address, int lane) except -1
     cpdef bint has_receiver(self, Address address, int side) except -1
     @cython.locals(consumer=Consumer, link=OutgoingLink)
     cdef bint has_taker(self, Address address, unsigned long long size, int side) except -1
-    cpdef bint opens_way(self, Address address, int side) except -1
+    cpdef bint open_route(self, Address address, int side) except -1
     @cython.locals(link=IncomingLink, producer=Producer, consumers=list)
     cdef void fan_out(self, Address address, Delivery delivery, TransferFrame frame) except *
     @cython.locals(consumer=Consumer, is_for_any=bint)
     cdef bint _spreads(self, Address address, Producer producer) except -1
-    @cython.locals(sided=Py_ssize_t, consumer=Consumer, link=OutgoingLink, session=Session, has_room=bint, copy=Delivery)
+    @cython.locals(remote_ends=Py_ssize_t, consumer=Consumer, link=OutgoingLink, session=Session, has_room=bint, copy=Delivery)
     cdef void _copy_to_each(self, Address address, list consumers, Delivery delivery, TransferFrame frame, list copies, Producer producer) except *
     @cython.locals(consumer=Consumer, copy=Delivery, link=IncomingLink, lane=int)
     cdef void _copy_to_one(self, Address address, Delivery delivery, TransferFrame frame, list copies) except *

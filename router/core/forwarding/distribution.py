@@ -36,7 +36,7 @@ EMPTY = b""
 COPIES_AT_ONCE = 512
 
 
-class Spreader(Relay):
+class Distributor(Relay):
     """Part of the core that gives deliveries to consumers."""
 
     def __init__(self, redelivery: Redelivery, backlog: Backlog) -> None:
@@ -45,7 +45,7 @@ class Spreader(Relay):
         nobody: Any = None
         self._from_here = Producer(nobody, None, 0)
         self.copies_at_once = COPIES_AT_ONCE
-        # `Spreads`: messages of which not all copies are made yet; set by `Forwarder`
+        # `PendingCopies`: messages of which not all copies are made yet; set by `Forwarder`
         self.spreads: Any = None
 
     def choose(self, address: Address, size: int) -> Consumer | None:
@@ -96,7 +96,7 @@ class Spreader(Relay):
             link = consumer.link
             if (
                 consumer.side == side != HERE
-                or not consumer.takes >> lane & 1
+                or not consumer.lane_mask >> lane & 1
                 or size > link.max_message_size
             ):
                 continue
@@ -109,7 +109,9 @@ class Spreader(Relay):
                 if value > least or best is not None or not session.can_send(link):
                     continue
             else:
-                value += link.unsettled if consumer.beside is None else unsettled_of(consumer)
+                value += (
+                    link.unsettled if consumer.sibling_lanes is None else unsettled_of(consumer)
+                )
                 if (least >= 0 and value >= least) or not session.can_send(link):
                     continue
                 least = value
@@ -141,7 +143,7 @@ class Spreader(Relay):
                     stripe = self.take_stripe(address, producer)
             lane = lane * STRIPES + stripe
         if not address.lanes >> lane & 1:
-            self.opens_lane(address, lane)
+            self.open_lane(address, lane)
         return lane
 
     def take_stripe(self, address: Address, producer: Producer) -> int:
@@ -163,17 +165,17 @@ class Spreader(Relay):
         producer.stripe = least
         return least
 
-    def opens_lane(self, address: Address, lane: int) -> bool:
+    def open_lane(self, address: Address, lane: int) -> bool:
         """Open a lane to each router that an address leads to; overridden by `Forwarder`."""
         return False
 
     def has_receiver(self, address: Address, side: int) -> bool:
         """Return whether an address has receivers for a side; open links to those elsewhere."""
-        if address.sided == 0 and address.consumers:
+        if address.remote_ends == 0 and address.consumers:
             return True
-        if address.sided and self.has_taker(address, 0, side):
+        if address.remote_ends and self.has_taker(address, 0, side):
             return True
-        is_open: bool = self.opens_way(address, side)
+        is_open: bool = self.open_route(address, side)
         return is_open
 
     def has_taker(self, address: Address, size: int, side: int) -> bool:
@@ -186,7 +188,7 @@ class Spreader(Relay):
                 return True
         return False
 
-    def opens_way(self, address: Address, side: int) -> bool:
+    def open_route(self, address: Address, side: int) -> bool:
         """Open a link to receivers at other routers; overridden by `Forwarder`."""
         return False
 
@@ -195,8 +197,8 @@ class Spreader(Relay):
         link = delivery.incoming
         producer = link.owner
         if producer.address is None:
-            self.opens_way(address, producer.side)
-        if not address.consumers or (address.sided and not self._spreads(address, producer)):
+            self.open_route(address, producer.side)
+        if not address.consumers or (address.remote_ends and not self._spreads(address, producer)):
             self.no_destination(address, delivery)
             return
         copies: list[Delivery] = []
@@ -227,7 +229,7 @@ class Spreader(Relay):
         copies: list[Delivery],
         producer: Producer,
     ) -> None:
-        sided = address.sided
+        sided = address.remote_ends
         for consumer in consumers:
             if sided and not spreads_to(consumer, producer):
                 continue
@@ -255,7 +257,7 @@ class Spreader(Relay):
         """Give a copy to whichever consumer of an address has room for it first."""
         consumer = None
         lane = 0
-        if address.sided:
+        if address.remote_ends:
             link = delivery.incoming
             if address.lanes:
                 lane = self.lane_for(address, delivery, link.owner, frame)
@@ -340,7 +342,7 @@ class Spreader(Relay):
                     others = self._places(chain(places, search), address, producer)
                     self.spreads.copy(delivery, frame, others, [], address, count)
                     return None
-            if len(places) > 1 or (places and places[0] is not address and places[0].sided):
+            if len(places) > 1 or (places and places[0] is not address and places[0].remote_ends):
                 delivery.open_copies = 1
                 copies: list[Delivery] = []
                 rest = iter(places)
@@ -435,6 +437,6 @@ class Spreader(Relay):
 def unsettled_of(consumer: Consumer) -> int:
     """Return the number of unsettled deliveries to where a consumer leads, over all lanes."""
     count = 0
-    for link in consumer.beside or ():
+    for link in consumer.sibling_lanes or ():
         count += link.unsettled
     return count

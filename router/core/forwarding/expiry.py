@@ -12,7 +12,7 @@ from typing import Any
 from router.core.deliveries import dead_letters
 from router.core.forwarding.forward import Forwarder
 
-# How long until one is looked at again that is in no queue yet, in seconds.
+# Seconds until an expired delivery that is in no queue yet is examined again.
 AGAIN_S = 1.0
 
 
@@ -28,7 +28,7 @@ def expire(forwarder: Forwarder) -> None:
         number, delivery = found
         now = forwarder.turn.now
         if not deadlines.is_due(delivery, number, now):
-            # it is given up, or on its way, since; or it waits a little longer
+            # it was given up or sent meanwhile, or has to wait a little longer
             return
         if delivery.waits_in is not None:
             delivery.waits_in.remove(delivery)

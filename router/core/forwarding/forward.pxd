@@ -7,7 +7,7 @@ from router.core.model.counters cimport Counters
 from router.core.deliveries.credit cimport replenish, replenish_anonymous
 from router.core.forwarding.intake cimport Intake
 from router.core.deliveries.redelivery cimport Redelivery
-from router.core.forwarding.distribution cimport Spreader
+from router.core.forwarding.distribution cimport Distributor
 from router.engine.delivery cimport Delivery
 from router.engine.link cimport IncomingLink, OutgoingLink
 from router.engine.session cimport Session
@@ -16,7 +16,7 @@ cdef int MULTICAST
 cdef Py_ssize_t MANY_CONSUMERS
 cdef Py_ssize_t COPY_WORK
 
-cdef class Forwarder(Spreader):
+cdef class Forwarder(Distributor):
     cdef public object table
     cdef public object link_names
     cdef public object suspended
@@ -41,8 +41,8 @@ cdef class Forwarder(Spreader):
     cdef void _begin(self, Delivery delivery, TransferFrame frame) except *
     @cython.locals(link=IncomingLink)
     cdef Address _address_of_message(self, Delivery delivery, Producer producer, TransferFrame frame)
-    cpdef bint opens_way(self, Address address, int side) except -1
-    cpdef bint opens_lane(self, Address address, int lane) except -1
+    cpdef bint open_route(self, Address address, int side) except -1
+    cpdef bint open_lane(self, Address address, int lane) except -1
     @cython.locals(consumer=Consumer, session=Session)
     cpdef void credit_received(self, OutgoingLink link) except *
     @cython.locals(address=Address, counters=Counters, age_s=cython.double, count=cython.ulonglong)

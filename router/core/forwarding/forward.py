@@ -3,10 +3,10 @@
 This is the program in miniature. A delivery's first frame is given to a consumer of its address
 and written straight into that consumer's output; the frames after it follow. What cannot be
 written now (no credit, a closed session window, a congested socket) waits, unassigned, at its
-address, where the first consumer with room takes it (`relaying`, `dispensing`).
+address, where the first consumer with room takes it (`relaying`, `queue_service`).
 
-Outcomes return through `settlement`. `linking` decides which link is attached to which address,
-and `credit` how much senders may send.
+Outcomes return through `settlement`. `links.attach` decides which link is attached to which
+address, and `credit` how much senders may send.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from router.core.deliveries import across, max_message_size, related_credit
 from router.core.deliveries.credit import replenish, replenish_anonymous
 from router.core.deliveries.redelivery import Redelivery
 from router.core.forwarding import unblocking
-from router.core.forwarding.copies_in_turns import Spreads
-from router.core.forwarding.distribution import Spreader
+from router.core.forwarding.copies_in_turns import PendingCopies
+from router.core.forwarding.distribution import Distributor
 from router.core.forwarding.intake import Intake
 from router.core.link_routes.link_routes import LinkRoutes
 from router.core.link_routes.remote_link_routes import FarRoutes
-from router.core.link_routes.routed_links import Routed
+from router.core.link_routes.routed_links import RoutedLinks
 from router.core.links import attach, control_links, detach, refusals, resuming
 from router.core.links.control_links import ControlEnd
-from router.core.links.suspended import Suspended
+from router.core.links.suspended import SuspendedTermini
 from router.core.model import own_links, router_outcomes
 from router.core.model.address import Address, Consumer, Producer
 from router.core.model.backlog import Backlog
 from router.core.model.split_table import SplitTable
 from router.core.network.network import Network
 from router.core.routers.names import MANAGEMENT
-from router.core.routers.routing_state import Reach
+from router.core.routers.routing_state import RoutingState
 from router.engine.account import Account
 from router.engine.delivery import Delivery
 from router.engine.link import IncomingLink, OutgoingLink
@@ -48,13 +48,13 @@ from router.engine.outbox import Turn
 from router.engine.session import Session
 
 MULTICAST = 2
-# From so many receivers of an address on, what they cost is counted (docs/decisions/0022).
+# From this number of receivers on, an address's work is counted (docs/decisions/0022).
 MANY_CONSUMERS = 32
-# What a copy of a multicast takes, in frames that come once a message.
+# The work of a multicast's copy, in frames that come once a message.
 COPY_WORK = 4
 
 
-class Forwarder(Spreader):
+class Forwarder(Distributor):
     """Core of one router, shared by all its connections."""
 
     def __init__(
@@ -69,25 +69,25 @@ class Forwarder(Spreader):
     ) -> None:
         super().__init__(Redelivery(turn, limit_bytes), Backlog(turn, limit_bytes))
         self.table = table
-        self.spreads = Spreads(self)
+        self.spreads = PendingCopies(self)
         self.link_names = LinkNames() if link_names is None else link_names
-        self.suspended = Suspended(turn, self.link_names, terminus_limit_s)
+        self.suspended = SuspendedTermini(turn, self.link_names, terminus_limit_s)
         self.sources = SourceRules()
         self.link_routes = LinkRoutes(table, turn)
-        self.routed = Routed()
-        self.reach = Reach(router_id)
+        self.routed = RoutedLinks()
+        self.reach = RoutingState(router_id)
         FarRoutes(self.reach, self.link_routes)
         self.network = Network(self, self.reach)
-        # the network, if something of it is to be seen to at the end of the turn
+        # the network, if it has work at the end of the turn
         self.network_due: list[Any] = []
         self.exchanges = Exchanges(table, self)
-        # addresses that have lost a receiver which may have taken larger messages than the others
+        # addresses that lost a receiver that may have taken larger messages than the others
         self.sizes_due: dict[Address, None] = {}
-        # dynamic nodes that go with their last message, each with a receiver that had one
+        # dynamic nodes that are deleted with their last message, each with a receiver that had one
         self.dying_nodes: dict[Address, Consumer | None] = {}
-        # who is charged for each dynamic node, by its key
+        # the account that is charged for each dynamic node, by its key
         self.node_accounts: SplitTable[str, Account] = SplitTable()
-        # sessions of the router's own that are to be ended at the end of the turn
+        # the router's own sessions that end at the end of the turn
         self.idle_sessions: list[Session] = []
         # takes the control links of other routers
         self.on_control: Callable[[Any], None] = control_links.refuse
@@ -111,7 +111,7 @@ class Forwarder(Spreader):
         if delivery.scan is not None:
             sound = self.intake.follow(delivery, frame)
             if sound is None:
-                refusals.malformed(self, address, delivery)
+                refusals.reject_malformed(self, address, delivery)
                 return
             frame = sound
         if delivery.copies is not None:
@@ -136,7 +136,7 @@ class Forwarder(Spreader):
             if isinstance(link.terminus, ControlEnd):
                 link.terminus.take(self, delivery, frame)
                 return
-            if resuming.is_old(self, delivery, frame):
+            if resuming.handle_resumed_transfer(self, delivery, frame):
                 return
         sound = self.intake.begin(delivery, frame)
         if sound is None and not self.intake.problem:
@@ -159,7 +159,7 @@ class Forwarder(Spreader):
         if link.credit <= producer.low_mark:
             self.note_credit(address, producer)
         if sound is None:
-            refusals.malformed(self, address, delivery)
+            refusals.reject_malformed(self, address, delivery)
             return
         frame = sound
         if address.ties is not None:
@@ -174,9 +174,9 @@ class Forwarder(Spreader):
             return
         consumer = None
         if len(address.consumers) > MANY_CONSUMERS:
-            # each of them may have to be looked at
+            # each of them may have to be examined
             link.session.connection.count_work(len(address.consumers))
-        if address.sided:
+        if address.remote_ends:
             if address.lanes:
                 delivery.lane = self.lane_for(address, delivery, producer, frame)
             consumer = self.choose_across(address, delivery.size, producer.side, delivery.lane)
@@ -190,7 +190,7 @@ class Forwarder(Spreader):
                 max_message_size.refuse(self, address, delivery)
                 return
             if address.lanes and delivery.lane == 0:
-                # there may have been no way to another router until now
+                # there may have been no link to another router until now
                 delivery.lane = self.lane_for(address, delivery, producer, frame)
             self.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
             if producer.address is None:
@@ -212,7 +212,7 @@ class Forwarder(Spreader):
         if link.credit <= producer.low_mark:
             self.note_credit(None, producer)
         if frame is None:
-            return self.table.nowhere
+            return self.table.unused
         name = None
         phase = 0
         if delivery.passage is not None:
@@ -221,11 +221,11 @@ class Forwarder(Spreader):
         if name is None:
             name = find_to(frame.octets, frame.payload_at, frame.end)
         if name is None:
-            refusals.unaddressed(self, delivery, router_outcomes.NO_TO)
+            refusals.reject_unaddressed(self, delivery, router_outcomes.NO_TO)
             return None
         redirected = self.table.redirect_message(name)
         if redirected is not None:
-            refusals.unaddressed(self, delivery, redirected)
+            refusals.reject_unaddressed(self, delivery, redirected)
             return None
         if name.endswith(MANAGEMENT):
             phase = self.network.phase_of(link, address_name(name), phase)
@@ -235,19 +235,19 @@ class Forwarder(Spreader):
         ):
             address = None
         if address is None:
-            refusals.unaddressed(self, delivery, router_outcomes.NOT_FOUND)
+            refusals.reject_unaddressed(self, delivery, router_outcomes.NOT_FOUND)
             return None
-        if address is self.table.nowhere:
+        if address is self.table.unused:
             elsewhere = self.network.address_for(address_name(name), phase)
             return address if elsewhere is None else elsewhere
         return address
 
-    def opens_way(self, address: Address, side: int) -> bool:
+    def open_route(self, address: Address, side: int) -> bool:
         """Open a link to receivers at another router; return whether there are any."""
-        is_open: bool = self.network.opens_way(address, side)
+        is_open: bool = self.network.open_route(address, side)
         return is_open
 
-    def opens_lane(self, address: Address, lane: int) -> bool:
+    def open_lane(self, address: Address, lane: int) -> bool:
         """Open a lane to each router that an address leads to; return whether it has lanes."""
         is_open: bool = self.network.outward.lanes.open(address, lane)
         return is_open
@@ -278,7 +278,7 @@ class Forwarder(Spreader):
             address.is_moving = False
             count = address.counters.egress - address.egress_mark
             if count:
-                counters = address.counters if address.heir is None else address.heir
+                counters = address.counters if address.successor is None else address.successor
                 counters.count_forwarded(age_s, count)
         self.moving.clear()
         if self.outcomes.sampler is not None:
@@ -304,7 +304,7 @@ class Forwarder(Spreader):
         for item in due:
             if isinstance(item, Address):
                 item.credit_due = False
-                if item.ties is None and item.sided == 0:
+                if item.ties is None and item.remote_ends == 0:
                     replenish(item)
                 elif item.ties is None:
                     across.finish(self, item)

@@ -3,7 +3,7 @@
 A message whose sections are out of order, doubled or of a wrong type cannot be read by anybody:
 its sender is told so, and what has been sent on of it is aborted. Delivery annotations were for
 the router and go no further (section 3.2.2), and message annotations under the router's own names
-are removed (`passage`). Messages of a format other than AMQP's own (0) are opaque.
+are removed (`router_annotations`). Messages of a format other than AMQP's own (0) are opaque.
 
 A message begins on its way when all of its head has come, in one frame or in several.
 """
@@ -19,9 +19,9 @@ from router.core.routers.membership import ROLES
 from router.engine.delivery import Delivery
 from router.errors import AmqpError
 
-# A head that is cut by the end of a frame may have so many octets.
+# The most octets of a head that continues in another frame.
 MAX_HEAD_BYTES = 32768
-# This part of what the router may hold may be taken by heads that have not come whole.
+# The part of the router's limit that incomplete heads may take.
 PART_HELD = 8
 
 
@@ -33,11 +33,11 @@ class Intake:
     """
 
     def __init__(self, limit_bytes: int) -> None:
-        # for messages of one frame, and taken by the next one that has more
+        # used for messages of one frame, and taken by the next one that has more
         self.spare = SectionScan()
         self.problem = ""
         self.condition = ""
-        # octets of heads that have not come whole
+        # octets of incomplete heads
         self.held_bytes = 0
         self.limit_bytes = limit_bytes // PART_HELD
 
@@ -78,7 +78,7 @@ class Intake:
         ):
             return sound
         try:
-            return router_annotations.take(delivery, sound)
+            return router_annotations.remove_annotations(delivery, sound)
         except AmqpError as error:
             self._refuse(delivery, Condition.DECODE_ERROR, error.description)
             return None

@@ -8,7 +8,7 @@ from router.core.forwarding.settlement cimport Settler
 from router.core.model.waiting cimport WaitingQueue
 from router.engine cimport flows
 from router.engine.delivery cimport Delivery
-from router.engine.held_up cimport hold_up
+from router.engine.held_up cimport block
 from router.engine.link cimport IncomingLink, OutgoingLink
 from router.engine.session cimport Session
 
@@ -20,7 +20,7 @@ cdef Py_ssize_t MOST_SENT
 cdef Py_ssize_t A_STEP
 cdef long long MESSAGE_WORK
 
-cdef class Dispenser(Settler):
+cdef class QueueService(Settler):
     cdef public Backlog backlog
     cdef public dict drains
     cdef public int floor

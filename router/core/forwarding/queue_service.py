@@ -23,24 +23,24 @@ from router.core.model.address import Address, Consumer
 from router.core.model.backlog import Backlog
 from router.engine import flows, rare_transfers
 from router.engine.delivery import Delivery
-from router.engine.held_up import hold_up
+from router.engine.held_up import block
 from router.engine.link import UNLIMITED, OutgoingLink
 from router.engine.states import Settling
 
 EMPTY = b""
 ROUTED = int(Settling.ROUTED)
-# After so long the ttl of a message, which is told in milliseconds, is less.
+# After so long the ttl of a message, which is in milliseconds, is less.
 HELD_S = 0.001
-# a message's priority where none is said
+# the default priority of a message
 ORDINARY = 4
-# So many messages that wait are sent to a receiver in one turn, and so many in each step of later
-# turns. One takes as long as so many frames that come once a message.
+# How many waiting messages are sent to a receiver in one turn, and in each step of later turns; and
+# the work of sending one, in frames that come once a message.
 MOST_SENT = 512
 A_STEP = 32
 MESSAGE_WORK = 64
 
 
-class Dispenser(Settler):
+class QueueService(Settler):
     """Part of the core that sends waiting deliveries when there is room again."""
 
     def __init__(self, redelivery: Redelivery, backlog: Backlog) -> None:
@@ -48,11 +48,11 @@ class Dispenser(Settler):
         self.backlog = backlog
         # receivers whose drain waits for what their senders have, and until when
         self.drains: dict[Consumer, float] = {}
-        # the next receiver that is served gets nothing less urgent (`serving`), and whether it was
-        # kept from something so
+        # the least priority that the next receiver served may get (`unblocking`), and whether
+        # something was kept back for that
         self.floor = 0
         self.is_cut_short = False
-        # the receiver that is sent more of what waited for it in an earlier turn
+        # the receiver that is being sent the rest of an earlier turn's messages
         self.going_on: Consumer | None = None
 
     def serve(self, consumer: Consumer) -> None:
@@ -62,7 +62,7 @@ class Dispenser(Settler):
         """
         if consumer.is_later:
             return
-        # others may get something meanwhile, as dead letters' receivers do: it is not for these
+        # it does not apply to other receivers that are served meanwhile, such as dead letters'
         floor = self.floor
         self.floor = 0
         link = consumer.link
@@ -70,9 +70,9 @@ class Dispenser(Settler):
         delivery = link.current
         if delivery is not None:
             if delivery.discarded:
-                # its sender gave it up while the window was closed
+                # its sender aborted it while the window was closed
                 if session.remote_incoming_window <= 0:
-                    hold_up(session, link)
+                    block(session, link)
                     return
                 rare_transfers.abort(delivery)
             else:
@@ -99,12 +99,14 @@ class Dispenser(Settler):
                 # another link has something more urgent
                 self.is_cut_short = True
                 break
-            if link.max_message_size == UNLIMITED and consumer.address.sided == 0:
+            if link.max_message_size == UNLIMITED and consumer.address.remote_ends == 0:
                 delivery = waiting.popleft()
             else:
                 delivery = None
                 if sides_meant is not None:
-                    delivery = waiting.take_for(consumer.takes, sides_meant, link.max_message_size)
+                    delivery = waiting.take_matching(
+                        consumer.lane_mask, sides_meant, link.max_message_size
+                    )
                     count += waiting.looked_at // MESSAGE_WORK
                 if delivery is None and (sides_meant is None or not waiting.is_unfinished):
                     delivery = max_message_size.take(self, consumer)
@@ -119,7 +121,7 @@ class Dispenser(Settler):
                     and waiting.count
                     and max_message_size.chooses_by_sides(consumer)
                 ):
-                    # nobody joins or leaves, and nothing comes to wait, while this goes on
+                    # no consumer comes or goes, and nothing is queued, during this loop
                     sides_meant = sides.taken_by(consumer)
             if (
                 delivery.settling == ROUTED
@@ -128,10 +130,10 @@ class Dispenser(Settler):
             ):
                 routed_ttl.age(self, delivery)
             if delivery.discarded:
-                # by its sender, or expired, towards a receiver that is to know of it all the same
+                # given up by its sender, or expired; the receiver has to be told all the same
                 session.begin_outgoing(link, delivery)
                 rare_transfers.abort_whole(delivery)
-                # its link has counted it as well; how long it took is of no interest
+                # its link has counted it as well; its latency does not matter
                 consumer.address.counters.egress += 1
                 consumer.address.egress_mark += 1
                 continue
@@ -180,7 +182,7 @@ class Dispenser(Settler):
         address.egress_mark += 1
         counters.count_forwarded(age_s, 1)
         if age_s > 1 and not delivery.outgoing_open:
-            # nothing more will be heard of it
+            # it gets no outcome that could be counted later
             link = consumer.link
             link.count_delay(age_s, 1)
             if delivery.settled and delivery.parent is None:
@@ -199,9 +201,9 @@ class Dispenser(Settler):
         waiting.append(delivery)
         if is_urgent:
             for consumer in address.consumers:
-                if consumer.takes >> delivery.lane & 1:
+                if consumer.lane_mask >> delivery.lane & 1:
                     self.urge(consumer.link, delivery.priority)
-        if waiting.count > 1 and address.sided == 0:
+        if waiting.count > 1 and address.remote_ends == 0:
             self._offer_behind(address, delivery)
 
     def _offer_behind(self, address: Address, delivery: Delivery) -> None:
@@ -224,8 +226,8 @@ class Dispenser(Settler):
         All that takes a lane has one priority. A link that stands in for other lanes also takes
         what is for these.
         """
-        takes = consumer.takes
-        if consumer.beside is not None and takes & (takes - 1) == 0:
+        takes = consumer.lane_mask
+        if consumer.sibling_lanes is not None and takes & (takes - 1) == 0:
             level: int = consumer.link.urgency
             return level
         return consumer.waiting.top(takes)
@@ -249,7 +251,7 @@ class Dispenser(Settler):
         if delivery.sample is not None and self.traces(consumer, delivery):
             octets = trace_context.write(delivery, octets)
         return (
-            router_annotations.shown(consumer, delivery, octets)
+            router_annotations.with_annotations(consumer, delivery, octets)
             if consumer.shows_passage
             else octets
         )
@@ -278,7 +280,7 @@ class Dispenser(Settler):
 class _Later:
     """Task of `Deferred` that sends a receiver the rest of what waits for it."""
 
-    def __init__(self, dispenser: Dispenser, consumer: Consumer) -> None:
+    def __init__(self, dispenser: QueueService, consumer: Consumer) -> None:
         self._dispenser = dispenser
         self._consumer = consumer
 

@@ -3,17 +3,17 @@ from router.amqp.reading cimport TransferFrame
 from router.core.model.address cimport Address, Consumer, Producer
 from router.core.model.backlog cimport Backlog
 from router.core.model.counters cimport Counters
-from router.core.forwarding.queue_service cimport Dispenser
+from router.core.forwarding.queue_service cimport QueueService
 from router.core.deliveries.redelivery cimport Redelivery
 from router.engine cimport flows
 from router.engine.delivery cimport Delivery
-from router.engine.held_up cimport hold_up
+from router.engine.held_up cimport block
 from router.engine.link cimport IncomingLink, OutgoingLink
 from router.engine.session cimport Session
 
 cdef int ROUTED
 
-cdef class Relay(Dispenser):
+cdef class Relay(QueueService):
     cdef public list moving
 
     @cython.locals(counters=Counters, link=IncomingLink, consumer=Consumer, outgoing=OutgoingLink, session=Session)

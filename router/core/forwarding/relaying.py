@@ -14,12 +14,12 @@ from router.core.deliveries import (
     unconfirmed_durable,
 )
 from router.core.deliveries.redelivery import Redelivery
-from router.core.forwarding.queue_service import Dispenser
+from router.core.forwarding.queue_service import QueueService
 from router.core.model.address import Address, Consumer
 from router.core.model.backlog import Backlog
 from router.engine import flows
 from router.engine.delivery import Delivery
-from router.engine.held_up import hold_up
+from router.engine.held_up import block
 from router.engine.link import OutgoingLink
 from router.engine.session import Session
 from router.engine.states import Settling
@@ -27,7 +27,7 @@ from router.engine.states import Settling
 ROUTED = int(Settling.ROUTED)
 
 
-class Relay(Dispenser):
+class Relay(QueueService):
     """Part of the core that writes frames as they come in."""
 
     def __init__(self, redelivery: Redelivery, backlog: Backlog) -> None:
@@ -85,7 +85,7 @@ class Relay(Dispenser):
             payload = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
             frame = frame.with_payload(trace_context.write(delivery, payload))
         if consumer.shows_passage:
-            frame = router_annotations.show(consumer, delivery, frame)
+            frame = router_annotations.annotate_frame(consumer, delivery, frame)
         return frame
 
     def _write(
@@ -115,17 +115,17 @@ class Relay(Dispenser):
         link = delivery.outgoing
         if link is None:
             self.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
-            max_message_size.grown(self, delivery)
+            max_message_size.recheck_grown(self, delivery)
             return
         if delivery.size > link.max_message_size:
-            max_message_size.outgrown(self, delivery)
+            max_message_size.abort_outgrown(self, delivery)
             return
         if delivery.chunks is not None:
             self.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
             return
         session = link.session
         if session.remote_incoming_window <= 0 or session.outbox.congested:
-            hold_up(session, link)
+            block(session, link)
             self.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
             return
         self._write(session, link, delivery, frame)

@@ -27,7 +27,7 @@ from router.engine import attaching
 ADDRESSES_AT_ONCE: Final = 512
 
 
-class Treating:
+class RuleUpdater:
     """Changes of a router's rules, and their application to its addresses in use."""
 
     def __init__(self, forwarder: Forwarder) -> None:
@@ -112,7 +112,7 @@ class Treating:
             self._forwarder.note_credit(address, None)
             if wanted != MULTICAST:
                 _detach_browsers(address)
-        address.keeps = redelivery.keeps(address)
+        address.keeps = redelivery.keeps_messages(address)
         self._pair(address)
         self._forwarder.network.treated(address)
         return True

@@ -47,7 +47,7 @@ class Settler(Handler):
     def outcome_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
         """Tell the sender what the receiver said of a delivery."""
         outgoing = delivery.outgoing
-        if outgoing.terms is not None and source_outcomes.judge(self, delivery, frame):
+        if outgoing.terms is not None and source_outcomes.apply_terms(self, delivery, frame):
             return
         if delivery.kept is not None and self.redelivery.take_back(self, delivery, frame):
             return

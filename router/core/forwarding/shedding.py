@@ -48,7 +48,7 @@ def set_limit(forwarder: Forwarder, limit_bytes: int) -> None:
     forwarder.intake.limit_bytes = limit_bytes // PART_HELD
 
 
-class Shedding:
+class Shedder:
     """Shedding of deliveries when a router holds more than its limit.
 
     `report` is called with the number of deliveries that were shed when a search is over.
@@ -62,7 +62,7 @@ class Shedding:
         self._left_bytes = 0
         self._ended_at = 0.0
 
-    def look(self) -> None:
+    def tick(self) -> None:
         """Shed the excess, of very much the last part in later turns.
 
         Call it at the end of each turn after which more waits than is allowed.
@@ -113,7 +113,7 @@ class _Search:
     def step(self) -> bool:
         """Look at a few things; return whether any are left."""
         if self._is_over:
-            # `look` has finished the search in other turns
+            # `tick` has finished the search in other turns
             return False
         if sum(1 for _ in islice(self._steps, LOOKS_A_STEP)) == LOOKS_A_STEP:
             return True
@@ -198,7 +198,7 @@ class _Search:
         forwarder = self._forwarder
         delivery.address.current_counters().shed += 1
         aborting.abort(forwarder, delivery)
-        if unsent.speaks_for_others(consumer):
+        if unsent.leads_to_many(consumer):
             forwarder.settle(delivery, MODIFIED, router_outcomes.LOST)
         else:
             forwarder.settle_lost(delivery)

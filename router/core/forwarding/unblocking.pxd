@@ -1,8 +1,8 @@
 cimport cython
 from router.core.model.address cimport Consumer
-from router.core.forwarding.queue_service cimport Dispenser
+from router.core.forwarding.queue_service cimport QueueService
 from router.engine.connection cimport Connection
-from router.engine.held_up cimport HeldUp
+from router.engine.held_up cimport BlockedLinks
 from router.engine.link cimport OutgoingLink
 from router.engine.outbox cimport Outbox
 from router.engine.session cimport Session
@@ -10,11 +10,11 @@ from router.engine.session cimport Session
 cdef Py_ssize_t AT_ONCE
 cdef Py_ssize_t A_STEP
 
-@cython.locals(held=HeldUp)
-cpdef void room_made(Dispenser forwarder, Connection connection, Session session) except *
+@cython.locals(held=BlockedLinks)
+cpdef void room_made(QueueService forwarder, Connection connection, Session session) except *
 @cython.locals(outbox=Outbox, count=Py_ssize_t, is_full=bint, top=int, link=OutgoingLink)
-cpdef bint go_on(Dispenser forwarder, Connection connection, Session session, HeldUp held, Py_ssize_t most) except -1
+cpdef bint go_on(QueueService forwarder, Connection connection, Session session, BlockedLinks held, Py_ssize_t most) except -1
 @cython.locals(level=int, urgency=int)
-cdef void _serve(Dispenser forwarder, HeldUp held, OutgoingLink link, Consumer consumer, int top) except *
+cdef void _serve(QueueService forwarder, BlockedLinks held, OutgoingLink link, Consumer consumer, int top) except *
 @cython.locals(link=OutgoingLink, level=int, takes=cython.ulonglong)
 cpdef int urgency_of(Consumer consumer) except -2

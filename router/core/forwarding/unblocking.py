@@ -12,7 +12,7 @@ from typing import Any
 
 from router.core.links import attach
 from router.core.model.address import Consumer
-from router.engine.held_up import HeldUp
+from router.engine.held_up import BlockedLinks
 from router.engine.link import OutgoingLink
 
 # How many links are served in the turn in which there is room, and in each later step.
@@ -25,7 +25,7 @@ def room_made(forwarder: Any, connection: Any, session: Any) -> None:
 
     Of very many, the last ones are served in later turns.
     """
-    held: HeldUp | None = connection.outbox.held if session is None else session.held
+    held: BlockedLinks | None = connection.outbox.held if session is None else session.held
     if held is None or held.count == 0 or held.is_later:
         return
     if go_on(forwarder, connection, session, held, AT_ONCE):
@@ -33,7 +33,7 @@ def room_made(forwarder: Any, connection: Any, session: Any) -> None:
         forwarder.turn.deferred.add(_Later(forwarder, connection, session, held))
 
 
-def go_on(forwarder: Any, connection: Any, session: Any, held: HeldUp, most: int) -> bool:
+def go_on(forwarder: Any, connection: Any, session: Any, held: BlockedLinks, most: int) -> bool:
     """Serve up to `most` links; return whether there is room for others that wait."""
     outbox = connection.outbox
     count = 0
@@ -59,7 +59,7 @@ def go_on(forwarder: Any, connection: Any, session: Any, held: HeldUp, most: int
 class _Later:
     """Task of `Deferred` that serves the rest of the links that wait for the same room."""
 
-    def __init__(self, forwarder: Any, connection: Any, session: Any, held: HeldUp) -> None:
+    def __init__(self, forwarder: Any, connection: Any, session: Any, held: BlockedLinks) -> None:
         self._forwarder = forwarder
         self._connection = connection
         self._session = session
@@ -73,7 +73,9 @@ class _Later:
         return self._held.is_later
 
 
-def _serve(forwarder: Any, held: HeldUp, link: OutgoingLink, consumer: Consumer, top: int) -> None:
+def _serve(
+    forwarder: Any, held: BlockedLinks, link: OutgoingLink, consumer: Consumer, top: int
+) -> None:
     """Serve one of the links; `top` is the urgency of the most urgent one."""
     level = link.held_level
     if consumer.resuming is not None:
@@ -100,8 +102,8 @@ def _serve(forwarder: Any, held: HeldUp, link: OutgoingLink, consumer: Consumer,
 def urgency_of(consumer: Consumer) -> int:
     """Return the urgency of what waits for a receiver, or was sent to it in part."""
     link = consumer.link
-    takes = consumer.takes
-    if consumer.beside is not None and takes & (takes - 1) == 0:
+    takes = consumer.lane_mask
+    if consumer.sibling_lanes is not None and takes & (takes - 1) == 0:
         # all messages of its lane are equally urgent, and the queue has others as well
         level: int = link.urgency
         return level

@@ -2,7 +2,7 @@
 
 A route is configured, or requested by the container itself, or announced by another router that
 has a container. `router.control.link_routes` says which connections lead to the containers here,
-`network.far_routes` which routers lead to others, and `control.edge.routes` which uplinks do. Of
+`remote_link_routes` which routers lead to others, and `control.edge.routes` which uplinks do. Of
 several routes that match an address the most specific one counts, as with treatments. Several with
 one pattern are one route with the containers of all (docs/decisions/0048-link-routes.md). None of
 this runs once a message.
@@ -21,13 +21,19 @@ from router.amqp.types import Symbol
 from router.core.addresses.route_peers import (
     ASKED_ADDRESS,
     Origin,
-    comes_round,
     coordinator_names,
+    is_loop,
     is_same,
     origin_of,
 )
 from router.core.addresses.table import AddressTable, address_name
-from router.core.link_routes.route_outlets import FarOutlet, Outlet, Rule, UplinkOutlet, Way
+from router.core.link_routes.route_outlets import (
+    FarOutlet,
+    LinkRoute,
+    LinkRouteRule,
+    RouteDestination,
+    UplinkOutlet,
+)
 from router.core.model.patterns import PatternTree
 from router.engine.link import IncomingLink
 from router.errors import AmqpError, Scope
@@ -36,13 +42,13 @@ IN = "in"
 OUT = "out"
 # the address that a link to a transaction coordinator is routed by
 COORDINATOR = "$coordinator"
-# how names begin that say at which router of a network their nodes are
+# prefixes of names that say at which router of a network their nodes are
 TOPOLOGICAL = ("_topo/", "_edge/")
-# what a link may be forwarded by; there is no way where the container is at another router
-Candidate = tuple[Way | None, Outlet | FarOutlet | UplinkOutlet]
+# what may forward a link; the way is None if the container is at another router
+Candidate = tuple[LinkRoute | None, RouteDestination | FarOutlet | UplinkOutlet]
 # whether a link may go to another router
 Allows = Callable[[FarOutlet | UplinkOutlet], bool]
-# Dispatch's, as are the words, which programs compare.
+# Dispatch's condition and description, which programs compare.
 NO_ROUTE = "qd:no-route-to-dest"
 NO_ROUTE_WORDS = "No route to the destination node"
 
@@ -51,14 +57,13 @@ NO_ROUTE_WORDS = "No route to the destination node"
 class Placed:
     """Record of where a peer's link was forwarded to.
 
-    `asked` is the address that the peer named, `sent` the one that the container, or the next
-    router, was told; both are None where there is none. `way` is None if the container is at
-    another router.
+    `asked` is the address that the peer named, `sent` the one that was sent on; both are None
+    where there is none. `way` is None if the container is at another router.
     """
 
     route: Route
-    way: Way | None
-    outlet: Outlet | FarOutlet | UplinkOutlet
+    way: LinkRoute | None
+    outlet: RouteDestination | FarOutlet | UplinkOutlet
     connection: Any
     origin: Origin
     asked: str | None
@@ -72,14 +77,14 @@ class Route:
     def __init__(self, owner: LinkRoutes, pattern: str, direction: str) -> None:
         self.pattern = pattern
         self.direction = direction
-        # those as well that there are not yet, or not any more
-        self.every_way: dict[Way, None] = {}
-        # other routers that have containers, by their places
+        # including those of the next edition, and of earlier ones
+        self.every_way: dict[LinkRoute, None] = {}
+        # outlets to other routers that have containers, by place
         self.far: dict[Any, FarOutlet | UplinkOutlet] = {}
         self._owner = owner
 
     @property
-    def ways(self) -> Iterator[Way]:
+    def ways(self) -> Iterator[LinkRoute]:
         """Return the link routes that exist now."""
         now = self._owner.edition
         return (way for way in self.every_way if way.since <= now < way.until)
@@ -96,7 +101,7 @@ class Route:
         )
         return edges + len({connection for way in self.ways for connection in way.outlets})
 
-    def outlets(self) -> Iterator[tuple[Way, Outlet]]:
+    def outlets(self) -> Iterator[tuple[LinkRoute, RouteDestination]]:
         """Yield the open outlets to containers here, each with its link route."""
         for way in self.ways:
             for outlet in way.outlets.values():
@@ -133,35 +138,34 @@ class LinkRoutes:
     """All link routes of a router.
 
     The forwarder of a link asks `route_of` and `Route.place`. It calls `refused` if the container
-    refuses the link, `ended` if it ends it with an error, and always `left`, once, when it is
-    over.
+    refuses the link, `ended` if it ends it with an error, and `left` always, once, at its end.
     """
 
     def __init__(self, table: AddressTable, turn: Any) -> None:
-        # Link routes of the next edition are entered before it, and nobody notices; with it all of
-        # them are there at once, and what is not in it is gone.
+        # Link routes of the next edition are entered before it, without effect; when it begins,
+        # all of them exist at once, and those that are not in it are gone.
         self.edition = 0
         # whether termini at containers may outlive the links that are forwarded there
         self.allows_resumable = True
         self._table = table
         self._turn = turn
-        # hear of routes that have got another container, or lost one
+        # called for routes that have got another container, or lost one
         self.watchers: list[Callable[[Route], None]] = []
         self._trees: dict[str, PatternTree[Route]] = {IN: PatternTree(), OUT: PatternTree()}
         self._routes: dict[tuple[str, str], Route] = {}
         self._placed: dict[Any, Placed] = {}
-        # by who has attached them: how many links, and how many of them to coordinators, are
-        # forwarded over which connections, or to which routers
+        # by client: how many links, and how many of them to coordinators, are forwarded over which
+        # connections, or to which routers
         self._links_of: dict[Any, Counter[Any]] = {}
         self._coordinators_of: dict[Any, Counter[Any]] = {}
         self._choices = 0
-        # links that were forwarded, of these those that were refused, and those that no container
-        # was there for; they only grow
+        # links that were forwarded, those of them that were refused, and links without a container;
+        # they only grow
         self.forwarded = 0
         self.refusals = 0
         self.unplaced = 0
 
-    # What there is.
+    # The link routes.
 
     def __len__(self) -> int:
         return sum(1 for _ in self.ways())
@@ -170,17 +174,17 @@ class LinkRoutes:
         """Return the routes, each with all link routes of its pattern."""
         return (route for route in list(self._routes.values()) if route.is_there())
 
-    def ways(self) -> Iterator[Way]:
+    def ways(self) -> Iterator[LinkRoute]:
         """Return the link routes."""
         return (way for route in self.routes() for way in route.ways)
 
-    def add(self, rule: Rule, *, is_next: bool = False) -> Way:
+    def add(self, rule: LinkRouteRule, *, is_next: bool = False) -> LinkRoute:
         """Add a link route, from now or the next edition on; it needs no container yet."""
-        way = Way(rule, since=self.edition + is_next)
+        way = LinkRoute(rule, since=self.edition + is_next)
         self._enter(rule.direction, rule.whole_pattern).every_way[way] = None
         return way
 
-    def remove(self, way: Way) -> None:
+    def remove(self, way: LinkRoute) -> None:
         """Remove a link route; links that it has forwarded stay."""
         route = self._route(way)
         del route.every_way[way]
@@ -191,21 +195,21 @@ class LinkRoutes:
         """Begin the next edition; `tell` and `remove` let others know of it."""
         self.edition += 1
 
-    def tell(self, way: Way) -> None:
+    def tell(self, way: LinkRoute) -> None:
         """Report to watchers a link route that came with the edition and has a container."""
         if way.outlets and way.until > self.edition:
             self._changed(self._route(way))
 
-    def _route(self, way: Way) -> Route:
+    def _route(self, way: LinkRoute) -> Route:
         return self._routes[_key(way.rule.direction, way.rule.whole_pattern)]
 
-    def open(self, way: Way, connection: Any) -> None:
+    def open(self, way: LinkRoute, connection: Any) -> None:
         """Add a connection that leads to a container of a link route."""
         if connection not in way.outlets:
-            way.outlets[connection] = Outlet(connection)
+            way.outlets[connection] = RouteDestination(connection)
             self._changed(self._route(way))
 
-    def close(self, way: Way, connection: Any) -> None:
+    def close(self, way: LinkRoute, connection: Any) -> None:
         """Remove a connection that no longer leads to a container of a link route."""
         if way.outlets.pop(connection, None) is not None:
             route = self._routes.get(_key(way.rule.direction, way.rule.whole_pattern))
@@ -251,7 +255,7 @@ class LinkRoutes:
         for watcher in self.watchers:
             watcher(route)
 
-    # Whose a link is.
+    # The route of a link.
 
     def route_of(self, link: Any) -> Route | None:
         """Return the route of a peer's attach; None if its address is for this router.
@@ -282,9 +286,8 @@ class LinkRoutes:
     def find(self, text: str, *, is_sender: bool) -> Route | None:
         """Return the route for senders to an address, or receivers from it, if there is one.
 
-        There is none for an address that is redirected; for a node that is here, unless a route
-        names exactly that; and for a name that says at which router its node is, unless a route is
-        for such.
+        None if the address is redirected; if it is a node here, unless a route names exactly that;
+        and if it says at which router its node is, unless the route does so too.
         """
         if not self._routes:
             return None
@@ -348,7 +351,7 @@ class LinkRoutes:
         candidates += [each for each in route.far_outlets() if allows(each[1])]
         way, outlet = min(candidates, key=rank, default=(None, None))
         me = link.session.connection.settings.container_id
-        if outlet is None or comes_round(me, origin, outlet.connection):
+        if outlet is None or is_loop(me, origin, outlet.connection):
             self.unplaced += 1
             raise no_route(COORDINATOR if is_coordinator else asked)
         sent = asked if asked is None or way is None else way.rule.outward(asked)
@@ -395,10 +398,7 @@ class LinkRoutes:
             self.ended(link, condition, description)
 
     def ended(self, link: Any, condition: str, description: str = "") -> None:
-        """Note that the container ended a link with an error; it is asked last for a while.
-
-        The client is about to attach again, and should get another container.
-        """
+        """Note that the container ended a link with an error; ask it last for a while."""
         placed = self._placed.get(link)
         if placed is not None:
             if placed.way is not None:

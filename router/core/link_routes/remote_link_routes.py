@@ -1,7 +1,7 @@
 """Link routes of other routers: learn them, and announce those with containers here.
 
 A router announces a route while a container of it is here, by a key that holds its pattern and its
-direction (`reach`). Nothing is announced of the addresses at containers.
+direction (`RoutingState`). Nothing is announced of the addresses at containers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from router.core.routers.routing_state import (
     OUT_PATTERN,
     OUT_PREFIX,
     Interest,
-    Reach,
+    RoutingState,
 )
 
 _KINDS = {IN_PREFIX: IN, OUT_PREFIX: OUT, IN_PATTERN: IN, OUT_PATTERN: OUT}
@@ -78,10 +78,10 @@ class RoutesLeftOut:
 class FarRoutes:
     """Exchange of link routes with the other routers."""
 
-    def __init__(self, reach: Reach, link_routes: LinkRoutes) -> None:
+    def __init__(self, reach: RoutingState, link_routes: LinkRoutes) -> None:
         self._reach = reach
         self._link_routes = link_routes
-        # by key, the routers that have told of it
+        # by key, the routers that have announced it
         self._told: dict[str, set[str]] = {}
         link_routes.watchers.append(self.containers_changed)
         reach.on_wanted.append(self.wanted_changed)

@@ -11,7 +11,7 @@ import attrs
 
 from router.core.addresses.table import path_of
 from router.core.model.patterns import pattern_of
-from router.core.routers.routing_state import Reach
+from router.core.routers.routing_state import RoutingState
 from router.engine.states import ConnectionState
 
 NEVER: Final = 2**62
@@ -19,7 +19,7 @@ NEVER: Final = 2**62
 REST_S = 5.0
 
 
-class Rule(NamedTuple):
+class LinkRouteRule(NamedTuple):
     """Link route as it was requested.
 
     `direction` is the router's: links that peers send on (`in`) or receive on (`out`). Its
@@ -58,7 +58,7 @@ class Rule(NamedTuple):
 
 
 @attrs.define(eq=False, kw_only=True)
-class Load:
+class DestinationLoad:
     """Number of a link route's links at one place, and when that place refused one last."""
 
     links: int = 0
@@ -73,7 +73,7 @@ class Load:
 
 
 @attrs.define(eq=False)
-class Outlet(Load):
+class RouteDestination(DestinationLoad):
     """Connection to a container, as one link route uses it."""
 
     connection: Any
@@ -92,11 +92,11 @@ class Outlet(Load):
 
 
 @attrs.define(eq=False)
-class FarOutlet(Load):
+class FarOutlet(DestinationLoad):
     """Another router that has containers for the links of a route."""
 
     router: str
-    reach: Reach
+    reach: RoutingState
     # by how many of its keys it has said so
     told: int = 0
 
@@ -125,7 +125,7 @@ class FarOutlet(Load):
 
 
 @attrs.define(eq=False)
-class UplinkOutlet(Load):
+class UplinkOutlet(DestinationLoad):
     """Router at the other end of an uplink, which knows containers for the links of a route.
 
     It is an edge of this interior router, or the interior router of this edge.
@@ -155,15 +155,15 @@ class UplinkOutlet(Load):
 
 
 @attrs.define(eq=False)
-class Way:
+class LinkRoute:
     """Link route: its rule, and the outlets to its containers.
 
     It exists from the edition `since` of all link routes (`LinkRoutes.edition`) until before the
     edition `until`.
     """
 
-    rule: Rule
-    outlets: dict[Any, Outlet] = attrs.Factory(dict)
+    rule: LinkRouteRule
+    outlets: dict[Any, RouteDestination] = attrs.Factory(dict)
     # how many links were forwarded, and how many of these the containers refused
     placed: int = 0
     refused: int = 0

@@ -29,13 +29,13 @@ from router.core.routers.link_properties import (
 )
 from router.errors import AmqpError, Scope
 
-# What a router answers that does not know the way that it was thought to know.
+# The condition by which a router refuses a link whose way does not lead through it.
 ROUTE_CHANGED = "trioute:route-changed"
 MAX_COST = 0xFFFFFFFF
 
 
 @attrs.frozen
-class Traveller:
+class RoutedAttach:
     """Link on its way to a container of the link route `key` at the router `destination`.
 
     `cost` is that of the way there from the router that has attached the link, so that each
@@ -83,7 +83,7 @@ def is_traveller(frame: Attach) -> bool:
     return frame.properties is not None and LINK_ROUTE in frame.properties
 
 
-def traveller_of(frame: Attach) -> Traveller:
+def traveller_of(frame: Attach) -> RoutedAttach:
     """Return the link that an attach describes; raise amqp:invalid-field if that is invalid."""
     told = frame.properties or {}
     properties = _map(told, PROPERTIES)
@@ -100,7 +100,7 @@ def traveller_of(frame: Attach) -> Traveller:
         told.get(IS_CONTAINER) is True,
         user,
     )
-    return Traveller(_text(told, LINK_ROUTE), _text(told, DESTINATION), cost, origin, properties)
+    return RoutedAttach(_text(told, LINK_ROUTE), _text(told, DESTINATION), cost, origin, properties)
 
 
 def route_changed() -> AmqpError:

@@ -37,7 +37,7 @@ LOST_WORDS = "Connectivity to the peer container was lost"
 
 
 @attrs.frozen
-class Farewell:
+class FinalDetach:
     """Content of the detach for an end whose other end is over."""
 
     closed: bool
@@ -82,7 +82,7 @@ def link_lost(forwarder: Any, link: Any, event: LinkDetached | None) -> None:
             _drop_current(forwarder, link)
             _drop_waiting(forwarder, routed)
             _close_outgoing(forwarder, link)
-            done(forwarder, routed)
+            retire_address(forwarder, routed)
             attaching.answer_detach(routed.peer, routed.closes, None)
         return
     if routed.address is None:
@@ -109,38 +109,38 @@ def link_lost(forwarder: Any, link: Any, event: LinkDetached | None) -> None:
         _receiver_lost(forwarder, routed, link, event, farewell)
 
 
-def done(forwarder: Any, routed: Any) -> None:
+def retire_address(forwarder: Any, routed: Any) -> None:
     """Retire the address of a routed link, when neither end counts any more."""
     if routed.address is not None:
         forwarder.outcomes.end_run()
         forwarder.table.leave_routed(routed.address)
 
 
-def give_up(forwarder: Any, routed: Any, farewell: Farewell) -> None:
+def give_up(forwarder: Any, routed: Any, farewell: FinalDetach) -> None:
     """Detach from a container that has not answered, as the peer is over and wants no answer."""
     routed.is_lost = True
     leave(forwarder, routed)
     routed.detach(farewell.closed, farewell.error)
 
 
-def _farewell(routed: Any, link: Any, event: LinkDetached | None) -> Farewell:
+def _farewell(routed: Any, link: Any, event: LinkDetached | None) -> FinalDetach:
     """Return what the other end is told."""
     if event is not None and not event.lost:
         error = event.error
         if error is None:
-            return Farewell(event.closed, None)
+            return FinalDetach(event.closed, None)
         if not event.by_peer and error.condition == Condition.STOLEN:
             # the link that has the name now goes on with the container's terminus
-            return Farewell(False, None)
+            return FinalDetach(False, None)
         told = AmqpError(str(error.condition), error.description or "", Scope.LINK, error.info)
-        return Farewell(event.closed, told)
+        return FinalDetach(event.closed, told)
     is_container = link is not routed.peer
     if is_container and isinstance(routed.peer.remote_attach.target, Coordinator):
         problem = "the transaction's coordinator is lost"
-        return Farewell(True, AmqpError(Condition.TRANSACTION_ROLLBACK, problem, Scope.LINK))
+        return FinalDetach(True, AmqpError(Condition.TRANSACTION_ROLLBACK, problem, Scope.LINK))
     stays = routed.address is not None and _stays(routed)
     why = event.error if is_container and event is not None else None
-    return Farewell(not stays, connection_lost(why))
+    return FinalDetach(not stays, connection_lost(why))
 
 
 def _stays(routed: Any) -> bool:
@@ -151,7 +151,7 @@ def _stays(routed: Any) -> bool:
 # The sender's end.
 
 
-def _sender_lost(forwarder: Any, routed: Any, link: Any, farewell: Farewell) -> None:
+def _sender_lost(forwarder: Any, routed: Any, link: Any, farewell: FinalDetach) -> None:
     """Let deliveries of the lost sender reach the receiver, which is then detached."""
     current = link.current
     _close_incoming(forwarder, link)
@@ -181,7 +181,7 @@ def end_if_done(forwarder: Any, routed: Any) -> None:
     _drop_waiting(forwarder, routed)
     _close_outgoing(forwarder, link)
     _end(link, farewell)
-    done(forwarder, routed)
+    retire_address(forwarder, routed)
 
 
 def aborted(forwarder: Any, delivery: Any) -> None:
@@ -210,7 +210,7 @@ def aborted(forwarder: Any, delivery: Any) -> None:
 
 
 def _receiver_lost(
-    forwarder: Any, routed: Any, link: Any, event: LinkDetached | None, farewell: Farewell
+    forwarder: Any, routed: Any, link: Any, event: LinkDetached | None, farewell: FinalDetach
 ) -> None:
     """Tell the sender what is known of deliveries that were not sent, or not settled."""
     sender = routed.other(link)
@@ -233,7 +233,7 @@ class _LastWords:
     """
 
     def __init__(
-        self, forwarder: Any, routed: Any, sender: Any, farewell: Farewell, *, speaks: bool
+        self, forwarder: Any, routed: Any, sender: Any, farewell: FinalDetach, *, speaks: bool
     ) -> None:
         self._forwarder = forwarder
         self._routed = routed
@@ -262,7 +262,7 @@ class _LastWords:
         _drop_waiting(self._forwarder, self._routed)
         self._routed.address.consumers.clear()
         _end(self._sender, self._farewell)
-        done(self._forwarder, self._routed)
+        retire_address(self._forwarder, self._routed)
 
 
 def _tell(forwarder: Any, delivery: Any, *, is_sent: bool) -> None:
@@ -325,6 +325,6 @@ def _disown(link: Any) -> None:
         router_traffic.link_over(owner.address.counters, link)
 
 
-def _end(link: Any, farewell: Farewell) -> None:
+def _end(link: Any, farewell: FinalDetach) -> None:
     _disown(link)
     attaching.detach(link, farewell.closed, farewell.error)

@@ -160,7 +160,7 @@ class RoutedLink(OwnLink):
         """Refuse the link that the peer has attached, with this error."""
         self.is_lost = True
         routed_detach.leave(forwarder, self)
-        routed_detach.done(forwarder, self)
+        routed_detach.retire_address(forwarder, self)
         attaching.refuse(self.peer, error)
 
     # Flows.
@@ -181,7 +181,7 @@ class RoutedLink(OwnLink):
             link.credit = frame.link_credit
             link.drain = link.drain_due = frame.drain
 
-    def hear_early(self, other: RoutedLink) -> None:
+    def take_over_early_flow(self, other: RoutedLink) -> None:
         """Take over what the peer told while another link was in the place of this."""
         self._told_early = other._told_early
 
@@ -235,7 +235,7 @@ class RoutedLink(OwnLink):
         return False
 
 
-class Routed:
+class RoutedLinks:
     """Routed links of a router."""
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
 """Attach links: accept an attach and add the link to its address, or refuse it with the reason.
 
-`parting` handles their detaching. None of this runs once a message.
+`detach` handles how they leave. None of this runs once a message.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ def event_received(forwarder: Any, connection: Any, event: Any) -> None:
     elif isinstance(event, ConnectionClosed):
         forwarder.suspended.connection_closed(forwarder, connection)
     elif isinstance(event, OpenReceived):
-        elsewhere = forwarder.table.redirects.of_connection(event.remote_open.hostname)
+        elsewhere = forwarder.table.redirects.error_for_connection(event.remote_open.hostname)
         if elsewhere is not None:
             opening.refuse(connection, elsewhere)
 
 
-# Coming.
+# Attaching.
 
 
 def attach_received(forwarder: Any, connection: Any, link: Any) -> None:
@@ -84,8 +84,8 @@ def attach_received(forwarder: Any, connection: Any, link: Any) -> None:
                     " needs a source or target",
                     Scope.LINK,
                 )
-            # what is at a container goes on there, and so the old link has to be over before
-            stealing.take_away(forwarder, link, holder)
+            # a terminus at a container is resumed there, so the old link has to be over before
+            stealing.close_stolen(forwarder, link, holder)
             holder = None
         if route is not None:
             route_links.forward(forwarder, link, route)
@@ -93,7 +93,7 @@ def attach_received(forwarder: Any, connection: Any, link: Any) -> None:
         if _is_put_off(forwarder, link, holder):
             return
         if holder is not None:
-            # it may have been closed for that
+            # it may have been closed meanwhile
             holder = forwarder.link_names.holder(link)
         if isinstance(link, OutgoingLink):
             _accept_receiver(forwarder, link, holder)
@@ -126,7 +126,7 @@ def _is_put_off(forwarder: Any, link: Any, holder: Any) -> bool:
         return False
 
     def attach() -> None:
-        # unless its peer has given it up, or its connection is lost
+        # unless its peer has detached it, or its connection is lost
         if link.state == LinkState.ATTACH_RCVD:
             attach_received(forwarder, link.session.connection, link)
 
@@ -139,7 +139,7 @@ def _accept_receiver(forwarder: Any, link: OutgoingLink, holder: Any) -> None:
     remote = link.remote_attach
     source = remote.source
     if source in (None, _EMPTY):
-        # it may be recovered by its name (section 2.6.3); an empty target is an anonymous one
+        # it may be recovered by its name (section 2.6.3); an empty target is an anonymous relay's
         source = forwarder.suspended.recovered(link) or source
     if source is None:
         raise AmqpError(Condition.INVALID_FIELD, "a receiver needs a source", Scope.LINK)
@@ -163,7 +163,7 @@ def _accept_receiver(forwarder: Any, link: OutgoingLink, holder: Any) -> None:
     consumer.side = forwarder.network.side_of(connection)
     link.owner = consumer
     link.terms = agreed
-    resumed = resuming.take_up(forwarder, link, holder, address)
+    resumed = resuming.resume_terminus(forwarder, link, holder, address)
     link.terminus = forwarder.suspended.grant(link, address, source, resumed)
     told = resuming.unsettled_map(resumed, link)
     if resumed is None or told.unsettled is None:
@@ -181,8 +181,8 @@ def _accept_receiver(forwarder: Any, link: OutgoingLink, holder: Any) -> None:
         dynamic_node_properties=nodes.properties(source, address),
         distribution_mode=distribution_mode,
         default_outcome=source.default_outcome,
-        outcomes=source_outcomes.told(agreed),
-        capabilities=(*phases.granted(source), *nodes.granted(source, address)),
+        outcomes=source_outcomes.granted_outcomes(agreed),
+        capabilities=(*phases.granted_capabilities(source), *nodes.granted(source, address)),
     )
     suspended.remember(link.terminus, granted)
     mode = remote.snd_settle_mode
@@ -203,19 +203,19 @@ def join(forwarder: Any, consumer: Consumer) -> None:
     """Add a consumer to its address; from now on it gets what is sent there."""
     address = consumer.address
     address.add_consumer(consumer)
-    address.sided += consumer.side != HERE
-    address.keeps = redelivery.keeps(address)
+    address.remote_ends += consumer.side != HERE
+    address.keeps = redelivery.keeps_messages(address)
     fallbacks.joined(forwarder, consumer)
     forwarder.network.joined(consumer)
     forwarder.note_credit(address, None)
 
 
-def hang(forwarder: Any, producer: Producer) -> None:
+def add_producer(forwarder: Any, producer: Producer) -> None:
     """Add a producer to its address; from now on its peer's messages are for it."""
     address = producer.address
     if address is not None:
         address.add_producer(producer)
-        address.sided += producer.side != HERE
+        address.remote_ends += producer.side != HERE
         forwarder.network.hung(address, producer)
     forwarder.note_credit(address, producer)
 
@@ -248,11 +248,11 @@ def _accept_sender(forwarder: Any, connection: Any, link: IncomingLink, holder: 
     producer.is_fallback = phases.is_fallback(target)
     producer.side = link.side = forwarder.network.side_of(connection)
     if producer.side == MESH:
-        # an edge's interior has sent it along its trees already
+        # an edge's interior router has sent its multicasts along its trees already
         producer.tree = NO_TREE
-    hang(forwarder, producer)
+    add_producer(forwarder, producer)
     link.owner = producer
-    resumed = resuming.take_up(forwarder, link, holder, address)
+    resumed = resuming.resume_terminus(forwarder, link, holder, address)
     link.terminus = forwarder.suspended.grant(link, address, target, resumed)
     awaited = 0 if resumed is None else resuming.await_resumed(forwarder, resumed, link)
     told = resuming.unsettled_map(resumed, link)
@@ -261,10 +261,10 @@ def _accept_sender(forwarder: Any, connection: Any, link: IncomingLink, holder: 
         **suspended.lifetime(link.terminus),
         dynamic=target.dynamic,
         dynamic_node_properties=nodes.properties(target, address),
-        capabilities=(*phases.granted(target), *nodes.granted(target, address)),
+        capabilities=(*phases.granted_capabilities(target), *nodes.granted(target, address)),
     )
     suspended.remember(link.terminus, granted)
-    # Each is settled as its sender wishes, however its receiver is (docs/decisions/0033).
+    # Deliveries are settled as their sender wishes, whatever receivers do (docs/decisions/0033).
     attaching.accept(
         link,
         remote.source if remote.source is not None else Source(),
@@ -273,11 +273,11 @@ def _accept_sender(forwarder: Any, connection: Any, link: IncomingLink, holder: 
         incomplete_unsettled=told.is_incomplete,
     )
     if resumed is not None:
-        # what it leaves in doubt each time that it comes back is unsettled all the same
+        # deliveries that it leaves in doubt each time it resumes still count as unsettled
         in_doubt = len(resumed.unsettled) - awaited
         producer.capacity = min(capacity, max(0, suspended.MAX_UNSETTLED - in_doubt))
     if awaited:
-        # transfers that resume need credit as others do, though no receiver has to take them
+        # transfers that resume need credit like others, though no receiver has to take them
         link.session.grant(link, awaited, False)
 
 
@@ -314,7 +314,7 @@ def _enter(forwarder: Any, link: Any, terminus: Any, *, is_sender: bool) -> tupl
     if forwarder.network.takes(link, text, is_sender=is_sender):
         address = forwarder.table.enter(text, phase, is_fallback=takes_rest)
     if address is None:
-        # the words are Dispatch's, which programs compare; which address it was is beside them
+        # the description is Dispatch's, which programs compare; the address is in the info
         info = {Symbol("address"): text}
         raise AmqpError(Condition.NOT_FOUND, "Node not found", Scope.LINK, info)
     return text, address

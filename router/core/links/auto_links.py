@@ -62,14 +62,14 @@ class Keeper(Protocol):
         """Note that the link was refused, detached or lost; `error` is the reason, if known."""
 
 
-# Why an auto-link has failed whose container attaches its end without saying to what.
+# The condition of an auto-link whose container answers without naming a node.
 NO_NODE: Final = "trioute:no-node"
 
 
 class AutoLink(OwnLink):
     """Attempt at an auto-link on one connection; `link_name` differs from all before it."""
 
-    # as `AutoLinkChanged`, and not each time that it is tried again
+    # by `AutoLinkChanged`, which does not come at each new attempt
     is_announced = True
 
     def __init__(self, plan: Plan, link_name: str, keeper: Keeper) -> None:
@@ -79,7 +79,7 @@ class AutoLink(OwnLink):
                 link_name,
                 0,
                 plan.receives,
-                # which outcomes there are is not said: a broker that has fewer says which
+                # outcomes are left out: a broker that has fewer names them
                 source=Source(address=node if plan.receives else here),
                 target=Target(address=here if plan.receives else node),
                 initial_delivery_count=None if plan.receives else 0,
@@ -87,9 +87,9 @@ class AutoLink(OwnLink):
         )
         self.plan = plan
         self.keeper = keeper
-        # what hangs on the address, once the container has answered
+        # its end at the address, once the container has answered
         self.end: Producer | Consumer | None = None
-        # why the router itself gives it up, where the container is not told
+        # why the router gives it up, if the container is not told
         self._reason: Error | None = None
 
     def attached(self, forwarder: Any) -> None:
@@ -117,7 +117,7 @@ class AutoLink(OwnLink):
             producer = Producer(link, address, settings.link_capacity)
             producer.is_fallback = self.plan.is_fallback
             link.session.vocabulary = vocabulary_of(source)
-            attach.hang(forwarder, producer)
+            attach.add_producer(forwarder, producer)
             link.owner = self.end = producer
         else:
             consumer = Consumer(link, address)
@@ -147,7 +147,7 @@ class AutoLink(OwnLink):
 def enter(table: Any, plan: Plan) -> Address | None:
     """Enter the address of an auto-link and return it; None where it is unavailable."""
     if not plan.receives and table.is_own_node(plan.address):
-        # nobody but the router answers there
+        # only the router answers there
         return None
     is_fallback = plan.is_fallback and not plan.receives
     address: Address | None = table.enter(
@@ -168,11 +168,11 @@ def phase_of(table: Any, plan: Plan) -> int:
     ingress: int = table.phase_of(name, is_sender=True)
     if not plan.receives or plan.is_fallback:
         return ingress
-    # of a chain of waypoints this is the first one
+    # the first one of a chain of waypoints
     return min(ingress + 1, int(table.phase_of(name, is_sender=False)))
 
 
-def _terms(source: Any) -> source_outcomes.Terms | None:
+def _terms(source: Any) -> source_outcomes.OutcomeTerms | None:
     """Return the outcome that the container means by settling without one, if it says so.
 
     The source is the router's, so the container does not decide which outcomes are possible there.

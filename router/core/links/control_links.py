@@ -25,18 +25,18 @@ from router.errors import AmqpError, Scope
 
 CAPABILITY: Final = Symbol("qd.router")
 NAME: Final = "qd.router."
-# A peer may have so many messages under way, each of which may be so large.
+# How many messages a peer may have under way, and how large each may be.
 CREDIT: Final = 32
 MAX_MESSAGE_BYTES: Final = 1 << 18
-# So much is sent at once, however much credit there is: each message is made when it leaves.
+# How much is sent in one go, whatever the credit: a message is made only when it leaves.
 MOST_AT_ONCE_BYTES: Final = 1 << 13
-# So many of ours may wait: one who asks for more than it takes is given up.
+# How many messages may wait for a peer; if it asks for more than it takes, its link is lost.
 MOST_WAITING: Final = 1 << 17
 MOST_WITH_EDGE: Final = 1 << 12
 ACCEPTED = int(Descriptor.ACCEPTED)
 
 Octets = Callable[[], bytes]
-"""What a message is, once there is room for it."""
+"""Makes the octets of a message, once there is room for it."""
 
 
 class Watcher(Protocol):
@@ -60,7 +60,7 @@ class ControlLink:
         self.watcher = watcher
         self.queue: deque[Octets] = deque()
         self.is_over = False
-        # whether so much of the peer's waits to be acted on that it gets no more credit
+        # whether so many messages of the peer wait to be processed that it gets no more credit
         self.is_full = False
         self.sent_messages = 0
         self.sent_octets = 0
@@ -68,7 +68,7 @@ class ControlLink:
         self.received_octets = 0
         self._sender = _Sender(self, NAME + router)
         self._receiver: IncomingLink | None = None
-        # what has left in part, and how much of it
+        # the message that was sent in part, its octets, and how many of them were sent
         self._rest: tuple[Delivery, bytes, int] | None = None
 
     def begin(self) -> None:
@@ -177,7 +177,7 @@ class ControlLink:
 class _Sender(OwnLink):
     """Sender of this router."""
 
-    # the end of the connection, which it takes with it, is the news
+    # the connection ends with it, and that is logged
     is_announced = True
 
     def __init__(self, control: ControlLink, name: str) -> None:
@@ -202,7 +202,7 @@ class _Sender(OwnLink):
 class ControlEnd:
     """Terminus of the peer's sender, which puts its messages together."""
 
-    # nothing is remembered of what came by an earlier link
+    # no deliveries of an earlier link are remembered
     unsettled: Final[dict[bytes, Any]] = {}
     moving: Final = None
 
@@ -215,11 +215,11 @@ class ControlEnd:
     def take(self, forwarder: Any, delivery: Delivery, frame: TransferFrame) -> None:
         """Add a frame to a message, and process the message after its last frame."""
         if delivery is not self._delivery:
-            # one before it, if any, was aborted
+            # the one before it, if any, was aborted
             self._delivery = delivery
             self._parts.clear()
         if frame.end > frame.payload_at:
-            # there may be any number of frames with nothing in them
+            # a peer may send any number of empty frames
             self._parts.append(bytes(memoryview(frame.octets)[frame.payload_at : frame.end]))
         if not delivery.complete:
             return

@@ -64,9 +64,9 @@ def link_lost(forwarder: Any, link: Any, event: LinkDetached | None = None) -> N
 def _consumer_lost(forwarder: Any, consumer: Consumer, stays: bool) -> None:
     link = consumer.link
     address = consumer.address
-    take_out(forwarder, consumer)
+    remove_consumer(forwarder, consumer)
     router_traffic.link_over(address.counters, link)
-    is_between_routers = unsent.speaks_for_others(consumer)
+    is_between_routers = unsent.leads_to_many(consumer)
     current = link.current
     if current is not None:
         # The rest of it may still come in, but nobody will take it.
@@ -83,7 +83,7 @@ def _consumer_lost(forwarder: Any, consumer: Consumer, stays: bool) -> None:
 
 def _producer_lost(forwarder: Any, producer: Producer, stays: bool) -> None:
     link = producer.link
-    unhang(forwarder, producer)
+    remove_producer(forwarder, producer)
     if producer.address is not None:
         router_traffic.link_over(producer.address.counters, link)
     current = link.current
@@ -128,7 +128,7 @@ class _Sent:
         self._forwarder = forwarder
         self._link = consumer.link
         self._address = consumer.address
-        self._is_between_routers = unsent.speaks_for_others(consumer)
+        self._is_between_routers = unsent.leads_to_many(consumer)
 
     def lose(self, delivery: Any) -> None:
         """Tell the sender of a delivery that its receiver is lost."""
@@ -159,16 +159,16 @@ class _Came:
             self._forwarder.sender_lost(delivery)
 
 
-def take_out(forwarder: Any, consumer: Consumer) -> None:
+def remove_consumer(forwarder: Any, consumer: Consumer) -> None:
     """Remove a consumer from its address, so that it is sent nothing new."""
     address = consumer.address
     if address.remove_consumer(consumer):
-        address.sided -= consumer.side != HERE
+        address.remote_ends -= consumer.side != HERE
         forwarder.network.left(consumer)
     elif consumer in address.resuming:
         del address.resuming[consumer]
         forwarder.network.address_changed(address)
-    address.keeps = redelivery.keeps(address)
+    address.keeps = redelivery.keeps_messages(address)
 
 
 def give_up_waiting(forwarder: Any, consumer: Consumer) -> None:
@@ -182,14 +182,14 @@ def give_up_waiting(forwarder: Any, consumer: Consumer) -> None:
     if address.treatment == MULTICAST or not address.consumers:
         unsent.give_up(forwarder, address, consumer.waiting, unsent.verdict_for(consumer))
     else:
-        if address.sided:
+        if address.remote_ends:
             sides.receiver_lost(forwarder, address)
         max_message_size.receiver_lost(forwarder, address)
 
 
-def leave(forwarder: Any, consumer: Consumer) -> None:
+def discard_consumer(forwarder: Any, consumer: Consumer) -> None:
     """Remove a consumer that has been sent nothing from its address."""
-    take_out(forwarder, consumer)
+    remove_consumer(forwarder, consumer)
     give_up_waiting(forwarder, consumer)
     nodes.left(forwarder, consumer.address, None)
 
@@ -206,12 +206,12 @@ class _Leaving:
 _LEAVING = _Leaving()
 
 
-def take_leave(forwarder: Any, consumer: Consumer) -> None:
+def quiesce_consumer(forwarder: Any, consumer: Consumer) -> None:
     """Send a consumer no new delivery; its link is to be detached once all are settled."""
     address = consumer.address
     if consumer.place < 0:
         return
-    take_out(forwarder, consumer)
+    remove_consumer(forwarder, consumer)
     give_up_waiting(forwarder, consumer)
     consumer.waiting = WaitingQueue()
     # the address stays in use until what was sent is settled
@@ -223,19 +223,19 @@ def take_leave(forwarder: Any, consumer: Consumer) -> None:
 def quiesce(forwarder: Any, end: Producer | Consumer) -> None:
     """Let a link of the router's own take no new deliveries; those under way go on."""
     if isinstance(end, Consumer):
-        take_leave(forwarder, end)
+        quiesce_consumer(forwarder, end)
     elif end.link.is_attached():
         # so that the address gives it no credit, either
         end.capacity = 0
         credit.stop(end.link)
 
 
-def unhang(forwarder: Any, producer: Producer) -> None:
+def remove_producer(forwarder: Any, producer: Producer) -> None:
     """Remove a producer from its address; what it has sent stays."""
     address = producer.address
     if address is not None:
         address.remove_producer(producer)
-        address.sided -= producer.side != HERE
+        address.remote_ends -= producer.side != HERE
         forwarder.network.unhung(address, producer)
         forwarder.note_credit(address, None)
 
@@ -263,7 +263,6 @@ def _count_unbegun(delivery: Any) -> None:
     if producer is not None and producer.address is not None:
         producer.address.counters.ingress += 1
         producer.address.counters.aborted += 1
-
 
 
 def release_all(forwarder: Any, connection: Any) -> Iterator[None]:

@@ -13,9 +13,9 @@ from router.errors import AmqpError, Scope
 REJECTED = int(Descriptor.REJECTED)
 
 
-def unaddressed(forwarder: Any, delivery: Any, verdict: bytes) -> None:
+def reject_unaddressed(forwarder: Any, delivery: Any, verdict: bytes) -> None:
     """Reject an anonymous sender's message without an address that it can be sent to."""
-    counters = forwarder.table.nowhere.counters
+    counters = forwarder.table.unused.counters
     counters.ingress += 1
     counters.bytes_in += delivery.size
     counters.no_destination += 1
@@ -30,7 +30,7 @@ def unaddressed(forwarder: Any, delivery: Any, verdict: bytes) -> None:
     forwarder.settle(delivery, REJECTED, verdict)
 
 
-def malformed(forwarder: Any, address: Address, delivery: Any) -> None:
+def reject_malformed(forwarder: Any, address: Address, delivery: Any) -> None:
     """Reject a malformed message: tell its sender, and abort it towards its receivers."""
     problem = forwarder.intake.problem
     condition = forwarder.intake.condition

@@ -48,7 +48,9 @@ EMPTY = b""
 # Resuming a terminus.
 
 
-def take_up(forwarder: Any, link: Link, holder: Link | None, address: Any) -> Terminus | None:
+def resume_terminus(
+    forwarder: Any, link: Link, holder: Link | None, address: Any
+) -> Terminus | None:
     """Return the terminus that `link` resumes or reattaches, or None if it has none here.
 
     The terminus is suspended, or still attached by `holder`, which is about to be stolen; then only
@@ -219,20 +221,20 @@ def _hand_over(forwarder: Any, delivery: Any, link: Link) -> None:
 
 
 @attrs.frozen
-class Told:
+class UnsettledMap:
     """Unsettled map of the router's attach; None in the attach of a link that is not resumed."""
 
     unsettled: EncodedMap | None = None
     is_incomplete: bool = False
 
 
-def unsettled_map(terminus: Terminus | None, link: Link) -> Told:
+def unsettled_map(terminus: Terminus | None, link: Link) -> UnsettledMap:
     """Return the unsettled map for the router's attach.
 
     It has no more entries than fit into a frame, nor than `MOST_TOLD`.
     """
     if terminus is None or not terminus.is_parked:
-        return Told()
+        return UnsettledMap()
     is_source = isinstance(link, OutgoingLink)
     room = link.session.connection.remote_max_frame_size - ATTACH_BYTES
     body = bytearray()
@@ -255,7 +257,7 @@ def unsettled_map(terminus: Terminus | None, link: Link) -> Told:
         body += octets
     told = bytearray()
     write_map(told, 2 * count, body)
-    return Told(EncodedMap(bytes(told)), is_incomplete)
+    return UnsettledMap(EncodedMap(bytes(told)), is_incomplete)
 
 
 def state_to_receiver(delivery: Any) -> Any:
@@ -315,7 +317,7 @@ def await_resumed(forwarder: Any, terminus: Terminus, link: Link) -> int:
     return len(both)
 
 
-def is_old(forwarder: Any, shell: Any, frame: Any) -> bool:
+def handle_resumed_transfer(forwarder: Any, shell: Any, frame: Any) -> bool:
     """Handle a first transfer that begins no new delivery; return whether it is one.
 
     It resumes a delivery, or is not allowed as the router's unsettled map was incomplete.

@@ -19,13 +19,19 @@ from router.amqp.encoded import entries_of
 from router.amqp.performatives import Received
 from router.amqp.revision import revise
 from router.core.deliveries import router_annotations, source_outcomes
-from router.core.links.resuming import ALL_OF_IT, NO_STATE, OUTCOMES, Told, state_to_receiver
+from router.core.links.resuming import (
+    ALL_OF_IT,
+    NO_STATE,
+    OUTCOMES,
+    UnsettledMap,
+    state_to_receiver,
+)
 from router.core.links.suspended import Terminus
 from router.core.model import router_outcomes
 from router.core.model.address import Consumer
 from router.engine import flows, rare_transfers
 from router.engine.deferred import THINGS_AT_ONCE, emptied
-from router.engine.held_up import hold_up
+from router.engine.held_up import block
 
 EMPTY = b""
 # How many entries of the receiver's map and deliveries are processed in the turn of the attach:
@@ -60,7 +66,9 @@ class Resumption:
     sent, over several turns; steps are sent while others are still being compared.
     """
 
-    def __init__(self, forwarder: Any, terminus: Terminus, consumer: Consumer, told: Told) -> None:
+    def __init__(
+        self, forwarder: Any, terminus: Terminus, consumer: Consumer, told: UnsettledMap
+    ) -> None:
         self.terminus = terminus
         self.steps: deque[Step] = deque()
         remote = consumer.link.remote_attach
@@ -137,7 +145,7 @@ class Resumption:
             if current.discarded:
                 # its sender's link was stolen while the window was closed
                 if session.remote_incoming_window <= 0:
-                    hold_up(session, link)
+                    block(session, link)
                     return False
                 rare_transfers.abort(current)
             elif not forwarder.backlog.send(session, current):
@@ -179,7 +187,9 @@ class Resumption:
             self._forwarder.credit_received(self._link)
 
 
-def compare(forwarder: Any, terminus: Terminus, consumer: Consumer, told: Told) -> Resumption:
+def compare(
+    forwarder: Any, terminus: Terminus, consumer: Consumer, told: UnsettledMap
+) -> Resumption:
     """Return the resumption for a consumer whose link has been told our map."""
     resumption = Resumption(forwarder, terminus, consumer, told)
     resumption.compare()
@@ -238,7 +248,7 @@ def _send(forwarder: Any, consumer: Consumer, delivery: Any, step: Step) -> None
             delivery.address.counters.egress += 1
             delivery.address.egress_mark += 1
     if octets and consumer.shows_passage:
-        octets = router_annotations.shown(consumer, delivery, octets)
+        octets = router_annotations.with_annotations(consumer, delivery, octets)
     sent = 0
     if step.resumes:
         is_settled = step.settled or delivery.settled
@@ -250,7 +260,7 @@ def _send(forwarder: Any, consumer: Consumer, delivery: Any, step: Step) -> None
         sent = session.send(delivery, octets, sent, len(octets), False)
     delivery.address.counters.bytes_out += sent
     if sent < len(octets):
-        hold_up(session, link)
+        block(session, link)
         link.current = delivery
         forwarder.backlog.hold(delivery, octets, sent, len(octets))
         return

@@ -22,10 +22,10 @@ from router.core.addresses.link_names import Holding
 from router.core.addresses.route_peers import Origin
 from router.core.link_routes import remote_link_routes, routed_links
 from router.core.link_routes.link_routes import NO_ROUTE, Allows, no_route
-from router.core.link_routes.route_outlets import FarOutlet, Outlet, UplinkOutlet
+from router.core.link_routes.route_outlets import FarOutlet, RouteDestination, UplinkOutlet
 from router.core.link_routes.routed_attach import (
     ROUTE_CHANGED,
-    Traveller,
+    RoutedAttach,
     client_key,
     invalid,
     is_traveller,
@@ -58,7 +58,7 @@ class FarLink(RoutedLink):
     ) -> None:
         super().__init__(peer, frame)
         self.guest = guest
-        # the places of the outlets to routers that were asked
+        # the places of the outlets to routers that have been asked
         self.tried = tried
 
     def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
@@ -91,14 +91,14 @@ def _place(
 ) -> RoutedLink:
     placed = route.place(link, guest, _allows(link, guest, tried))
     outlet = placed.outlet
-    if isinstance(outlet, Outlet):
+    if isinstance(outlet, RouteDestination):
         return _attach_here(forwarder, link, placed)
     origin = guest
     if origin is None:
         key = client_key(forwarder.reach.me, link.session.connection.number)
         origin = attrs.evolve(placed.origin, key=key)
     properties = link.remote_attach.properties
-    traveller = Traveller(
+    traveller = RoutedAttach(
         remote_link_routes.key_of(route), outlet.router, outlet.cost, origin, properties
     )
     routed = FarLink(link, _outward(forwarder, link, traveller), guest, tried | {outlet.place})
@@ -147,7 +147,7 @@ def _go_elsewhere(forwarder: Any, lost: FarLink) -> bool:
     except AmqpError:
         return False
     lost.is_lost = True
-    routed.hear_early(lost)
+    routed.take_over_early_flow(lost)
     return True
 
 
@@ -181,7 +181,7 @@ def attach_received(forwarder: Any, link: Any) -> None:
     link.is_routed = True
 
 
-def _arrive(forwarder: Any, link: Any, traveller: Traveller) -> None:
+def _arrive(forwarder: Any, link: Any, traveller: RoutedAttach) -> None:
     """Place a link that has arrived here.
 
     The containers of its route are here or at an edge, or an edge has attached it and has it placed
@@ -228,7 +228,7 @@ def _take_name(forwarder: Any, routed: RoutedLink, origin: Origin) -> None:
     if holder is not None and holder is not link:
         if not names.may_take(origin, holder.terminus.holding.origin):
             raise stealing.refused(forwarder, link, holder)
-        stealing.take_away(forwarder, link, holder)
+        stealing.close_stolen(forwarder, link, holder)
     routed.holding = holding
     names.enter_forwarded(holding, link)
 
@@ -244,7 +244,7 @@ def _begin(forwarder: Any, routed: RoutedLink, connection: Any) -> None:
     link.terminus = routed
 
 
-def _outward(forwarder: Any, link: Any, traveller: Traveller) -> Attach:
+def _outward(forwarder: Any, link: Any, traveller: RoutedAttach) -> Attach:
     """Return the attach for the next router, with a name that no other link has."""
     forwarder.routed.hops += 1
     name = f"trioute.route.{forwarder.reach.me}.{forwarder.routed.hops}"

@@ -83,7 +83,7 @@ def take_over(forwarder: Any, link: Link, holder: Link | None) -> None:
     if address is not None and address.creator is holder and address is link.owner.address:
         # the dynamic node made for the old link belongs to the new one now
         address.creator = link
-    take_away(forwarder, link, holder)
+    close_stolen(forwarder, link, holder)
 
 
 def suspend(forwarder: Any, link: Link, holder: Link) -> None:
@@ -91,7 +91,7 @@ def suspend(forwarder: Any, link: Link, holder: Link) -> None:
     attaching.detach(holder, True, _stolen(forwarder, link, holder), keeps_terminus=True)
 
 
-def take_away(forwarder: Any, link: Link, holder: Link) -> None:
+def close_stolen(forwarder: Any, link: Link, holder: Link) -> None:
     """Close the link whose name `link` has now, and resolve what it leaves behind."""
     stolen = _stolen(forwarder, link, holder)
     if isinstance(holder, IncomingLink) and not holder.is_routed:
@@ -100,7 +100,7 @@ def take_away(forwarder: Any, link: Link, holder: Link) -> None:
         attaching.detach(holder, True, stolen)
     else:
         # it awaits the container's answer
-        routed_detach.give_up(forwarder, holder.terminus, routed_detach.Farewell(False, None))
+        routed_detach.give_up(forwarder, holder.terminus, routed_detach.FinalDetach(False, None))
         attaching.refuse(holder, stolen)
 
 

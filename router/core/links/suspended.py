@@ -241,7 +241,7 @@ def search(terminus: _Moved | None, unsettled: Unsettled, link: Link) -> Iterato
     yield from unsettled.search(link)
 
 
-class Suspended:
+class SuspendedTermini:
     """Termini of a router that have no link; none stays longer than `limit_s`, 0 is not at all.
 
     `next_expiry` is when to call `expire`, in the turn's time; 0 while that is not needed.

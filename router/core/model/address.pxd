@@ -5,7 +5,7 @@ from router.engine.link cimport IncomingLink, OutgoingLink
 
 cdef unsigned long long UNLIMITED
 
-cdef class Ties
+cdef class RelatedAddresses
 cdef class Producer
 cdef class Consumer
 
@@ -28,13 +28,13 @@ cdef class Address:
     cdef public Py_ssize_t rotation
     cdef public bint is_moving
     cdef public unsigned long long egress_mark
-    cdef public Py_ssize_t sided
+    cdef public Py_ssize_t remote_ends
     cdef public unsigned long long lanes
     cdef public int priority
     cdef public double drop_after_s
     cdef public object last_dropped
-    cdef public Ties ties
-    cdef public Counters heir
+    cdef public RelatedAddresses ties
+    cdef public Counters successor
     cdef public object transit
     cdef public bint credit_due
     cdef public object sharing
@@ -51,7 +51,7 @@ cdef class Address:
     cpdef object largest_taken(self)
 
 @cython.final
-cdef class Ties:
+cdef class RelatedAddresses:
     cdef public Address fallback
     cdef public Address primary
     cdef public object exchange
@@ -91,8 +91,8 @@ cdef class Consumer:
     cdef public int side
     cdef public int tree
     cdef public long long cost
-    cdef public unsigned long long takes
-    cdef public list beside
+    cdef public unsigned long long lane_mask
+    cdef public list sibling_lanes
     cdef public object progress
     cdef public object resuming
     cdef public bint is_later

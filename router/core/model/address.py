@@ -1,7 +1,7 @@
 """Addresses with their producers, their consumers and the deliveries that wait.
 
-`forward` and `credit` read and write these records for each message. `linking` decides which links
-are on which list, and `table` names the addresses and decides how they are treated.
+`forward` and `credit` read and write these records for each message. `links.attach` decides which
+links are on which list, and `table` names the addresses and decides how they are treated.
 """
 
 from __future__ import annotations
@@ -13,47 +13,47 @@ from router.core.model.size_limits import SizeLimits
 from router.core.model.waiting import WaitingQueue
 from router.engine.link import IncomingLink, OutgoingLink
 
-# How deliveries are spread over an address's consumers (Dispatch's `distribution`).
+# How deliveries are distributed over an address's consumers (Dispatch's `distribution`).
 CLOSEST = 0
 BALANCED = 1
 MULTICAST = 2
 UNAVAILABLE = 3
-# between the two ends of a link that is routed: what the one sends the other gets, and nobody else
+# between the two ends of a routed link: what one end sends goes to the other only
 ROUTED = 4
 
-# Where in a network of routers an end of a link is. What comes from one side goes to the others:
-# not back to the edge that it came from, nor from one router of the network to the next but along
-# a way that is made for it. Each edge that is connected here is a side of its own, from
+# The side of a network of routers that an end of a link is on. Messages from one side go to the
+# others: not back to the edge that they came from, and from one router of the network to the next
+# only along a path made for them. Each edge that is connected here is a side of its own, from
 # `FIRST_EDGE` on.
 HERE = 0
 MESH = 1
 FIRST_EDGE = 2
-# of a tree of the network (`tree`): none, and the one whose root is this router
+# trees of the network (`tree`): none, and the one whose root is this router
 NO_TREE = -1
 OWN_TREE = 0
 
-# How urgent messages are (section 3.2.1), and how urgent those are that do not say.
+# The number of message priorities (section 3.2.1), and the default priority.
 PRIORITIES = 10
 ORDINARY_PRIORITY = 4
-# So many lanes there are for each priority: the first is for senders of small messages.
+# The number of lanes for each priority: the first is for senders of small messages.
 STRIPES = 5
-# From this number on there is one more for each priority, for senders that settle before whoever
-# receives does (rcv-settle-mode second).
+# From this number on there is one more for each priority, for senders that settle before the
+# receiver does (rcv-settle-mode second).
 SECOND_LANES = PRIORITIES * STRIPES
-# Which lanes of the network (`network.lanes`) a consumer takes, as bits: all of them, as most do.
+# Lanes of the network (`network.lanes`) that a consumer takes, as bits: all, as most do.
 EVERY_LANE = 2**64 - 1
-# What links take that have no max-message-size (section 2.7.3).
+# The size limit of links without a max-message-size (section 2.7.3).
 UNLIMITED = 2**64 - 1
 
-# Where on its way through an address a message is: 0 as a rule, more behind a waypoint, up to
-# `LAST_PHASE`; those who take what nobody else does are at `FALLBACK`, which is as far behind 0 as
-# the letter F is (Dispatch's annotation has it so).
+# Phases of a message on its way through an address: usually 0, more behind a waypoint, up to
+# `LAST_PHASE`. Fallback receivers are at `FALLBACK`, which is as far behind 0 as the letter F is
+# (as in Dispatch's annotation).
 LAST_PHASE = 9
 FALLBACK = 22
-# Not a phase, but apart like one: what those send to the management of another router who may
-# change things (`network.rights`); as far behind 0 as the letter C is.
+# Not a phase, but separate like one: requests to another router's management from clients that may
+# change things (`management_access`); as far behind 0 as the letter C is.
 CHANGERS = 19
-# All of them: at most so many addresses have one name.
+# All phases: the most addresses that one name can have.
 PHASES = (*range(LAST_PHASE + 1), FALLBACK, CHANGERS)
 
 
@@ -77,62 +77,62 @@ class Address:
     ) -> None:
         self.name = name
         self.phase = phase
-        # what nothing else in use has
+        # unique among the addresses in use
         self.key = key_of(name, phase)
         self.treatment = treatment
         self.counters = Counters()
         self.producers: list[Producer] = []
         self.consumers: list[Consumer] = []
-        # how many of these have links that may be resumed once they are lost
+        # how many of the consumers have links that may be resumed once they are lost
         self.resumable = 0
-        # those that are to get nothing yet but what their links resume, the first one first
+        # consumers that get nothing yet but what their links resume, in order
         self.resuming: dict[Consumer, None] = {}
         # deliveries that no consumer could take yet
         self.waiting = WaitingQueue()
-        # what its consumers' links take at most, of those that do not take messages of any size
+        # size limits of the consumers that have one
         self.limits: SizeLimits | None = None
-        # what rejects the messages that wait and have become too large for all (`sizes`)
+        # task that rejects waiting messages too large for all consumers (`max_message_size`)
         self.refusing: Any = None
-        # what one consumer gives back may be offered to another; octets are kept for it once there
-        # are several
+        # what one consumer gives back may be offered to another; octets are kept for that (`keeps`)
+        # once there are several
         self.redelivers = redelivers
         self.keeps = False
         # where the next search for a consumer begins
         self.rotation = 0
-        # something came for it in this turn, and how many had left before that (`Forwarder.sent`)
+        # whether a delivery came in this turn, and how many had left before that (`Forwarder.sent`)
         self.is_moving = False
         self.egress_mark = 0
-        # how many of its producers and consumers are on another side than `HERE`
-        self.sided = 0
-        # the lanes by which what is sent here goes to other routers, as bits; 0 where there is but
-        # one way to each of them (`network.lanes`)
+        # how many of its producers and consumers are on a side other than `HERE`
+        self.remote_ends = 0
+        # the lanes by which messages go from here to other routers, as bits; 0 if there is only one
+        # link to each of them (`network.lanes`)
         self.lanes = 0
-        # of whatever is sent here, and not -1: what its messages' headers say is not asked
+        # the priority of all its messages, whatever their headers say; -1 if the headers count
         self.priority = -1
-        # after how many seconds a stuck receiver is dropped (`stuck_receivers`); 0 for never
+        # seconds after which a stuck receiver is dropped (`stuck_receivers`); 0 for never
         self.drop_after_s = 0.0
-        # the last one that was, None where none was
+        # the last one that was dropped, if any
         self.last_dropped: Any = None
-        # the other addresses that have to do with it; None for nearly all
-        self.ties: Ties | None = None
-        # what has taken over its counters, once it is no more in use
-        self.heir: Counters | None = None
-        # what of it passes on its way to another router (`network.transit`), and nothing else; None
-        # where it is an address of this router's
+        # its related addresses; None for nearly all
+        self.ties: RelatedAddresses | None = None
+        # the counters that took over its own, once it is no longer in use
+        self.successor: Counters | None = None
+        # its state where it only passes messages on to another router (`network.transit`); None for
+        # this router's own addresses
         self.transit: Any = None
-        # its producers' credit is to be looked at, at the end of the turn
+        # its producers' credit has to be updated at the end of the turn
         self.credit_due = False
-        # what does that in later turns, while it is under way (`credit.Sharing`)
+        # the task that does that in later turns, while it is under way (`credit.Sharing`)
         self.sharing: Any = None
-        # made for one link, `creator`, which may be suspended, and None once that is no more; its
-        # `lifetime` policy says when it goes (`nodes`)
+        # made for one link, `creator`, which may be suspended; None once that is over.
+        # `lifetime` says when the node is deleted (`nodes`)
         self.is_dynamic = False
         self.creator: Any = None
         self.lifetime: Any = None
 
     def current_counters(self) -> Counters:
         """Return the address's counters, or their heir once it is no longer in use."""
-        return self.counters if self.heir is None else self.heir
+        return self.counters if self.successor is None else self.successor
 
     def add_producer(self, producer: Producer) -> None:
         """Add a producer to the address."""
@@ -145,7 +145,7 @@ class Address:
             return False
         last = self.producers.pop()
         if last is not producer:
-            # the order among producers means nothing, so the last one fills the gap
+            # the order of producers does not matter, so the last one fills the gap
             self.producers[producer.place] = last
             last.place = producer.place
         producer.place = -1
@@ -169,7 +169,7 @@ class Address:
             return False
         last = self.consumers.pop()
         if last is not consumer:
-            # who is next in turn may change, but everybody still has a turn
+            # the rotation may change, but each consumer still gets its turn
             self.consumers[consumer.place] = last
             last.place = consumer.place
         consumer.place = -1
@@ -187,7 +187,7 @@ class Address:
         return self.limits.largest()
 
 
-class Ties:
+class RelatedAddresses:
     """Related addresses of an address.
 
     `fallback` gets its messages while it has no other receiver, and `primary` is the address that
@@ -200,9 +200,9 @@ class Ties:
         self.primary: Address | None = None
         self.exchange: Any = None
         self.fed_by: dict[Any, Address] = {}
-        # what shares credit among the address's senders over several turns (`tied_credit`)
+        # task that shares credit among the address's senders over several turns (`related_credit`)
         self.sharing: Any = None
-        # what moves messages between the address and its fallback over several turns (`fallbacks`)
+        # task that moves messages between the address and its fallback in later turns (`fallbacks`)
         self.moving: Any = None
         # its receivers are being served, one after the other, over several turns
         self.is_serving = False
@@ -223,23 +223,23 @@ class Producer:
         self.link = link
         self.address = address
         self.capacity = capacity
-        # where it stands on its address's list; -1 where it is not on it
+        # its index in its address's list; -1 if it is not there
         self.place = -1
-        # at this much credit left its address is looked at again
+        # when its credit falls to this, its address is examined again
         self.low_mark = 0
         # an anonymous sender's deliveries that wait somewhere
         self.waiting = 0
-        # what it sends is never for those who take what is left
+        # its messages are never for the fallback's receivers
         self.is_fallback = False
-        # where in a network it is, and the tree of routers along which a multicast comes by it
+        # its side of the network, and the tree of routers along which multicasts come from it
         self.side = HERE
         self.tree = OWN_TREE
-        # which of several lanes of a network it has for itself, once it sends what is large
+        # the lane of several that it has for itself, once it sends large messages
         self.stripe = -1
         # what it waits for until it gets credit: the link that had its name is being closed
-        # (`stealing`); None as a rule
+        # (`stealing`); usually None
         self.awaits: Any = None
-        # whether messages enter the network by it; -1 as long as nobody has asked (`sampling`)
+        # whether messages enter the network by it; -1 until that is looked up (`sampling`)
         self.enters = -1
 
 
@@ -254,33 +254,33 @@ class Consumer:
         self.link = link
         self.address = address
         self.waiting = WaitingQueue() if address.treatment == MULTICAST else address.waiting
-        # where it stands on its address's list, -1 where it is not on it; whether its link could be
-        # resumed when it came there
+        # its index in its address's list, -1 if it is not there; whether its link was resumable
+        # when it was added
         self.place = -1
         self.is_resumable = False
-        # the largest message that its link took when it came to the address
+        # its link's max-message-size when it was added to the address
         self.limit = UNLIMITED
-        # messages leave with the router's own annotations
+        # whether messages leave with the router's own annotations
         self.shows_passage = False
-        # it gets copies because it asked for them, and is not to get anything else (`sources`)
+        # it asked for copies, and gets nothing else (`sources`)
         self.browses = False
-        # it confirms nothing, and so is not to get what is durable (`unconfirmed`)
+        # it confirms nothing, and so gets no durable messages (`unconfirmed_durable`)
         self.rejects_durable = False
-        # where in a network it is; the tree of routers along which a multicast leaves by it; and
-        # how far away those are who receive, as the sum of the costs of the way there
+        # its side of the network; the tree of routers along which multicasts leave by it; and the
+        # distance of the receivers, as the sum of the costs of the path
         self.side = HERE
         self.tree = NO_TREE
         self.cost = 0
-        # what lanes it takes, and the links of all lanes to the same place, where there are others
-        self.takes = EVERY_LANE
-        self.beside: list[OutgoingLink] | None = None
-        # how it fares as one of a multicast's receivers (`stuck_receivers`); None while all is well
+        # the lanes that it takes; the links of all lanes to the same router, if there are others
+        self.lane_mask = EVERY_LANE
+        self.sibling_lanes: list[OutgoingLink] | None = None
+        # its progress as a multicast's receiver (`stuck_receivers`); None while all is well
         self.progress: Any = None
-        # what its link resumes (`resuming`); until that is done it gets nothing else
+        # deliveries that its link resumes (`resuming`); until that is done it gets nothing else
         self.resuming: Any = None
-        # the rest of what waits for it is sent in later turns (`dispensing`)
+        # whether the rest of what waits for it is sent in later turns (`queue_service`)
         self.is_later = False
-        # whether it leads to a router that passes traces on; -1 as long as nobody has asked
+        # whether it leads to a router that passes traces on; -1 until that is looked up
         # (`trace_context`)
         self.passes_traces = -1
 

@@ -16,7 +16,7 @@ from router.amqp.peek import PRIORITY, find_absolute_expiry, find_header
 from router.amqp.revision import without_ttl, write_ttl
 from router.core.model.deadlines import Deadlines
 from router.engine.delivery import Delivery
-from router.engine.held_up import hold_up
+from router.engine.held_up import block
 from router.engine.link import IncomingLink
 from router.engine.outbox import Turn
 from router.engine.session import Session
@@ -28,7 +28,7 @@ LONG_AGO = 1e-9
 # This part of the limit may be granted beyond sessions' shares, for large messages (`window`).
 PART_LENT = 4
 ROUTED = int(Settling.ROUTED)
-# How nearly every section's descriptor is written, in three octets (section 1.2), and a header's.
+# The usual encoding of section descriptors, in three octets (section 1.2), and the header's.
 SMALL_ULONG = 0x53
 HEADER = 0x70
 
@@ -41,10 +41,10 @@ class Backlog:
         self.held_bytes = 0
         self.limit_bytes = limit_bytes
         turn.lendable_bytes += limit_bytes // PART_LENT
-        # what waits and expires
+        # deliveries that wait and expire
         self.deadlines = Deadlines()
-        # how many seconds the wall clock is ahead of `turn.now`, told by who has a clock; 0 where
-        # absolute-expiry-time is not to be looked at
+        # how many seconds the wall clock is ahead of `turn.now`, set by the owner of a clock; 0 if
+        # absolute-expiry-time is ignored
         self.wall_ahead_s = 0.0
 
     def hold(self, delivery: Delivery, view: Any, start: int, end: int) -> None:
@@ -62,7 +62,7 @@ class Backlog:
                     if header is not None:
                         delivery.priority = header.priority
                         if header.ttl_at:
-                            # what is left is written over it when it leaves
+                            # the remaining ttl is written over it when it leaves
                             chunk = bytearray(chunk)
                             delivery.ttl_at = header.ttl_at
                             deadline = max(self.turn.now + header.ttl_ms / 1000, LONG_AGO)
@@ -130,7 +130,7 @@ class Backlog:
                 if each.state == MAPPED:
                     each.note_spent()
         elif frames and session.state == MAPPED:
-            # for the session's other links, too, if this one has gone
+            # for the session's other links as well, if this one has gone
             session.note_window()
 
     def hand_over(self, delivery: Delivery, link: IncomingLink) -> None:
@@ -167,7 +167,7 @@ class Backlog:
         chunks = delivery.chunks
         while chunks:
             if session.remote_incoming_window <= 0 or session.outbox.congested:
-                hold_up(session, delivery.outgoing)
+                block(session, delivery.outgoing)
                 return False
             chunk = chunks[0]
             count = len(chunk)
@@ -175,7 +175,7 @@ class Backlog:
             sent = session.send(delivery, chunk, 0, count, not is_last)
             delivery.address.counters.bytes_out += sent
             if sent < count:
-                # a view: a peer that takes small pieces must not make us copy the rest each time
+                # a view: a peer that takes small pieces must not cause a copy of the rest each time
                 chunks[0] = memoryview(chunk)[sent:]
                 self._release(delivery, 0, sent)
                 return False
@@ -199,4 +199,4 @@ def _move(delivery: Delivery, link: IncomingLink) -> None:
     """Move a delivery that waits by side and sender to the place for another link."""
     queue = delivery.waits_in
     if queue is not None:
-        queue.moves(delivery, link)
+        queue.move_to_link(delivery, link)

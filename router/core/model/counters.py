@@ -19,26 +19,26 @@ class Counters:
         self.egress = 0
         self.bytes_in = 0
         self.bytes_out = 0
-        # of these, what came from other routers and went to them, and the same of containers, by
-        # links that are over (`network.through`)
+        # of these, what came from and went to other routers, and containers, by links that are over
+        # (`router_traffic`)
         self.from_routers = 0
         self.to_routers = 0
         self.from_containers = 0
         self.to_containers = 0
-        # came in settled; of these, dropped because no consumer could take them at once
+        # came in settled; of these, those dropped because no consumer could take them at once
         self.presettled = 0
         self.dropped_presettled = 0
-        # nobody received them, and a fallback did
+        # taken by a fallback, for want of a receiver
         self.redirected = 0
         # offered to another receiver after one gave them back
         self.redelivered = 0
-        # by what the receiver said
+        # by the receiver's outcome
         self.accepted = 0
         self.rejected = 0
         self.released = 0
         self.modified = 0
-        # by what the sender was told, a multicast's once; and how long it took until then, or until
-        # a settled delivery left, if that was long
+        # by the outcome that the sender was told, a multicast's once; and those that took long
+        # until then, or until a settled delivery left
         self.told_accepted = 0
         self.told_rejected = 0
         self.told_released = 0
@@ -46,7 +46,7 @@ class Counters:
         self.delayed_1s = 0
         self.delayed_10s = 0
         # from a delivery's arrival until it is sent on, and until its sender is told its outcome;
-        # None as long as there has been none
+        # None until there is one
         self.forward_latency: Histogram | None = None
         self.settle_latency: Histogram | None = None
         # ended in the router

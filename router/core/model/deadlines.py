@@ -13,18 +13,18 @@ import heapq
 from router.engine.delivery import Delivery
 
 TICKS_A_SECOND = 16
-# How long a slot is, and so how late what is in it may be found, in seconds.
+# The length of a slot in seconds, and so how late an expiry may be noticed.
 TICK_S = 1 / 16
-# Up to how many ticks ahead slots of one tick are used, and the longer ones; no slot is farther
+# How many ticks ahead the slots of one tick are used, and the longer ones; no slot is farther
 # ahead than the last of these.
 NEAR_AHEAD = 1024
 MIDDLE_TICKS = 64
 MIDDLE_AHEAD = 65536
 FAR_TICKS = 4096
 FAR_AHEAD = 1 << 25
-# How many slots are looked at in one turn: nothing may have been in them for long.
+# How many slots are looked at in one turn: they may have been empty for long.
 MOST_AT_ONCE = 256
-# How the number of a slot is made up: where it begins, and its level.
+# A slot's number is the tick where it begins, times this, plus its level.
 LEVELS = 4
 
 
@@ -34,9 +34,9 @@ class Deadlines:
     def __init__(self) -> None:
         self.next = 0.0
         self.count = 0
-        # what is in each slot, by its number; these stay until their time, in use or not
+        # the contents of each slot, by its number; slots stay until their time, empty or not
         self._slots: dict[int, dict[Delivery, None]] = {}
-        # when to look at a slot, and its number; the first of a slot counts
+        # when to look at a slot, and its number; the earliest entry of a slot counts
         self._order: list[tuple[float, int]] = []
         # when each slot is looked at
         self._looks: dict[int, float] = {}
@@ -61,7 +61,7 @@ class Deadlines:
             self._looks[number] = look
             heapq.heappush(self._order, (look, number))
         slot[delivery] = None
-        # no slot has the number 0: that is a delivery's that is in none
+        # 0 means that a delivery is in no slot
         delivery.slot = number + 1
         self.count += 1
         if self.next == 0 or look < self.next:
@@ -107,7 +107,7 @@ class Deadlines:
         self._left()
         if delivery.deadline <= now:
             return True
-        # those of one short slot are looked at twice, whenever in it each of them expires
+        # deliveries of a short slot are looked at twice at most, whenever in it they expire
         self.enter(delivery, now, (int(now * TICKS_A_SECOND) + 1) / TICKS_A_SECOND)
         return False
 

@@ -24,7 +24,7 @@ class OwnLink:
     attached the link has no `owner`; whoever adds it to an address sets one.
     """
 
-    # whether another event tells the log what becomes of it
+    # whether another event reports its state to the log
     is_announced = False
 
     def __init__(self, frame: Attach) -> None:
@@ -90,11 +90,11 @@ def session_begun(forwarder: Any, session: Session) -> None:
         forwarder.idle_sessions.append(session)
         return
     if own.link is not None:
-        # its attach did not wait for this
+        # it was attached before the answer
         return
     try:
         own.link = attaching.attach(session, own.frame)
-        # what it said has been said
+        # the attach has been sent
         own.frame = own.link.attach
     except AmqpError as error:
         if error.scope is Scope.CONNECTION:
@@ -150,4 +150,4 @@ def end_idle(forwarder: Any) -> None:
     for session in idle:
         if session.state == SessionState.MAPPED:
             beginning.end(session)
-        # one that is not begun yet is ended when it is
+        # a session that has not begun yet is ended when it has

@@ -33,7 +33,7 @@ _NEAREST: dict[int, tuple[int, ...]] = {
 }
 
 
-class Vocabulary:
+class PeerOutcomes:
     """Outcomes that a source lists: the codes of `outcomes`, and of its default outcome, or 0."""
 
     def __init__(self, outcomes: frozenset[int], default: int) -> None:
@@ -57,10 +57,10 @@ class Vocabulary:
         return self._words[NO_STATE] if settled else UNSAID
 
 
-def vocabulary_of(source: Source) -> Vocabulary | None:
+def vocabulary_of(source: Source) -> PeerOutcomes | None:
     """Return the vocabulary of a peer's source; None if it understands everything."""
     outcomes = frozenset(_CODES[name] for name in source.outcomes if name in _CODES)
     if not outcomes or outcomes.issuperset(_CODES.values()):
         return None
     name = getattr(source.default_outcome, "NAME", "")
-    return Vocabulary(outcomes, _CODES.get(name, NO_STATE))
+    return PeerOutcomes(outcomes, _CODES.get(name, NO_STATE))

@@ -13,16 +13,16 @@ from typing import Any
 
 from router.engine.delivery import Delivery
 
-# How the number of a queue is made up: its priority, its lane and its side. That of a group is the
-# same without a side.
+# A queue's number consists of its priority, its lane and its side. A group's number is the same
+# without a side.
 LEVEL_BITS = 4
 LANE_BITS = 8
 GROUP_BITS = LEVEL_BITS + LANE_BITS
 LEVEL_MASK = (1 << LEVEL_BITS) - 1
 GROUP_MASK = (1 << GROUP_BITS) - 1
-# When nothing is left, so many empty queues are kept for what comes next.
+# The number of empty queues that are kept for later when nothing is left.
 MOST_EMPTY = 16
-# Where a queue stands in the order of its group.
+# A queue's entry in the order of its group.
 Place = tuple[float, int, int]
 
 
@@ -32,10 +32,10 @@ class Apart:
     def __init__(self) -> None:
         self.count = 0
         self.queues: dict[int, deque[Any]] = {}
-        # at how many queues the last `first` has looked
+        # how many queues the last `first` examined
         self.looked_at = 0
-        # for each group a heap of its queues: when the first delivery of each came, or an earlier
-        # one that has left; how many queues were made before it; and its number
+        # for each group a heap of its queues: the arrival of the first delivery of each, or of an
+        # earlier one that has left; how many queues were made before it; and its number
         self._orders: dict[int, list[Place]] = {}
         self._made = 0
 

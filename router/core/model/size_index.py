@@ -17,15 +17,15 @@ from typing import Any
 
 from router.engine.delivery import Delivery
 
-# So many entries, or blocks, make a block.
+# The number of entries, or of blocks, in a block.
 WIDTH = 32
-# Of a block in which nothing is left; no message is as large.
+# The noted size of a block in which nothing is left; no message is as large.
 NOTHING = 2**64 - 1
-# After so many looks a search is put off.
+# The number of looks after which a search is interrupted.
 MOST_LOOKS = 2048
-# How many entries are made in the time of a look.
+# How many entries can be made in the time of a look.
 ENTRIES_A_LOOK = 8
-# So many entries that nothing waits in any more stay in any case.
+# The number of stale entries that is always allowed.
 FEW_STALE = 1024
 
 
@@ -86,16 +86,16 @@ class Blocks:
     """Index of one `queue`: its deliveries in order, and the smallest sizes of its blocks."""
 
     def __init__(self, queue: Any) -> None:
-        # kept alive, so that its id stays its own
+        # kept alive, so that its id is not used again
         self.queue = queue
         self.looked_at = 0
         self.is_unfinished = False
-        # None where nothing waits any more
+        # None for those that wait no more
         self._entries: list[Delivery | None] = list(queue)
-        # what waits, if anything does, is not in front of this entry
+        # nothing waits in front of this entry
         self._begin = 0
-        # the least sizes of blocks of entries, of blocks of these, and so on; nothing is known yet,
-        # so any size is possible
+        # the smallest sizes of blocks of entries, of blocks of these, and so on; nothing is known
+        # yet, so any size is possible
         self._levels: list[list[int]] = []
         count = len(self._entries)
         while count > WIDTH or not self._levels:

@@ -31,7 +31,7 @@ cdef class WaitingQueue:
     @cython.locals(levels=list, level=int, taken=Delivery, found=Delivery)
     cpdef Delivery popleft(self)
     @cython.locals(best=Delivery, found=Delivery, highest=int, level=int, group=cython.longlong)
-    cpdef Delivery take_for(self, unsigned long long takes, set sides, unsigned long long limit)
+    cpdef Delivery take_matching(self, unsigned long long takes, set sides, unsigned long long limit)
     @cython.locals(apart=Apart, best=Delivery, found=Delivery, oldest=Delivery, aside=list, side=cython.longlong)
     cdef Delivery _first_apart(self, long long group, set sides, unsigned long long limit)
     @cython.locals(delivery=Delivery, left=int)
@@ -54,7 +54,7 @@ cdef class WaitingQueue:
     cpdef dict by_side(self)
     cpdef dict senders(self)
     @cython.locals(before=IncomingLink)
-    cpdef bint moves(self, Delivery delivery, IncomingLink link) except -1
+    cpdef bint move_to_link(self, Delivery delivery, IncomingLink link) except -1
     @cython.locals(link=IncomingLink)
     cdef int _leaves(self, Delivery delivery) except -1
     @cython.locals(senders=dict, left=Py_ssize_t)

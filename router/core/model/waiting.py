@@ -50,8 +50,8 @@ class WaitingQueue:
         self._levels: list[deque[Any] | None] | None = None
         # the queues of what waits apart; None if nothing ever has
         self._apart: Apart | None = None
-        # how many deliveries and queues the last `take_for` has looked at; and whether it has to
-        # be repeated in a later step
+        # number of deliveries and queues that the last `take_matching` has visited, and whether it
+        # has to be repeated in a later step
         self.looked_at = 0
         self.is_unfinished = False
         # removed deliveries that are still in a queue; None if there are none, and no `_sized`
@@ -92,7 +92,7 @@ class WaitingQueue:
     def popleft(self) -> Delivery:
         """Take the oldest of the highest priority; raise IndexError if nothing waits."""
         if self._apart is not None and self._apart.count:
-            found = self.take_for(EVERY_LANE, None, UNLIMITED)
+            found = self.take_matching(EVERY_LANE, None, UNLIMITED)
             assert found is not None
             return found
         levels = self._levels
@@ -113,7 +113,7 @@ class WaitingQueue:
                 return taken
         raise IndexError("nothing waits")
 
-    def take_for(self, takes: int, sides: set[int] | None, limit: int) -> Delivery | None:
+    def take_matching(self, takes: int, sides: set[int] | None, limit: int) -> Delivery | None:
         """Take the next delivery that a consumer may have, or None.
 
         It goes by one of the lanes `takes`, given as bits, came from one of `sides`, None for all,
@@ -341,7 +341,7 @@ class WaitingQueue:
                 self._count_sender(delivery.incoming, 1)
         return self._senders
 
-    def moves(self, delivery: Delivery, link: IncomingLink) -> bool:
+    def move_to_link(self, delivery: Delivery, link: IncomingLink) -> bool:
         """Move a delivery to another link of its sender, before it becomes its own.
 
         Returns whether the delivery waits here.

@@ -14,7 +14,7 @@ from typing import Final
 from router.core.network.tree_links import Asked
 from router.engine.link import Link
 
-# So many of them are looked at each time, whether they are there still.
+# How many links are checked for loss at each periodic check.
 LOOKED_AT: Final = 256
 
 
@@ -24,8 +24,7 @@ class AskedLinks:
     def __init__(self) -> None:
         self._links: OrderedDict[Link, Asked] = OrderedDict()
         self._at: dict[str, dict[Link, Asked]] = {}
-        # those that wait for nothing but to hear of receivers, in the order in which they have had
-        # enough of it
+        # those that wait only to hear of receivers, in the order in which their wait ends
         self._patient: OrderedDict[Link, Asked] = OrderedDict()
 
     def __len__(self) -> int:

@@ -15,9 +15,9 @@ from router.engine import attaching
 from router.engine.link import Link
 from router.errors import AmqpError, Scope
 
-# the role of listeners and connectors that lead to other routers of the network
+# the role of listeners and connectors between interior routers
 ROLE: Final = "inter-router"
-# Dispatch's, as are the words.
+# Dispatch's condition and words.
 WRONG_ROLE: Final = "qd:connection-role"
 WRONG_ROLE_WORDS: Final = "Connection role not allowed for this operation"
 

@@ -1,9 +1,9 @@
 """Links along which a multicast goes on to the next routers of a tree.
 
-A `Spread` is the part of a tree that begins at this router, for one address: what comes by the
-tree's links goes on by one link to each child in whose branch somebody receives. While a branch has
-no link, it keeps its place among the receivers of the address, so that messages sent meanwhile do
-not count as received. Nothing here runs per message.
+A `MulticastTree` is the part of a tree that begins at this router, for one address: what comes by
+the tree's links goes on by one link to each child in whose branch somebody receives. While a branch
+has no link, it keeps its place among the receivers of the address, so that messages sent meanwhile
+do not count as received. Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from router.core.network.next_links import NextLink
 from router.core.routers.link_properties import ORIGIN, RECEIVERS, TREE
 from router.core.routers.routing_state import Branch, Tree
 
-# So many of those who receive are named, so that an attach fits into a frame.
+# How many receivers are named at most, so that an attach fits into a frame.
 MOST_NAMED: Final = 64
-# What a router says to whom an address is not for all who receive.
+# The condition by which a router refuses a tree link to an address that is not multicast.
 NO_MULTICAST: Final = "trioute:no-multicast"
 
 
-class Spread:
+class MulticastTree:
     """Tree from this router on, for one address; `number` is the `tree` of its ends."""
 
     def __init__(self, address: Address, key: str, tree: Tree, number: int) -> None:
@@ -34,9 +34,9 @@ class Spread:
         self.tree = tree
         self.number = number
         self.branches: dict[str, BranchLink] = {}
-        # the links by which it comes here, unless it begins here
+        # the links from the parent, unless the tree begins here
         self.senders: dict[Producer, None] = {}
-        # how much its links had carried when that was looked at last
+        # how many deliveries its links had carried at the last check
         self.carried = 0
 
 
@@ -46,7 +46,7 @@ class BranchLink(NextLink):
     def __init__(
         self,
         keeper: Any,
-        spread: Spread,
+        spread: MulticastTree,
         branch: Branch,
         receivers: list[str],
         shows: bool,
@@ -85,7 +85,7 @@ class BranchLink(NextLink):
             # nobody sends by it
             self.keeper.is_orphaned(self)
             return
-        # whatever it was, nothing can be sent by it any more
+        # nothing can be sent by it any more, whatever the reason
         consumer.link.credit = 0
         self.consumer = place = Consumer(consumer.link, consumer.address)
         place.side, place.tree = consumer.side, consumer.tree
@@ -136,7 +136,7 @@ class BranchLink(NextLink):
         """Give up the place that was kept when the link was lost."""
         consumer, self.consumer = self.consumer, None
         if consumer is not None:
-            detach.take_out(forwarder, consumer)
+            detach.remove_consumer(forwarder, consumer)
             forwarder.note_credit(self.spread.address, None)
 
 

@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 from router.core.network.branch_links import BranchLink
 
-# For how long a router is left alone that treats an address in another way.
+# How long a branch is left out whose router treats the address in another way.
 REFUSED_S: Final = 60.0
 
 T = TypeVar("T", bound=Hashable)
@@ -21,7 +21,7 @@ class BrokenBranches:
     """Branches of one router whose links were lost or refused."""
 
     def __init__(self) -> None:
-        # since when, and until when they are done without
+        # since when links are lost, and until when branches are left out
         self._lost: OrderedDict[BranchLink, float] = OrderedDict()
         self._refused: OrderedDict[BranchLink, float] = OrderedDict()
 

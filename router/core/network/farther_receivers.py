@@ -35,16 +35,16 @@ class Farther:
 
     def __init__(self, network: Any) -> None:
         self._network = network
-        # until when there are links to farther routers
+        # until when each address has links to farther routers
         self._open: OrderedDict[Address, float] = OrderedDict()
-        # the messages, each until when, and how many there are
+        # until when each message waits, and how many messages wait
         self._waiting: dict[Address, OrderedDict[Delivery, float]] = {}
         self._count = 0
-        # the same by time, with some that wait no more
+        # the same by time, with some messages that do not wait any more
         self._due: deque[tuple[float, Address, Delivery]] = deque()
         # addresses whose messages are being sent on, in this turn or in later ones
         self._offering: set[Address] = set()
-        # a look at the clock is gone on with in later turns
+        # whether a periodic check goes on in later turns
         self._is_looking = False
 
     def __len__(self) -> int:
@@ -141,7 +141,7 @@ class Farther:
         self._network.forwarder.redelivery.drop(delivery)
         return True
 
-    def look(self) -> None:
+    def tick(self) -> None:
         """Release messages that have waited too long, and give up links that are not needed.
 
         If there are very many, later turns do the rest. Called at each periodic check.

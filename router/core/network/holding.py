@@ -28,11 +28,11 @@ from router.engine.link import OutgoingLink
 from router.engine.session import Session
 from router.engine.settings import ConnectionSettings
 
-# What a message is reckoned to have as long as none has come.
+# The size that a message is assumed to have as long as none has come.
 USUAL_BYTES = 4096
-# So many messages are counted at once, and whenever it is asked how many octets they have.
+# Up to this many messages, octets are counted whenever they are asked for.
 FEW = 64
-# At so many messages a step of a look is reckoned to look.
+# How many messages are checked between two yields.
 LOOKS_A_THING = 8
 
 
@@ -64,14 +64,13 @@ class Hold:
         self.consumer = consumer
         self.bounds = bounds
         self.use = Use.IDLE
-        # how many messages there were when they were looked at last, or -1, and how many octets
-        # each of them had; how near they were to one of the bounds, and when the first of them has
-        # waited for too long
+        # how many messages waited at the last check, or -1, and how many octets each had on
+        # average; how near they were to one of the bounds, and when the first has waited too long
         self.seen = -1
         self.octets_each = float(USUAL_BYTES)
         self.share = 0.0
         self.late_at = 0.0
-        # whether it was said that nothing waits
+        # whether `emptied` was called since something waited
         self.is_empty = False
 
     @property
@@ -97,14 +96,13 @@ class Holding:
     def __init__(self, forwarder: Any) -> None:
         self.forwarder = forwarder
         self.holds: ListedTable[Address, Hold] = ListedTable()
-        # what was released because it had waited too long, or was too much
+        # how many messages were released: because they waited too long, or exceeded the bounds
         self.expired = 0
         self.exceeded = 0
-        # how many messages there are, and how full the hold is that is nearest to one of its
-        # bounds, 0 to 1, as it was found when clocks were looked at
+        # how many messages are held, and how full the fullest hold is, 0 to 1, at the last check
         self.held = 0
         self.fullest = 0.0
-        # hears of addresses where nothing waits any more
+        # called for each address where nothing waits any more
         self.emptied: Callable[[Address], None] = lambda _: None
         self._is_looking = False
         settings = ConnectionSettings("hold")
@@ -117,7 +115,7 @@ class Holding:
         if bounds is None:
             if hold is not None:
                 del self.holds[address]
-                detach.leave(self.forwarder, hold.consumer)
+                detach.discard_consumer(self.forwarder, hold.consumer)
             return
         if hold is None:
             link = OutgoingLink(self._session, "hold", 0)
@@ -149,7 +147,7 @@ class Holding:
             hold.consumer.link.credit = credit
             self.forwarder.note_credit(address, None)
 
-    def look(self, now: float) -> None:
+    def tick(self, now: float) -> None:
         """Release messages that have waited too long or exceed the bounds."""
         if not self._is_looking and (self.holds or self.held):
             self._is_looking = True
@@ -208,7 +206,7 @@ class Holding:
                 yield
         if self.holds.get(address) is hold:
             if (hold.bounds, hold.use) == looked_for:
-                # what has come or gone since will be another number
+                # if messages have come or gone since, the number differs
                 hold.saw(count, octets, first)
             self._give_room(hold)
 
@@ -216,7 +214,7 @@ class Holding:
         """Release a message if it still waits in the hold; return whether it was released."""
         address = hold.consumer.address
         if self.holds.get(address) is not hold or hold.use is Use.IDLE:
-            # what waits goes somewhere by now
+            # what waits is sent somewhere by now
             return False
         if not address.waiting.remove(delivery):
             return False

@@ -16,7 +16,7 @@ from router.core.network.transit import no_route
 from router.engine import attaching
 from router.engine.outbox import Turn
 
-# How long somebody may take to come back.
+# How long a receiver may take to come back.
 GRACE_S = 0.5
 
 
@@ -45,7 +45,7 @@ class Unserved:
         """
         change = self.discard if is_served(address) else self.add
         for producer in address.producers:
-            # a tree's links are its root's to give up
+            # tree links are given up by the router at the root
             if producer.side == MESH and producer.tree == OWN_TREE:
                 change(producer)
 
@@ -66,10 +66,10 @@ class Unserved:
         if not link.is_attached() or link.owner is not producer:
             return
         if address.transit is None and is_served(address):
-            # somebody has come in this turn, or in one whose end is not done yet
+            # a receiver has come in this turn, or in one whose end is not done yet
             return
         if link.unsettled or link.current is not None:
-            # not before the same time has passed again
+            # wait for the same time once more
             self.add(producer)
         else:
             attaching.detach(link, True, no_route())

@@ -22,7 +22,7 @@ from router.engine import attaching
 from router.engine.link import IncomingLink, Link
 from router.errors import AmqpError, Scope
 
-# The most that a way through a network may cost.
+# The highest cost of a way through a network.
 MAX_COST = 2**62
 
 
@@ -51,13 +51,13 @@ def attach_received(forwarder: Any, link: Link) -> None:
     else:
         address = network.transit_to(destination, address_name(text), phase, lane)
     producer = Producer(link, address, link.session.connection.settings.link_capacity)
-    # a way through has no sides: what comes at one end of it leaves at the other
+    # a transit has no sides: what comes in always leaves by its link
     producer.side = link.side = MESH if is_here else HERE
     if is_exchange(address):
-        # what goes on from there is sent here
+        # messages that an exchange passes on are sent here
         link.side = HERE
     link.owner = producer
-    attach.hang(forwarder, producer)
+    attach.add_producer(forwarder, producer)
     if not is_here:
         transit: Transit = address.transit
         transit.add(producer, said, bool(properties.get(SHOWS)))

@@ -20,7 +20,7 @@ class LocalInterest:
 
     def __init__(self, forwarder: Any) -> None:
         self._forwarder = forwarder
-        # how many receive, and how many of these are shown where messages have been
+        # how many receivers there are, and how many of them are shown where messages have been
         self._counts: dict[Address, tuple[int, int]] = {}
 
     def joined(self, consumer: Consumer) -> None:
@@ -51,7 +51,7 @@ class LocalInterest:
         reach = self._forwarder.reach
         if not is_told(self._forwarder.table, address, reach.me):
             if address.treatment == MULTICAST:
-                # it may have been a topic until it was deleted
+                # it may have been a topic before that was deleted
                 reach.want(key_of(address), None)
             return
         receivers, shown = self._counts.get(address, (0, 0))

@@ -44,7 +44,7 @@ class LaneLink(NextLink):
     ) -> None:
         super().__init__(network, address, {**properties, **lane.properties()}, shows, lane.mode)
         self.lane = lane
-        # how many deliveries it had carried when it was looked at last, and since when no more
+        # how many deliveries it had carried when `idle_s` was called last, and since when no more
         self.carried = 0
         self.idle_since = network.forwarder.turn.now
 
@@ -65,7 +65,7 @@ class LaneLink(NextLink):
         if self.is_leaving or self.consumer is None:
             return
         self.is_leaving = True
-        detach.take_leave(self.network.forwarder, self.consumer)
+        detach.quiesce_consumer(self.network.forwarder, self.consumer)
         if not self.end_if_quiet():
             self.network.outward.leaving[self] = None
 

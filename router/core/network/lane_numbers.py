@@ -30,7 +30,7 @@ class Lane:
 
     number: int = 0
     priority: int = ORDINARY_PRIORITY
-    # what its attaches say of who settles first
+    # the rcv-settle-mode of its attaches
     mode: ReceiverSettleMode = ReceiverSettleMode.FIRST
 
     def properties(self) -> dict[Symbol, Any]:
@@ -47,7 +47,7 @@ FIRST_LANE: Final = Lane()
 
 
 def lane_of(priority: int, stripe: int, *, settles_second: bool = False) -> int:
-    """Return the number of a lane; `Spreader.lane_for` computes the same."""
+    """Return the number of a lane; `Distributor.lane_for` computes the same."""
     level = (priority + PRIORITIES - ORDINARY_PRIORITY) % PRIORITIES
     return SECOND_LANES + level if settles_second else level * STRIPES + stripe
 
@@ -94,7 +94,7 @@ def priority_of(link: Any) -> int:
         return ORDINARY_PRIORITY
     told: Any = ORDINARY_PRIORITY
     for frame in (link.attach, link.remote_attach):
-        # one that is answered with them has said nothing of its own
+        # an attach that only echoes these properties declares nothing itself
         if frame is not None and frame.properties and PRIORITY in frame.properties:
             told = frame.properties[PRIORITY]
             break

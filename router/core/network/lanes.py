@@ -10,7 +10,7 @@ send takes lanes that have this mode as well, so that outcome and settlement go 
 Only the router where a message comes in chooses. On the way each lane has a transit of its own
 (`transit`), and at the destination it is a sender like any other. The lane's number says what it is
 for; nearly all messages need 0. Where a lane cannot be opened, its messages take lane 0 until that
-link is replaced. Nothing here runs per message; `Spreader.lane_for` does.
+link is replaced. Nothing here runs per message; `Distributor.lane_for` does.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from router.core.network.lane_numbers import lane_numbered, lane_of
 from router.core.network.uplink_lanes import UplinkBase, may_have_lanes
 from router.errors import AmqpError
 
-# How long a lane is kept by which nothing comes.
+# How long a lane is kept that nothing is sent by.
 IDLE_S = 5.0
-# Where more than so many wait for the first link, there are no lanes before it has been idle: to
-# look at each takes half a microsecond.
+# If more deliveries than this wait for the first link, lanes are opened only once it has been idle:
+# to assign each delivery takes half a microsecond.
 MOST_ASSIGNED = 10_000
-# This part of a connection's channels may be in use, and no lane takes another.
+# Once one in so many channels of a connection is in use, no lane takes another.
 PART_OF_CHANNELS = 2
 
 
@@ -39,14 +39,14 @@ class Lanes:
 
     def __init__(self, network: Any) -> None:
         self._network = network
-        # the addresses that have more than the one that is always there
+        # the addresses that have other lanes than lane 0
         self._laned: OrderedDict[Address, None] = OrderedDict()
-        # those that ended unasked, until the end of the turn: what is meant for them takes lane 0
+        # lanes that ended unasked, until the end of the turn, when lane 0 takes their messages
         self._lost: dict[Address, list[tuple[LaneBase, int]]] = {}
-        # the addresses that have none because too much waited, each with how many deliveries its
-        # links had carried when they were looked at last, and since when no more
+        # the addresses whose lanes are postponed because too much waited: how many deliveries their
+        # links had carried at the last check, and since when no more
         self._later: dict[Address, tuple[int, float]] = {}
-        # links between edges and their interiors, beside which there may be lanes as well
+        # links to the other ends of uplinks, which may have lanes as well
         self._uplinks: dict[Address, dict[Consumer, UplinkBase]] = {}
 
     def __len__(self) -> int:
@@ -56,7 +56,7 @@ class Lanes:
     def consumer_joined(self, consumer: Consumer) -> None:
         """Open lanes beside a consumer that leads to the other end of an uplink."""
         if may_have_lanes(self._network, consumer):
-            consumer.takes = 1
+            consumer.lane_mask = 1
             base = UplinkBase(self._network, consumer)
             self._uplinks.setdefault(consumer.address, {})[consumer] = base
             self.joined(base)
@@ -73,12 +73,13 @@ class Lanes:
     def joined(self, base: LaneBase) -> None:
         """Open beside an attached link the lanes that its address has and its backlog needs."""
         address = base.address
-        if base.consumer is None or base.consumer.takes == EVERY_LANE:
+        if base.consumer is None or base.consumer.lane_mask == EVERY_LANE:
             return
         if not address.lanes:
-            # beside the first of them nothing that waits has a lane yet
+            # when the first link is attached, deliveries that wait have no lane yet
             if address in self._later or address.waiting.count > MOST_ASSIGNED:
-                # all of it goes by the link itself, in its order, and so does what follows it
+                # all of them go by the base link, in their order, and so do the deliveries after
+                # them
                 self._later.setdefault(address, (-1, 0.0))
                 return
             self._assign_all(address)
@@ -132,31 +133,31 @@ class Lanes:
                 *self._network.outward.links(address),
                 *self._uplinks.get(address, {}).values(),
             )
-            if each.consumer is not None and each.consumer.takes != EVERY_LANE
+            if each.consumer is not None and each.consumer.lane_mask != EVERY_LANE
         ]
 
     def _open_beside(self, base: LaneBase, lane: int) -> None:
         consumer: Any = base.consumer
-        if consumer.takes >> lane & 1 or lane in base.lanes:
+        if consumer.lane_mask >> lane & 1 or lane in base.lanes:
             return
         if not has_channels(base.connection):
-            consumer.takes |= 1 << lane
+            consumer.lane_mask |= 1 << lane
             return
         link = base.beside(lane_numbered(lane))
         try:
             link.begin(base.connection)
         except AmqpError:
-            # what is not there has not ended unasked
+            # it was never there, so it has not ended unasked
             link.is_leaving = True
             link.detach()
-            consumer.takes |= 1 << lane
+            consumer.lane_mask |= 1 << lane
             return
         base.lanes[lane] = link
-        if consumer.beside is None:
-            consumer.beside = [consumer.link]
-        consumer.beside.append(link.link)
+        if consumer.sibling_lanes is None:
+            consumer.sibling_lanes = [consumer.link]
+        consumer.sibling_lanes.append(link.link)
         assert link.consumer is not None
-        link.consumer.beside = consumer.beside
+        link.consumer.sibling_lanes = consumer.sibling_lanes
 
     def take_leave(self, base: LaneBase) -> None:
         """Give up the lanes beside a link that is over, or takes nothing new."""
@@ -184,11 +185,11 @@ class Lanes:
             return
         del base.lanes[link.lane.number]
         consumer = base.consumer
-        if consumer is not None and consumer.beside is not None:
+        if consumer is not None and consumer.sibling_lanes is not None:
             own: Any = link.link
-            consumer.beside.remove(own)
+            consumer.sibling_lanes.remove(own)
             if not base.lanes:
-                consumer.beside = None
+                consumer.sibling_lanes = None
 
     def is_over(self, link: LaneLink) -> None:
         """Drop a lane that is over; if it was not given up, `see_to` moves its messages."""
@@ -204,9 +205,9 @@ class Lanes:
         for base, lane in lost:
             if base in bases and lane not in base.lanes:
                 assert base.consumer is not None
-                base.consumer.takes |= 1 << lane
+                base.consumer.lane_mask |= 1 << lane
         if bases:
-            # what waits for them goes before what comes
+            # deliveries that wait for them go before new ones
             forwarder = self._network.forwarder
             for base in bases:
                 forwarder.serve(base.consumer)
@@ -252,9 +253,9 @@ class Lanes:
         bases = self._bases(address)
         for lane in _numbers(address.lanes):
             links = [base.lanes[lane] for base in bases if lane in base.lanes]
-            # each is to be looked at
+            # no short circuit: `idle_s` has to be called on each
             are_idle = [each.idle_s(now) >= IDLE_S for each in links]
-            # and nothing is to wait for it
+            # and no delivery waits for it
             if all(are_idle) and address.waiting.top(1 << lane) < 0:
                 address.lanes &= ~(1 << lane)
                 for link in links:

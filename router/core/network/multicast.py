@@ -18,7 +18,7 @@ from typing import Any, Final
 from router.core.addresses.related import is_exchange
 from router.core.model.address import LAST_PHASE, MULTICAST, OWN_TREE, Address, Producer
 from router.core.network.asked_links import AskedLinks
-from router.core.network.branch_links import BranchLink, Spread, receiving
+from router.core.network.branch_links import BranchLink, MulticastTree, receiving
 from router.core.network.broken_branches import BrokenBranches, first
 from router.core.network.passing_trees import PassingTrees
 from router.core.network.tree_links import Asked, hang, receive
@@ -28,11 +28,11 @@ from router.engine import attaching
 from router.engine.deferred import THINGS_A_STEP
 from router.errors import AmqpError, Scope
 
-# For how long the links of a tree are kept that nobody sends by.
+# How long the links of a tree are kept that nobody sends by.
 IDLE_S: Final = 10.0
-# What a router is told by whose links nothing comes to all any more.
+# The condition by which a link is detached whose messages do not reach all any more.
 CHANGED: Final = "trioute:route-changed"
-# So many routers in a new tree, or that receive, are as much work as one address.
+# How many routers in a new tree, or that receive, count as much work as one address.
 ROUTERS_AS_ONE: Final = 16
 
 
@@ -46,24 +46,24 @@ class Multicast:
     def __init__(self, forwarder: Any) -> None:
         self.forwarder = forwarder
         # the trees that begin here, by address
-        self._own: dict[Address, Spread] = {}
-        # since when nobody has sent along one of these, those first that have been idle longest
-        self._idle: OrderedDict[Spread, float] = OrderedDict()
+        self._own: dict[Address, MulticastTree] = {}
+        # since when nobody has sent along each of these, the longest idle first
+        self._idle: OrderedDict[MulticastTree, float] = OrderedDict()
         self._passing = PassingTrees()
-        # links that wait until this router thinks as their senders do
+        # links that wait until this router sees the same tree as their senders
         self._asked = AskedLinks()
-        # links of trees that are no more, or that nobody receives by
+        # links of outdated trees, or without receivers
         self.leaving: dict[BranchLink, None] = {}
         self._broken = BrokenBranches()
         self._numbers = count(OWN_TREE + 1)
-        # trees of others and links asked for that are to be looked at, the last one first; what is
-        # noted meanwhile; and whether all of them are to be looked at
-        self._again: list[Spread | Asked] = []
-        self._noted: dict[Spread | Asked, None] = {}
+        # passing trees and waiting links that are to be looked at, the last one first; those noted
+        # meanwhile; and whether to look at all
+        self._again: list[MulticastTree | Asked] = []
+        self._noted: dict[MulticastTree | Asked, None] = {}
         self._noted_keys: dict[str, None] = {}
         self._once_more = False
         self._is_looking = False
-        # how much was done since that was asked last, in addresses; and what trees are known
+        # how much was done since the last `take_work`, in addresses; and which trees are known
         self._work = 0
         self._known: set[str] = set()
 
@@ -71,7 +71,7 @@ class Multicast:
     def _reach(self) -> Any:
         return self.forwarder.reach
 
-    # What has changed.
+    # Changes.
 
     def attach_received(self, link: Any) -> None:
         """Answer a tree link's attach; raise `AmqpError` at link scope if it is invalid.
@@ -102,7 +102,7 @@ class Multicast:
             if not spread.senders:
                 self._note(spread)
 
-    def _note(self, thing: Spread | Asked) -> None:
+    def _note(self, thing: MulticastTree | Asked) -> None:
         self._noted[thing] = None
         self.forwarder.network.note_trees()
 
@@ -122,7 +122,7 @@ class Multicast:
         else:
             self._idle.setdefault(own, self.forwarder.turn.now)
 
-    # What is done.
+    # Work.
 
     @property
     def is_behind(self) -> bool:
@@ -158,7 +158,7 @@ class Multicast:
                 if address is not None:
                     self._again.extend(self._passing.at(address))
                 self._again.extend(self._asked.at(key))
-        # from the end, where nothing has to be moved
+        # it is taken from the end, where nothing has to be moved
         self._again.reverse()
 
     def take_work(self) -> int:
@@ -174,7 +174,7 @@ class Multicast:
         tree: Tree | None = self._reach.tree(root)
         return tree
 
-    def _tend(self, spread: Spread) -> None:
+    def _tend(self, spread: MulticastTree) -> None:
         """Update a tree that passes through here."""
         if spread not in self._passing:
             return
@@ -183,10 +183,10 @@ class Multicast:
         elif self._is_current(spread):
             self._prune(spread)
         elif not all(link.is_agreed for link in spread.branches.values()):
-            # a child that has not come to think so until now never will
+            # a child that has not agreed until now never will
             self._break_up(spread)
 
-    def opens_way(self, address: Address) -> bool:
+    def open_route(self, address: Address) -> bool:
         """Make a tree for a single message sent here; return whether other routers receive it."""
         own = self._own.get(address)
         if own is None:
@@ -196,7 +196,7 @@ class Multicast:
             self._idle.setdefault(own, self.forwarder.turn.now)
         return own is not None
 
-    def tree_of(self, address: Address) -> Spread | None:
+    def tree_of(self, address: Address) -> MulticastTree | None:
         """Return the tree of an address that begins here, or None."""
         return self._own.get(address)
 
@@ -204,7 +204,7 @@ class Multicast:
         """Return whether a branch is left out for a while."""
         return self._broken.is_left_out(link, self.forwarder.turn.now)
 
-    def look(self, now: float) -> None:
+    def tick(self, now: float) -> None:
         """Do what is due after some time; called at each periodic check."""
         if not self._is_looking:
             self._is_looking = True
@@ -233,7 +233,7 @@ class Multicast:
         for _ in range(1 + self.take_work()):
             yield
 
-    def _rest(self, spread: Spread, now: float) -> None:
+    def _rest(self, spread: MulticastTree, now: float) -> None:
         """Give up the tree of an address without senders, unless messages come even so."""
         carried = sum(each.link.deliveries for each in spread.branches.values() if each.link)
         if carried == spread.carried:
@@ -243,7 +243,7 @@ class Multicast:
             self._idle.pop(spread, None)
             self._idle[spread] = now
 
-    # What others think.
+    # Tree links from other routers.
 
     def _judge_again(self, asked: Asked) -> None:
         if asked not in self._asked:
@@ -264,7 +264,7 @@ class Multicast:
             return False
         spread = self._passing.find(address, asked.origin, asked.digest)
         if spread is None:
-            spread = Spread(address, asked.key, tree, next(self._numbers))
+            spread = MulticastTree(address, asked.key, tree, next(self._numbers))
             self._passing.add(spread)
         spread.senders[hang(self.forwarder, asked, address, spread.number)] = None
         self._prune(spread)
@@ -294,10 +294,10 @@ class Multicast:
             return
         if address.treatment != MULTICAST or is_exchange(address):
             return
-        spread = self._own[address] = Spread(address, key, tree, OWN_TREE)
+        spread = self._own[address] = MulticastTree(address, key, tree, OWN_TREE)
         self._prune(spread)
 
-    def _replant(self, spread: Spread) -> None:
+    def _replant(self, spread: MulticastTree) -> None:
         """Update a tree that begins here: give up the branches that have changed."""
         tree = self._tree(self._reach.me)
         if tree is None:
@@ -316,14 +316,16 @@ class Multicast:
                 self._cut(spread, link)
         self._prune(spread)
 
-    def _is_current(self, spread: Spread) -> bool:
-        """Whether a tree is still as this router sees it. One that is not stays as it is until all
-        that was sent along it has come through: it may have routers that cannot be reached now.
+    def _is_current(self, spread: MulticastTree) -> bool:
+        """Return whether this router still sees a tree as it is.
+
+        If not, it stays until all that was sent along it has come through: routers in it may be
+        out of reach now.
         """
         tree = self._tree(spread.tree.root)
         return tree is not None and tree.digest == spread.tree.digest
 
-    def _prune(self, spread: Spread) -> None:
+    def _prune(self, spread: MulticastTree) -> None:
         """Keep a link to each child in whose branch somebody receives, and to no other."""
         if not self._is_current(spread):
             return
@@ -346,7 +348,7 @@ class Multicast:
 
     def _branch_out(
         self,
-        spread: Spread,
+        spread: MulticastTree,
         branch: Branch,
         receivers: list[str],
         shows: bool,
@@ -361,12 +363,12 @@ class Multicast:
         try:
             link.begin(connection)
         except AmqpError:
-            # no channel is left, or the like: it is tried again
+            # no channel is left, or the like: try again later
             spread.branches.pop(branch.child)
             if before is not None:
                 spread.branches[branch.child] = before
 
-    def _cut(self, spread: Spread, link: BranchLink) -> None:
+    def _cut(self, spread: MulticastTree, link: BranchLink) -> None:
         """Remove a link from its tree; nothing new goes by it."""
         if spread.branches.get(link.branch.child) is link:
             del spread.branches[link.branch.child]
@@ -374,7 +376,7 @@ class Multicast:
         self._broken.forget(link)
         link.leave(self.forwarder)
 
-    def _uproot(self, spread: Spread) -> None:
+    def _uproot(self, spread: MulticastTree) -> None:
         """Give up a tree that nobody sends along any more."""
         address = spread.address
         self._idle.pop(spread, None)
@@ -385,7 +387,7 @@ class Multicast:
             self._cut(spread, link)
         self.forwarder.table.leave(address)
 
-    # What becomes of links.
+    # Ends of links.
 
     def is_over(self, link: BranchLink) -> None:
         """Forget a link that had taken its leave, and is detached or lost."""
@@ -403,12 +405,12 @@ class Multicast:
         """Give up the tree of a lost link that was the last to use its address."""
         self._uproot(link.spread)
 
-    def _break_up(self, spread: Spread) -> None:
+    def _break_up(self, spread: MulticastTree) -> None:
         """Detach the senders of an outdated tree with a broken branch: it cannot reach all."""
         if self._own.get(spread.address) is spread:
             self._uproot(spread)
             return
-        # until the last has gone what comes is for the branches, too, which keep their places
+        # until the last has gone, messages are for the branches as well, which keep their places
         self._passing.close(spread)
         self._work += min(THINGS_A_STEP, len(spread.senders))
         gone = AmqpError(CHANGED, "the tree is another one by now", Scope.LINK)
@@ -425,7 +427,7 @@ class Multicast:
         """Attach a link in the place of a lost one, or give up what waits for it."""
         spread = link.spread
         if not self._broken.forget(link):
-            # its tree was given up for another branch of it
+            # its tree was given up because of another branch
             return
         if self._own.get(spread.address) is spread:
             self._replant(spread)

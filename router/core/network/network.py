@@ -33,7 +33,7 @@ from router.core.network.idle_links import Unserved
 from router.core.network.interest import LocalInterest
 from router.core.network.lane_numbers import Lane
 from router.core.network.multicast import Multicast
-from router.core.network.outward import Outward
+from router.core.network.outward import OutboundLinks
 from router.core.network.transit import Transit
 from router.core.routers import router_traffic
 from router.core.routers.names import (
@@ -44,49 +44,49 @@ from router.core.routers.names import (
     key_of,
     router_in,
 )
-from router.core.routers.routing_state import FALLBACK_PHASE, MOBILE, Reach
+from router.core.routers.routing_state import FALLBACK_PHASE, MOBILE, RoutingState
 from router.engine.deferred import THINGS_A_STEP
 
-# So many addresses are looked at in a turn, or fewer: a link that is attached for one counts as so
-# many of them, and so many routers where somebody receives as one.
+# How many addresses are looked at in a turn, at most: attaching a link counts as WORK_OF_LINK of
+# them, and so many routers where somebody receives as one.
 MOST_AT_ONCE = 128
 WORK_OF_LINK = 8
 ROUTERS_AT_ONCE = 64
-# The treatments that others may tell of: each is one that an address has here, too.
+# The treatments that other routers may announce, all of which exist here, too.
 SPOKEN_OF = (CLOSEST, BALANCED, MULTICAST)
 
 
 class Network:
     """Role of a router in its network; it does nothing unless it `is_on`."""
 
-    def __init__(self, forwarder: Any, reach: Reach) -> None:
+    def __init__(self, forwarder: Any, reach: RoutingState) -> None:
         self.forwarder = forwarder
         self.reach = reach
         self.is_on = False
         self.interest = LocalInterest(forwarder)
-        self.outward = Outward(self)
+        self.outward = OutboundLinks(self)
         self.farther = Farther(self)
-        # who sees to multicasts, and to edges
+        # the objects for multicasts and for edges, if there are any
         self.multicast: Any = None
         self.edges: Any = None
         # the sides of connections that lead to edges
         self.edge_sides: dict[Any, int] = {}
-        # has an address be treated as its rules say by now, and the others where there is no rule
+        # applies its rules to an address, or what other routers announce if it has none
         self.treat: Callable[[Address], None] = lambda _: None
-        # links by which other routers send here for nobody, or for nowhere
+        # links of other routers to addresses that nobody receives from, or without a way on
         self.unserved = Unserved(forwarder.turn)
         self.passed = router_traffic.Passed(self.reach.wanted)
-        # how many links of other routers there are to addresses here
+        # how many links of other routers send to addresses here
         self._from_mesh: dict[Address, int] = {}
-        # ways by which nothing more comes, where something waits to go on
+        # transits without incoming links in which something still waits
         self.emptying: dict[Transit, None] = {}
         self._noted: OrderedDict[Address, None] = OrderedDict()
         self._tied = NextHops()
-        # addresses to look at again since ways have changed, and whether that has happened since
+        # addresses to look at after paths have changed, and whether they have changed since
         self._again: list[Address] = []
         self._once_more = False
         self._have_paths_changed = False
-        # a look at the clock is gone on with in later turns
+        # whether a periodic check goes on in later turns
         self._is_looking = False
         # how many links to other routers have been attached
         self.links_made = 0
@@ -125,13 +125,11 @@ class Network:
         return True
 
     def takes(self, link: Any, text: str, *, is_sender: bool) -> bool:
-        """Whether a peer's link may be attached to an address here: an edge has nothing for its
-        interior but what is at that edge.
-        """
+        """Return whether a peer may attach a link here: an interior only to what an edge has."""
         connection = link.session.connection
         return self.edges is None or self.edges.takes(connection, text, is_sender=is_sender)
 
-    # What is noted.
+    # Changes.
 
     def joined(self, consumer: Consumer) -> None:
         """Note that a consumer has joined its address."""
@@ -215,7 +213,7 @@ class Network:
         if not self.forwarder.network_due:
             self.forwarder.network_due.append(self)
 
-    # What is done.
+    # Work.
 
     def finish(self) -> None:
         """Act on the changes of this turn at its end; on many of them in several turns."""
@@ -229,7 +227,7 @@ class Network:
             if self._once_more and not self._again:
                 left -= self._look_again(left)
             if self.multicast is not None and left > 0:
-                # the others are to get on as well
+                # leave room for the other work
                 left -= self.multicast.finish((left + 1) // 2)
             while left > 0 and (self._noted or self._tied):
                 made = self.links_made
@@ -270,7 +268,7 @@ class Network:
             self._again.reverse()
         count = min(most, len(self._again))
         for _ in range(count):
-            # from the end, where nothing has to be moved; the first of all is there
+            # from the end, where nothing has to be moved; the list is reversed
             address = self._again.pop()
             if self._is_in_use(address):
                 self._noted[address] = None
@@ -287,15 +285,15 @@ class Network:
             address.transit.see_to()
             return
         self.interest.tell(address)
-        if address.sided and address.treatment != MULTICAST:
+        if address.remote_ends and address.treatment != MULTICAST:
             self.unserved.look_at(address)
         if self.multicast is not None:
             self.multicast.address_changed(address)
         self.outward.see_to(address)
         if address.treatment == CLOSEST:
-            address.keeps = redelivery.keeps(address) or self.farther.may_serve(address)
+            address.keeps = redelivery.keeps_messages(address) or self.farther.may_serve(address)
         self._note_tied(address)
-        # the last that hung on it may have been the place of a lost link
+        # the place of a lost link may have been the last to keep it in use
         self.forwarder.table.leave(address)
 
     def _note_tied(self, address: Address) -> None:
@@ -317,18 +315,18 @@ class Network:
     def has_senders(self, address: Address) -> bool:
         """Return whether an address has senders whose messages may have to go elsewhere."""
         if address.ties is None:
-            # there may be very many links of other routers
+            # not one by one, since other routers may have very many links
             return len(address.producers) > self._from_mesh.get(address, 0)
         return related.has_senders(address)
 
-    def opens_way(self, address: Address, side: int) -> bool:
+    def open_route(self, address: Address, side: int) -> bool:
         """Open a way elsewhere for an address without receivers here; return whether it can."""
-        if self.edges is not None and self.edges.opens_way(address, side):
+        if self.edges is not None and self.edges.open_route(address, side):
             return True
         if not self.is_on or side == MESH:
             return False
         if address.treatment == MULTICAST:
-            return bool(self.multicast.opens_way(address))
+            return bool(self.multicast.open_route(address))
         if address.transit is not None:
             return False
         self.outward.see_to(address, is_asked=True)
@@ -389,7 +387,7 @@ class Network:
                     return interest.treatment
         return None
 
-    # Ways through.
+    # Transits.
 
     def transit_to(self, destination: str, name: str, phase: int, lane: Lane) -> Address:
         """Return the address of a transit, made if needed; it is forgotten with its last link."""
@@ -409,20 +407,20 @@ class Network:
             del table.transit[key]
             router_traffic.add(table.retired, address)
             self.passed.over(address)
-            # how long it took what left it in this turn is known at the turn's end
-            address.heir = table.retired
+            # the time that deliveries of this turn took is known at its end
+            address.successor = table.retired
 
-    def look(self, now: float) -> None:
+    def tick(self, now: float) -> None:
         """Do what is due by now; called at each periodic check."""
         if not self.is_on:
             return
-        self.farther.look()
-        self.outward.look()
+        self.farther.tick()
+        self.outward.tick()
         if (self.unserved or self.emptying) and not self._is_looking:
             self._is_looking = True
             self.forwarder.turn.deferred.work_off(self._looks(), THINGS_A_STEP)
         if self.multicast is not None:
-            self.multicast.look(now)
+            self.multicast.tick(now)
 
     def _looks(self) -> Iterator[None]:
         """Check links without receivers and emptying transits; of very many, some later."""

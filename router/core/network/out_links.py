@@ -37,7 +37,7 @@ class OutLink(LaneLink):
         properties = {DESTINATION: destination, COST: ULong(said)}
         super().__init__(network, address, properties, shows, lane)
         self.base = base
-        # the others to the same destination, by their numbers
+        # the lanes beside it, by their numbers
         self.lanes: dict[int, LaneLink] = {}
         self.destination = destination
         self.said = said
@@ -53,13 +53,13 @@ class OutLink(LaneLink):
         consumer.cost = self.said
         consumer.link.urgency = self.lane.priority
         if self.address.transit is not None:
-            # a way through has no sides: what comes at one end of it leaves at the other
+            # a transit has no sides: what comes in always leaves by its link
             consumer.side = HERE
         elif self.base is not None:
             consumer.cost = self.base.cost
-            consumer.takes = 1 << self.lane.number
+            consumer.lane_mask = 1 << self.lane.number
         elif knows_lanes(self.connection):
-            consumer.takes = 1
+            consumer.lane_mask = 1
 
     @property
     def cost(self) -> int:

@@ -31,46 +31,46 @@ from router.errors import AmqpError
 
 # An address, and a router that its messages go to.
 Way = tuple[Address, str]
-# So many of the nearest routers share what is balanced.
+# How many of the nearest routers share balanced messages.
 MAX_DESTINATIONS = NEAREST
-# How often the links of an address that nobody sends to are looked at.
+# How often the links of an address without senders are checked.
 LOOK_S = 1.0
-# After how long one is tried again that was refused, or detached by the other router; each time it
-# is twice as long, until one has lasted: a router takes a link, and finds out only after a while
-# that nobody receives by it.
+# After how long a link is tried again that was refused, or detached by the other router. The time
+# doubles until a link has lasted: a router may accept a link and find out only later that nobody
+# receives by it.
 RETRY_S = 0.5
 LONGEST_RETRY_S = 4.0
 LASTING_S = 2.0
 
 
 @attrs.frozen
-class Aim:
+class NextHop:
     """Router that messages of an address are to go to."""
 
     path: Path
     shows: bool = False
 
 
-class Outward:
+class OutboundLinks:
     """Links of addresses in use and of transits, by destination."""
 
     def __init__(self, network: Any) -> None:
         self._network = network
         self._links: dict[Address, dict[str, OutLink]] = {}
-        # those that are beside them, for what is not to be held up
+        # the lanes beside these links
         self.lanes = Lanes(network)
-        # those that end once all they have sent is settled
+        # links that end once all they have sent is settled
         self.leaving: OrderedDict[LaneLink, None] = OrderedDict()
-        # addresses that have links but nobody who sends, and when they are looked at next
+        # addresses that have links but no senders, and when they are checked next
         self._idle: OrderedDict[Address, float] = OrderedDict()
-        # when links may be tried again that ended unasked, and how long that was put off
+        # when links that ended unasked may be tried again, and how long that was put off
         self._retries: dict[Way, tuple[float, float]] = {}
-        # when there is something to be done about one of these
+        # when one of these is due
         self._moments: list[tuple[float, int, Way]] = []
         self._numbers = count()
-        # a look at the clock is gone on with in later turns
+        # whether a periodic check goes on in later turns
         self._is_looking = False
-        # how often that was
+        # how often links were put off
         self.retries = 0
 
     def addresses(self) -> list[Address]:
@@ -99,7 +99,7 @@ class Outward:
         """Return whether an address has senders whose messages may have to go elsewhere."""
         return bool(self._network.has_senders(address))
 
-    def aims(self, address: Address) -> Mapping[str, Aim]:
+    def aims(self, address: Address) -> Mapping[str, NextHop]:
         """Return where messages sent to an address should go, other than here; nearest first."""
         reach = self._network.reach
         if address.treatment == MULTICAST or not reach.paths or related.is_exchange(address):
@@ -107,7 +107,7 @@ class Outward:
         router = router_in(address.name)
         if router is not None and router != reach.me:
             path = reach.path(router)
-            return {} if path is None else {router: Aim(path)}
+            return {} if path is None else {router: NextHop(path)}
         if self._network.forwarder.table.is_own_node(address.name):
             return {}
         places = reach.nearest(edge_key_in(address.name) or key_of(address))
@@ -119,7 +119,7 @@ class Outward:
             nearest = places[0][0]
             places = [place for place in places if place[0] == nearest]
         return {
-            router: Aim(reach.paths[router], interest.shows)
+            router: NextHop(reach.paths[router], interest.shows)
             for _, router, interest in places[:MAX_DESTINATIONS]
             if router != reach.me
         }
@@ -154,7 +154,9 @@ class Outward:
         else:
             self._idle.pop(address, None)
 
-    def _see_to_one(self, address: Address, destination: str, aim: Aim, *, needed: bool) -> None:
+    def _see_to_one(
+        self, address: Address, destination: str, aim: NextHop, *, needed: bool
+    ) -> None:
         link = self._links.get(address, {}).get(destination)
         connection = self._network.reach.connection(aim.path.via)
         if link is not None and link.connection is connection and link.shows == aim.shows:
@@ -167,7 +169,7 @@ class Outward:
         if link is not None:
             self.give_up(link)
 
-    def open(self, address: Address, destination: str, aim: Aim) -> OutLink | None:
+    def open(self, address: Address, destination: str, aim: NextHop) -> OutLink | None:
         """Attach a link; return None if it has to wait."""
         network = self._network
         connection = network.reach.connection(aim.path.via)
@@ -237,7 +239,7 @@ class Outward:
             deferred.forget(drained(self._moments))
             self._retries, self._moments = {}, []
 
-    def look(self) -> None:
+    def tick(self) -> None:
         """End links that have nothing more to do, and retry failed ones; called periodically.
 
         If there are very many, the last ones are checked in later turns.
@@ -273,13 +275,13 @@ class Outward:
 
     def _look_at_retry(self, moment: float, key: Way) -> None:
         """Try a failed link again, or forget that it has failed."""
-        # it may have failed once more since, and been put off
+        # it may have failed once more, and been put off
         due, wait_s = self._retries.get(key, (moment + 1, 0.0))
         if moment == due:
             self._network.address_changed(key[0])
             self._at(due + max(wait_s, LASTING_S), key)
         elif moment == due + max(wait_s, LASTING_S):
-            # it has been well since, or nobody wants it any more
+            # it has lasted since, or nobody wants it any more
             del self._retries[key]
 
     def _look_at_idle(self, address: Address, now: float) -> None:
@@ -287,7 +289,7 @@ class Outward:
         self._idle[address] = now + LOOK_S
         self._idle.move_to_end(address)
         if self.has_senders(address):
-            # the end of this turn has that in hand
+            # `see_to` handles it at the end of this turn
             return
         for link in self.links(address):
             idle_s = link.idle_s(now)

@@ -8,47 +8,47 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from router.core.model.address import Address
-from router.core.network.branch_links import Spread
+from router.core.network.branch_links import MulticastTree
 
 
 class PassingTrees:
     """Passing trees of one router: by address, root and digest; by address; and by number."""
 
     def __init__(self) -> None:
-        self._open: dict[tuple[Address, str, bytes], Spread] = {}
-        self._at: dict[Address, dict[Spread, None]] = {}
-        self._numbered: dict[int, Spread] = {}
+        self._open: dict[tuple[Address, str, bytes], MulticastTree] = {}
+        self._at: dict[Address, dict[MulticastTree, None]] = {}
+        self._numbered: dict[int, MulticastTree] = {}
 
     def __len__(self) -> int:
         """Return how many there are, including those that no further link may join."""
         return len(self._numbered)
 
-    def __iter__(self) -> Iterator[Spread]:
+    def __iter__(self) -> Iterator[MulticastTree]:
         return iter(self._open.values())
 
-    def __contains__(self, spread: Spread) -> bool:
+    def __contains__(self, spread: MulticastTree) -> bool:
         """Return whether further links may join a tree."""
         return self._open.get(_place(spread)) is spread
 
-    def find(self, address: Address, root: str, digest: bytes) -> Spread | None:
+    def find(self, address: Address, root: str, digest: bytes) -> MulticastTree | None:
         """Return the tree that a further link joins, or None."""
         return self._open.get((address, root, digest))
 
-    def at(self, address: Address) -> Collection[Spread]:
+    def at(self, address: Address) -> Collection[MulticastTree]:
         """Return the trees of an address that further links may join."""
         return self._at.get(address, {})
 
-    def numbered(self, number: int) -> Spread | None:
+    def numbered(self, number: int) -> MulticastTree | None:
         """Return the tree with a number, or None."""
         return self._numbered.get(number)
 
-    def add(self, spread: Spread) -> None:
+    def add(self, spread: MulticastTree) -> None:
         """Add a tree."""
         self._open[_place(spread)] = spread
         self._at.setdefault(spread.address, {})[spread] = None
         self._numbered[spread.number] = spread
 
-    def close(self, spread: Spread) -> None:
+    def close(self, spread: MulticastTree) -> None:
         """Let no further link join a tree that still has some."""
         if spread in self:
             del self._open[_place(spread)]
@@ -57,12 +57,12 @@ class PassingTrees:
             if not others:
                 del self._at[spread.address]
 
-    def remove(self, spread: Spread) -> None:
+    def remove(self, spread: MulticastTree) -> None:
         """Remove a tree."""
         self.close(spread)
         if self._numbered.get(spread.number) is spread:
             del self._numbered[spread.number]
 
 
-def _place(spread: Spread) -> tuple[Address, str, bytes]:
+def _place(spread: MulticastTree) -> tuple[Address, str, bytes]:
     return spread.address, spread.tree.root, spread.tree.digest

@@ -15,7 +15,7 @@ from router.amqp.constants import Condition
 from router.amqp.performatives import Attach, Error, Source, Target
 from router.amqp.types import Symbol
 from router.core.addresses import management_access
-from router.core.addresses.phases import TAKES_WHAT_IS_LEFT, WAYPOINT
+from router.core.addresses.phases import FALLBACK_CAPABILITY, WAYPOINT
 from router.core.links import attach, detach
 from router.core.model.address import (
     CHANGERS,
@@ -33,7 +33,7 @@ from router.errors import AmqpError, Scope
 
 @attrs.frozen
 class Proxy:
-    """What a link is for: `receives` what is sent to an address elsewhere, or sends there."""
+    """Purpose of a proxy link: it `receives` from an address elsewhere, or sends to it."""
 
     name: str
     phase: int
@@ -98,7 +98,7 @@ class ProxyLink(OwnLink):
         self.side = side
         self.cost = cost
         self.keeper = keeper
-        # what hangs on the address, once the peer has answered
+        # its producer or consumer at the address, once it has one
         self.end: Producer | Consumer | None = None
 
     def begin(self, connection: Any) -> None:
@@ -145,7 +145,7 @@ class ProxyLink(OwnLink):
             producer.side = link.side = self.side
             producer.tree = NO_TREE
             link.owner = self.end = producer
-            attach.hang(forwarder, producer)
+            attach.add_producer(forwarder, producer)
             forwarder.note_credit(address, producer)
         self.keeper.attached(self)
 
@@ -165,7 +165,7 @@ def _capabilities(proxy: Proxy, is_waypoint: bool) -> tuple[Symbol, ...]:
     It decides itself where those at phase 0 enter that are no waypoints.
     """
     if proxy.phase == FALLBACK:
-        return (Symbol(TAKES_WHAT_IS_LEFT),) if proxy.receives else ()
+        return (Symbol(FALLBACK_CAPABILITY),) if proxy.receives else ()
     if proxy.phase == CHANGERS or (proxy.phase == 0 and not (proxy.receives and is_waypoint)):
         return ()
     return (Symbol(f"{WAYPOINT}.{proxy.phase + proxy.receives}"),)

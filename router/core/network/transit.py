@@ -15,12 +15,12 @@ from router.core.deliveries import credit, unsent
 from router.core.model.address import BALANCED, Address, Producer
 from router.core.network.lane_numbers import Lane
 from router.core.network.out_links import OutLink
-from router.core.network.outward import Aim
+from router.core.network.outward import NextHop
 from router.core.routers.routing_state import Path
 from router.engine.deferred import CHANGES_AT_ONCE
 from router.errors import AmqpError, Scope
 
-# Dispatch's, as are the words.
+# Dispatch's condition and words.
 NO_ROUTE = "qd:no-route-to-dest"
 NO_ROUTE_WORDS = "No route to the destination node"
 
@@ -34,13 +34,13 @@ class Transit:
         self.lane = lane
         self.address = address
         address.transit = self
-        # what each link's attach said of the cost from where it comes, and how much it may send
+        # the cost that each link's attach has declared, and the link's capacity
         self._said: dict[Producer, tuple[int, int]] = {}
         self._costs = _Costs()
-        # links that have come since the others were seen to, and by what these were
+        # links that have come since the last update of all, and the cost and link of that update
         self._fresh: list[Producer] = []
         self._seen_by: tuple[int | None, OutLink | None] | None = None
-        # whether all are being seen to, and whether that is to be done once more
+        # whether an update of all is under way, and whether another one has to follow
         self._is_under_way = False
         self._once_more = False
         self._is_releasing = False
@@ -73,11 +73,11 @@ class Transit:
         path = network.reach.path(self.destination)
         link = self._link()
         if self._is_emptying(link, path):
-            # nobody else looks whether all has gone on by now
+            # nothing else would notice when all has gone on
             network.emptying[self] = None
             return
         if path is None or self._costs.highest <= path.cost:
-            # an attach that led to another one all the same might go round and round
+            # attaching a further link even so might lead to a loop
             if link is not None:
                 outward.give_up(link)
                 link = None
@@ -86,7 +86,7 @@ class Transit:
                 if not address.waiting:
                     network.forget_transit(self)
         elif link is None or self._is_stale(link, path):
-            fresh = outward.open(address, self.destination, Aim(path, self.shows))
+            fresh = outward.open(address, self.destination, NextHop(path, self.shows))
             if link is not None:
                 outward.give_up(link)
             link = fresh
@@ -117,7 +117,7 @@ class Transit:
     def _seen_to(self) -> None:
         self._is_under_way = False
         if self._once_more:
-            # the first of them were seen to before it changed again
+            # the first links were updated before the last change
             self._once_more = False
             self._see_to_all()
 
@@ -134,7 +134,7 @@ class Transit:
         else:
             network.unserved.add(producer)
         if link is None or said <= link.said:
-            # it may send nothing any more
+            # it must not send any more
             producer.capacity = 0
             credit.stop(producer.link)
         elif producer.capacity == 0:
@@ -165,7 +165,7 @@ class Transit:
             link.connection is not self._network.reach.connection(path.via)
             or path.cost > link.said
             or link.shows != self.shows
-            # some that are to be taken would not be, by what its attach has said
+            # its attach declares too high a cost for some links that could be taken
             or self._costs.has_any(path.cost, link.said)
         )
 

@@ -23,7 +23,7 @@ from router.engine import attaching
 from router.engine.link import IncomingLink
 from router.errors import AmqpError, Scope
 
-# How long a router waits to hear of receivers that its neighbour has heard of.
+# How long a router waits to hear of receivers that its neighbour knows.
 PATIENCE_S: Final = 5.0
 LONGEST_DIGEST: Final = 64
 
@@ -124,11 +124,11 @@ def hang(forwarder: Any, asked: Asked, address: Address, number: int) -> Produce
     link = asked.link
     producer = Producer(link, address, link.session.connection.settings.link_capacity)
     producer.side = MESH
-    # what goes on from an exchange is sent here
+    # messages that an exchange passes on are sent here
     link.side = HERE if is_exchange(address) else MESH
     producer.tree = number
     link.owner = producer
-    attach.hang(forwarder, producer)
+    attach.add_producer(forwarder, producer)
     return producer
 
 

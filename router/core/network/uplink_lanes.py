@@ -49,7 +49,7 @@ class UplinkLane(LaneLink):
         consumer.cost = self._first.cost
         consumer.shows_passage = self._first.shows_passage
         consumer.link.urgency = self.lane.priority
-        consumer.takes = 1 << self.lane.number
+        consumer.lane_mask = 1 << self.lane.number
 
 
 def may_have_lanes(network: Any, consumer: Consumer) -> bool:

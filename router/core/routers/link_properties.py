@@ -9,25 +9,23 @@ from typing import Final
 
 from router.amqp.types import Symbol
 
-# Of any link: the router that it leads to, and what the way there costs from where it is attached;
-# the phase of the address, where that is not 0; whether somebody is shown where messages were.
+# Any link: the destination router, and the cost of the way there from where the link is attached;
+# the phase of the address, if not 0; whether a receiver is shown where messages have been.
 DESTINATION: Final = Symbol("qd.destination")
 COST: Final = Symbol("qd.cost")
 PHASE: Final = Symbol("qd.phase")
 SHOWS: Final = Symbol("qd.shows")
-# Of a link to the management of another router: "change" where all who send by it may change
-# things there.
+# Links to the management of another router: "change" if all who send by it may change things there.
 RIGHTS: Final = Symbol("qd.rights")
-# Of one of several to one destination: which lane it is, and the priority of what takes it, where
-# these are not 0 and 4.
+# Lanes: the number of the lane, and the priority of what takes it, if these are not 0 and 4.
 LANE: Final = Symbol("qd.lane")
 PRIORITY: Final = Symbol("qd.priority")
-# Of a link of a tree: whose tree it is, which branch of it, and who receives there.
+# Tree links: the root of the tree, the digest of the branch, and some of its receivers.
 ORIGIN: Final = Symbol("qd.origin")
 TREE: Final = Symbol("qd.tree")
 RECEIVERS: Final = Symbol("qd.receivers")
-# Of a link that is routed: by which key, as `Reach` has them, it was matched, which no other link
-# says; and what is to be known of the client whose link it is.
+# Routed links: the key of the link route, as in `RoutingState`, which no other link has; and what
+# is to be known of the client whose link it is.
 LINK_ROUTE: Final = Symbol("qd.link-route")
 NAME: Final = Symbol("qd.name")
 CONTAINER: Final = Symbol("qd.container")

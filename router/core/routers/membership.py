@@ -29,11 +29,11 @@ FEATURES: Final = Symbol("trioute.features")
 MODE: Final = Symbol("trioute.mode")
 INSTANCE: Final = Symbol("trioute.instance")
 
-# The versions of the protocol between routers that are spoken here, the lowest and the highest.
+# The lowest and the highest version of the protocol between routers that this router speaks.
 LOWEST_VERSION: Final = 1
 HIGHEST_VERSION: Final = 1
 
-# What this router can do beside the protocol; names are added here by who adds what they stand for.
+# Features of this router beyond the protocol; other modules may add names.
 # Several links for one address and destination are kept apart.
 LANES: Final = Symbol("lanes")
 # Sampled deliveries are passed on with their traces (`trace_context`).
@@ -42,9 +42,9 @@ FEATURES_SPOKEN: Final[tuple[str, ...]] = ("edge-routes", LANES, TRACES)
 
 HIGHEST_COST: Final = 1_000_000
 LARGEST_INSTANCE: Final = 2**63 - 1
-# How many bits of an instance are random, behind those of the time.
+# How many low bits of an instance are random; those above them are the time.
 CHANCE_BITS: Final = 20
-# A peer's features are read as far as this.
+# How many features a peer may declare.
 MOST_FEATURES: Final = 64
 
 
@@ -151,7 +151,7 @@ def instance_of(remote: Open) -> int:
     return int((remote.properties or {})[INSTANCE])
 
 
-# As long as an id may be in control messages.
+# The longest id that control messages may hold.
 LONGEST_ID_BYTES: Final = 255
 
 

@@ -12,7 +12,7 @@ from router.core.model.address import FALLBACK, LAST_PHASE, Address
 from router.core.routers.routing_state import EDGE, EDGE_AWAY, EDGE_RUN, MOBILE
 
 MANAGEMENT = "/$management"
-# in digits: instances are below 2^63
+# how many digits an instance has at most: instances are below 2^63
 LONGEST_INSTANCE = 19
 _TOPOLOGICAL = re.compile(r"_topo/0/([^/]+)/.")
 _AT_EDGE = re.compile(r"_edge/([^/]+)/.")

@@ -20,7 +20,7 @@ from router.engine.link import IncomingLink
 # The roles of connections to other routers, and of those to containers.
 ROUTERS: Final = frozenset(("inter-router", "edge"))
 CONTAINER: Final = "route-container"
-# Where more addresses have been passed through than this, those are forgotten that nobody wants.
+# If more keys than this are counted, those that nobody wants are forgotten.
 MOST_PASSED: Final = 10_000
 
 
@@ -71,10 +71,10 @@ class Passed:
     """Number of deliveries from one router to another through this one, by address key."""
 
     def __init__(self, wanted: Mapping[str, Any]) -> None:
-        # what anybody in the network wants
+        # the keys that any router of the network wants
         self._wanted = wanted
         self._over: Counter[str] = Counter()
-        # the ways that are there, by key
+        # the present transits, by key
         self._ways: dict[str, dict[Address, None]] = {}
 
     def begin(self, address: Address) -> None:
@@ -103,9 +103,9 @@ class Passed:
 
 def _may_be_across(address: Address) -> bool:
     """Return whether an address may have links of other routers, as few have."""
-    if address.sided or address.transit is not None or address.treatment == ROUTED:
+    if address.remote_ends or address.transit is not None or address.treatment == ROUTED:
         return True
-    # a link that takes its leave is on no side any more
+    # a link that takes its leave no longer counts in `sided`
     return bool(address.resuming)
 
 

@@ -16,24 +16,24 @@ import attrs
 
 from router.core.model.split_table import ListedTable
 
-# What the first letter of a key says; behind that of a mobile address comes its phase.
+# The first letter of a key is its class; in a mobile address the phase comes next.
 MOBILE = "M"
-# link routes: of links that peers send on (in) or receive on (out), by prefix or by pattern
+# link routes: for links that peers send on (in) or receive on (out), by prefix or by pattern
 IN_PREFIX, OUT_PREFIX, IN_PATTERN, OUT_PATTERN = "C", "D", "E", "F"
 # an edge router, by its id
 EDGE = "H"
-# and by its id and instance, so that two of one id are noticed; and one that was turned away
+# an edge router by id and instance, so that two with one id are noticed; one turned away
 EDGE_RUN, EDGE_AWAY = "I", "J"
 OF_EDGES = (EDGE, EDGE_RUN, EDGE_AWAY)
-# What is wanted at one router alone is kept once for so many routers more than can be reached.
+# How many shared entries of keys that one router alone wants are kept, besides two per router.
 MOST_ALONE: Final = 1000
-# So many of the routers where somebody receives are enough to know, those that are nearest; and so
-# many keys are remembered with theirs.
+# How many of the routers where somebody receives have to be known, the nearest ones; and for how
+# many keys these are cached.
 NEAREST: Final = 32
 MOST_FOUND: Final = 128
-# in the place of the phase: who takes what nobody else does
+# in place of the phase: receivers that get what nobody else takes
 FALLBACK_PHASE = "F"
-# and for those who may change what is configured there
+# in place of the phase: senders that may change what is configured there
 CHANGERS_PHASE = "C"
 
 
@@ -92,35 +92,35 @@ class Tree:
     branches: tuple[Branch, ...]
 
 
-class Reach:
+class RoutingState:
     """Network as the router `me` sees it; a router that is alone sees nobody else."""
 
     def __init__(self, me: str) -> None:
         self.me = me
-        # the connections to neighbours, by their ids: those by which messages go
+        # the connections by which messages go to neighbours, by the neighbours' ids
         self.neighbours: dict[str, Any] = {}
-        # to every router that can be reached
+        # the paths to all reachable routers
         self.paths: Mapping[str, Path] = {}
-        # by key, the routers that can be reached where somebody receives
+        # by key, the reachable routers where somebody receives
         self.wanted: ListedTable[str, dict[str, Interest]] = ListedTable()
-        # how many of these keys are edge routers, and no addresses
+        # how many of these keys are those of edge routers
         self.edges = 0
-        # what is wanted at one router alone, as most is, is the same object for all such keys
+        # keys that one router alone wants, as most, share one entry per router and interest
         self._alone: dict[tuple[str, Interest], dict[str, Interest]] = {}
-        # the nearest of those who want something, by key, where that has been asked of late
+        # the nearest routers that want a key, for keys asked for lately
         self._found: dict[str, list[Place]] = {}
-        # what is received from here, which the others are to know
+        # what is received from here, to be announced to the others
         self.here: dict[str, Interest] = {}
         # the keys of `here` that have changed since the protocol took them
         self.changed_here: dict[str, None] = {}
-        # who acts on changes: of paths and neighbours, and of what is wanted, by key
+        # called on changes: of paths and neighbours, and with the key, of what is wanted
         self.on_paths: list[Callable[[], None]] = []
         self.on_wanted: list[Callable[[str], None]] = []
-        # has the protocol take what has changed here, in this turn
+        # makes the protocol take what has changed here, in this turn
         self.on_here: Callable[[], None] = lambda: None
         self._tree_of: Callable[[str], Tree | None] = lambda _: None
 
-    # What the protocol says.
+    # Written by the protocol.
 
     def set_paths(
         self,
@@ -176,7 +176,7 @@ class Reach:
             found = self._alone[router, interest] = {router: interest}
         return found
 
-    # What the core asks.
+    # Read by the core.
 
     def path(self, router: str) -> Path | None:
         """Return the path to a router, or None if there is none."""
@@ -215,7 +215,7 @@ class Reach:
         some = sorted(every) if most is None or len(wanted) <= most else nsmallest(most, every)
         return [(cost, router, wanted[router]) for cost, router in some]
 
-    # What the core says.
+    # Written by the core.
 
     def want(self, key: str, interest: Interest | None) -> None:
         """Set the interest of this router in a key, or remove it if None."""

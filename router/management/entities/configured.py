@@ -44,7 +44,7 @@ def _place(of: str) -> Callable[[Any], str]:
     def read(entity: Any) -> str:
         settings = settings_of(entity)
         identity = f"{of}/{settings.host}:{settings.port}"
-        # the name that it gets where none is configured says the same again
+        # the default name is the same text: do not repeat it
         return identity if settings.name == identity else f"{identity}:{settings.name}"
 
     return read

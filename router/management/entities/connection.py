@@ -13,7 +13,7 @@ from router.management.schema import OPERATIONAL, Attribute, EntityType
 ENABLED: Final = "enabled"
 DELETED: Final = "deleted"
 
-# What the connection's peer makes the router keep, by kind.
+# Memory that the peer of a connection makes the router keep, by kind.
 _KEPT: Final = (
     ("Connection", account.CONNECTION, "the connection itself, and what the peer said in open"),
     ("Sessions", account.SESSIONS, "its sessions"),

@@ -16,7 +16,7 @@ def _none(name: str, meaning: str, base: str, *absent: str) -> EntityType:
     return EntityType(name, meaning, base, attributes, absent, lacking=LACKING)
 
 
-# What is to be told of each stands with the part of the router that will make them.
+# The attributes of each will be defined by the part of the router that has such entities.
 EMPTY: Final = (
     _none("authServicePlugin", "A service for SASL: there are none.", CONFIGURATION),
     _none("sslProfile", "A TLS profile: there are none.", CONFIGURATION),

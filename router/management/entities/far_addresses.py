@@ -19,7 +19,7 @@ class FarAddress:
 
     key: str
     interests: Mapping[str, Interest]
-    # how much for it has gone through here
+    # number of deliveries for it that were in transit here
     passed: int = 0
     counted: Counters = attrs.Factory(Counters)
     priority: int = -1

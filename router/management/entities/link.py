@@ -8,7 +8,7 @@ from router.core.network.lane_numbers import priority_of
 from router.management.entities.attributes import constant, identified, integers
 from router.management.schema import OPERATIONAL, Attribute, EntityType
 
-# By the role of a link's connection; any other is an endpoint's.
+# Link types by the role of the connection; with any other role it is endpoint.
 _TYPES: Final = {"inter-router": "inter-router", "edge": "edge"}
 
 
@@ -21,7 +21,7 @@ LINK: Final = EntityType(
     "A link, seen from the router: what clients send on comes in.",
     OPERATIONAL,
     (
-        # as in Dispatch: several may have the same name
+        # as in Dispatch: several links may have the same name
         *identified(lambda v: v.link.name, lambda v: v.identity, "router.link"),
         Attribute("adminStatus", "string", "Always enabled.", constant("enabled")),
         Attribute(

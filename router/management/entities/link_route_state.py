@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import attrs
 
-from router.core.link_routes.route_outlets import Way
+from router.core.link_routes.route_outlets import LinkRoute
 from router.management.schema import Attribute, Live
 
 
@@ -14,7 +14,7 @@ from router.management.schema import Attribute, Live
 class LinkRouteState:
     """State of a link route. `now` is on the engine's clock."""
 
-    way: Way
+    way: LinkRoute
     now: float
 
     @property
@@ -24,8 +24,8 @@ class LinkRouteState:
         return list(dict.fromkeys(ids))
 
 
-# nobody asks for its rule
-_NONE: Final = Way(rule=None)  # type: ignore[arg-type]
+# its rule is never read
+_NONE: Final = LinkRoute(rule=None)  # type: ignore[arg-type]
 
 
 def _state(entity: Any) -> LinkRouteState:

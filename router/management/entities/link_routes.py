@@ -10,7 +10,7 @@ import attrs
 from router.config.link_routes import LinkRouteSettings
 from router.core.link_routes.link_routes import Route
 from router.core.link_routes.remote_link_routes import key_of
-from router.core.link_routes.route_outlets import UplinkOutlet, Way
+from router.core.link_routes.route_outlets import LinkRoute, UplinkOutlet
 from router.core.model.counters import Counters
 from router.management.entities.attributes import identified
 from router.management.entities.link_route_state import LINK_ROUTE_STATE, LinkRouteState
@@ -30,19 +30,19 @@ def configured_link_route(router: RouterView, settings: LinkRouteSettings) -> Li
     return Live(settings, way and LinkRouteState(way, router.observed.turn.now))
 
 
-def _ways(router: RouterView) -> Iterator[Way]:
-    ways: Iterator[Way] = router.observed.forwarder.link_routes.ways()
+def _ways(router: RouterView) -> Iterator[LinkRoute]:
+    ways: Iterator[LinkRoute] = router.observed.forwarder.link_routes.ways()
     return ways
 
 
-# What a connection has asked for.
+# Link routes that a connection has asked for.
 
 
 @attrs.frozen
 class ScopedLinkRoute:
     """Link route that a connection has asked for; `number` is the connection's."""
 
-    way: Way
+    way: LinkRoute
     number: int
 
     @property
@@ -85,7 +85,7 @@ CONNECTION_LINK_ROUTE: Final = EntityType(
 )
 
 
-# All of them.
+# All link routes.
 
 
 @attrs.frozen
@@ -106,7 +106,7 @@ def link_routes(router: RouterView) -> Iterator[LinkRouteView]:
     return (link_route(router, way) for way in _ways(router))
 
 
-def link_route(router: RouterView, way: Way) -> LinkRouteView:
+def link_route(router: RouterView, way: LinkRoute) -> LinkRouteView:
     """Return the view of a link route."""
     scope = way.rule.scope
     number = None if scope is None else scope.owner.number
@@ -155,7 +155,7 @@ LINK_ROUTE: Final = EntityType(
 )
 
 
-# The addresses they have.
+# Addresses of link routes.
 
 
 @attrs.frozen
@@ -163,14 +163,14 @@ class LinkRouteAddress:
     """Address of a link route's pattern, which Dispatch lists with those of messages."""
 
     route: Route
-    # nothing is counted by it
+    # it counts nothing
     counted: Counters = attrs.Factory(Counters)
     passed: int = 0
     distribution: str = "linkBalanced"
     priority: int = -1
     in_process: int = 0
     subscribers: int = 0
-    # that of links is their own
+    # links are blocked one by one, not by address
     blocked_reason: None = None
     blocked_text: None = None
 

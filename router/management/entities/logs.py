@@ -16,9 +16,9 @@ FIXED: Final = {
     "includeSource": "no line names its place in the program",
     "outputFile": "the log goes to standard error, and whoever runs the router keeps it",
 }
-"""What Dispatch lets its users change and this router does not, and why."""
+"""Attributes that can be changed in Dispatch but not here, with the reasons."""
 
-# Module and journal, for what says how lines are written.
+# Module and journal: what a `log` entity is read from.
 Written = tuple[Module, Journal]
 
 
@@ -40,7 +40,7 @@ def _enabled(written: Written) -> str | None:
 
 
 def _of_default(value: Any) -> Any:
-    # as in Dispatch: what is the same for all is told of DEFAULT
+    # as in Dispatch: DEFAULT has the values that are the same for all modules
     return lambda written: value if written[0].name == DEFAULT else None
 
 

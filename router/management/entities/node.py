@@ -10,14 +10,14 @@ import attrs
 
 from router.control.network import views
 from router.control.network.adjacency import Adjacency
-from router.core.routers.routing_state import Reach
+from router.core.routers.routing_state import RoutingState
 from router.management.entities.attributes import identified
 from router.management.schema import OPERATIONAL, Attribute, EntityType
 from router.management.views import RouterView
 
 # Dispatch's word for the router that answers.
 SELF: Final = "(self)"
-# In larger networks it takes too long to find out for whom this router passes on what.
+# In larger networks it takes too long to find the origins of the messages that pass here.
 MOST_ORIGINS: Final = 64
 
 
@@ -28,11 +28,11 @@ class Node:
     known: views.RouterView
     index: int
     is_self: bool
-    # the number of the connection by which messages go to a neighbour
+    # number of the connection that carries messages to a neighbour
     connection: int | None
     origins: list[str]
     changed_at: int | None
-    # of a neighbour, the connection that carries
+    # for a neighbour: the connection that carries messages
     neighbour: views.NeighbourView | None = None
 
     @property
@@ -65,7 +65,7 @@ def nodes(router: RouterView) -> Iterator[Node]:
     if network is None or network.protocol is None:
         return
     now = router.observed.turn.now
-    reach: Reach = network.reach
+    reach: RoutingState = network.reach
     origins = _origins(reach)
     changed_at = _changed_at(network, now)
     carrying = {
@@ -92,7 +92,7 @@ def other_nodes(router: RouterView) -> list[str]:
     return [] if network is None else sorted(network.reach.paths)
 
 
-def _origins(reach: Reach) -> dict[str, list[str]]:
+def _origins(reach: RoutingState) -> dict[str, list[str]]:
     """Return, for each router, the routers whose messages to it pass through this one.
 
     Return nothing if there are too many routers to find that out.

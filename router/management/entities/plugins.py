@@ -12,7 +12,7 @@ from router.management.entities.configured import named_type
 from router.management.schema import OPERATIONAL, PREFIX, Attribute, EntityType, Live, told_live
 
 MOST_ENTITIES: Final = 10_000
-"""Number of entities of one type that are read of a plugin."""
+"""Maximum number of entities of one type that a plugin may report."""
 
 
 class PluginState(Protocol):

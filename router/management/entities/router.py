@@ -32,7 +32,7 @@ def _process_bytes(field: int, _: object) -> int | None:
     return pages * resource.getpagesize()
 
 
-# What the router holds, as its metric trioute_memory_bytes has it, in octets.
+# Memory that the router holds, in octets, as in its metric trioute_memory_bytes.
 _HELD: Final = (
     (
         "memoryWaiting",

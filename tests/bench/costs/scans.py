@@ -124,7 +124,7 @@ def drain_each(*, is_sided: bool) -> Callable[[int], list[float]]:
         if is_sided:
             for consumer in address.consumers:
                 consumer.side = FIRST_EDGE
-            address.sided += count
+            address.remote_ends += count
         frames = [drained(handle) for handle in range(min(count, DRAINS))]
 
         def act() -> None:
@@ -185,7 +185,7 @@ def attach_across(*, receives: bool) -> Callable[[int], list[float]]:
         edge = many(world, 1, one, receives=True, credit=1000)
         (consumer,) = address_of(world, lambda address: address.name == "q").consumers
         consumer.side = FIRST_EDGE
-        consumer.address.sided += 1
+        consumer.address.remote_ends += 1
         many(world, count, one, receives=receives)
         peer = world.peer()
         frames = list(attaches(100, one, receives=False))

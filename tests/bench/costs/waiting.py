@@ -153,7 +153,7 @@ def take_from_edges(count: int) -> list[float]:
     for number, delivery in enumerate(waiting):
         delivery.incoming.side = FIRST_EDGE + number // FRAMES_AT_ONCE
     address.waiting.extend(waiting)
-    address.sided += 1
+    address.remote_ends += 1
     turns = measured(world, lambda: receiver.say([flow(0, count)]))
     assert waiting_at(world) == 0
     return turns

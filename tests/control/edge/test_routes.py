@@ -19,7 +19,7 @@ from router.control.edge.routes import (
 )
 from router.core.link_routes.link_routes import IN
 from router.core.link_routes.remote_link_routes import RouteRefused, RoutesLeftOut, RoutesUnknown
-from router.core.link_routes.route_outlets import Rule
+from router.core.link_routes.route_outlets import LinkRouteRule
 from router.core.routers.membership import FEATURES_SPOKEN
 from router.core.routers.routing_state import IN_PREFIX, Interest
 from router.errors import AmqpError
@@ -83,7 +83,7 @@ class Side:
     def serve(self, prefix: str) -> tuple[Any, Any]:
         """A container here."""
         routes = self.router.forwarder.link_routes
-        way = routes.add(Rule(prefix, IN, True, prefix))
+        way = routes.add(LinkRouteRule(prefix, IN, True, prefix))
         connection = self.router.client(role="route-container").connection
         routes.open(way, connection)
         return way, connection
@@ -585,7 +585,9 @@ def give_containers(world: World, router: str, *prefixes: str) -> None:
     def act() -> None:
         routes = host.forwarder.link_routes
         for prefix in prefixes:
-            routes.open(routes.add(Rule(prefix, IN, True, prefix, scope=connection)), connection)
+            routes.open(
+                routes.add(LinkRouteRule(prefix, IN, True, prefix, scope=connection)), connection
+            )
 
     host.turn(act)
 

@@ -17,7 +17,7 @@ def active(uplinks: Uplinks) -> list[str]:
 def test_the_first_that_comes_is_used_and_stays() -> None:
     uplinks = Uplinks(ORDER)
     uplinks.came(1, "south", "B", 0.0)
-    uplinks.look(0.9)
+    uplinks.tick(0.9)
     uplinks.came(2, "north", "A", 1.0)
     assert uplinks.take() == [Used(1, True)]
     assert active(uplinks) == ["south"]
@@ -34,9 +34,9 @@ def test_a_preferred_one_that_comes_a_moment_later_is_used() -> None:
     assert uplinks.take() == [Used(2, True)]
     uplinks.left(2, 0.2)
     assert uplinks.take() == []
-    uplinks.look(0.4)
+    uplinks.tick(0.4)
     assert uplinks.take() == []
-    uplinks.look(0.5)
+    uplinks.tick(0.5)
     assert uplinks.take() == [Used(1, True)]
 
 
@@ -44,7 +44,7 @@ def test_the_preferred_one_comes_in_the_place_of_one_that_is_lost() -> None:
     uplinks = Uplinks(ORDER)
     for number, (name, router) in enumerate(zip(("west", "south", "north"), "CBA", strict=True)):
         uplinks.came(number, name, router, float(number))
-        uplinks.look(number + 0.9)
+        uplinks.tick(number + 0.9)
     uplinks.take()
     uplinks.left(0, 5.0)
     assert uplinks.take() == [Used(2, True)]
@@ -79,7 +79,7 @@ def test_two_to_the_same_interior_are_not_both_used() -> None:
 def test_fewer_may_be_wanted_from_now_on() -> None:
     uplinks = Uplinks(ORDER, wanted=2)
     uplinks.came(1, "south", "B", 0.0)
-    uplinks.look(0.9)
+    uplinks.tick(0.9)
     uplinks.came(2, "north", "A", 1.0)
     uplinks.take()
     uplinks.configure(("north", "south"), 1, 2.0)
@@ -120,7 +120,7 @@ class Coming(RuleBasedStateMachine):
     @invariant()
     def as_many_as_can_be_are_used(self) -> None:
         self.now += SETTLE_S
-        self.uplinks.look(self.now)
+        self.uplinks.tick(self.now)
         for connection, is_active in self.uplinks.take():
             if connection in self.uplinks.links:
                 (self.told.add if is_active else self.told.discard)(connection)

@@ -63,13 +63,13 @@ def test_who_was_not_awake_does_not_take_others_for_silent() -> None:
     line(network, "A", "B")
     network.settle(2)
     protocol = network.routers["A"].protocol
-    protocol.look(network.now)
+    protocol.tick(network.now)
     # as if it had had no time to run; what came meanwhile is read after it has looked
     later = network.now + 10
-    protocol.look(later)
+    protocol.tick(later)
     assert not any(isinstance(change, LinkFailed) for change in protocol.take(later))
-    protocol.look(later + 0.9)
-    protocol.look(later + 1.1)
+    protocol.tick(later + 0.9)
+    protocol.tick(later + 1.1)
     assert any(isinstance(change, LinkFailed) for change in protocol.take(later + 1.1))
 
 

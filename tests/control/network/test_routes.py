@@ -39,10 +39,10 @@ class World:
 def test_a_small_network_is_computed_at_once() -> None:
     world = World()
     world.row(20)
-    assert world.routes.look(1.0)
+    assert world.routes.tick(1.0)
     assert not world.routes.is_behind
     assert len(world.routes.paths) == 21
-    assert not world.routes.look(1.0)
+    assert not world.routes.tick(1.0)
 
 
 def test_not_all_that_has_changed_is_taken_up_in_one_step() -> None:
@@ -58,9 +58,9 @@ def test_not_all_that_has_changed_is_taken_up_in_one_step() -> None:
 def test_a_large_one_is_computed_bit_by_bit_and_the_old_ways_hold_meanwhile() -> None:
     world = World()
     world.row(3)
-    assert world.routes.look(1.0)
+    assert world.routes.tick(1.0)
     world.row(3000)
-    assert not world.routes.look(1e6)
+    assert not world.routes.tick(1e6)
     turns, is_new = 0, False
     while not is_new:
         assert len(world.routes.paths) == 4
@@ -72,7 +72,7 @@ def test_a_large_one_is_computed_bit_by_bit_and_the_old_ways_hold_meanwhile() ->
     assert turns >= 3000 / routes.MOST_AT_ONCE
     assert len(world.routes.paths) == 3001
     assert world.routes.due_at() < 2e6
-    is_new = world.routes.look(2e6)
+    is_new = world.routes.tick(2e6)
     while not is_new:
         is_new = world.routes.work()
     assert world.routes.paths["r2998"].cost == 3000
@@ -81,9 +81,9 @@ def test_a_large_one_is_computed_bit_by_bit_and_the_old_ways_hold_meanwhile() ->
 def test_what_makes_no_difference_is_no_news() -> None:
     world = World()
     world.row(3)
-    assert world.routes.look(1.0)
+    assert world.routes.tick(1.0)
     world.row(3)
     before = world.routes.paths
-    assert not world.routes.look(2.0)
+    assert not world.routes.tick(2.0)
     assert world.routes.paths is before
     assert world.routes.changed_at == pytest.approx(1.0)

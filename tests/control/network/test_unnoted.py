@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, strategies as st
 
 from router.control.network.unnoted import Unnoted
-from router.core.routers.routing_state import Interest, Reach
+from router.core.routers.routing_state import Interest, RoutingState
 
 TERMS = st.sampled_from([None, Interest(0), Interest(1)])
 CHANGES = st.lists(st.tuples(st.integers(0, 8), TERMS), max_size=6)
@@ -16,7 +16,7 @@ class World:
 
     def __init__(self) -> None:
         self.truth: dict[tuple[str, str], Interest] = {}
-        self.reach = Reach("me")
+        self.reach = RoutingState("me")
         self.unnoted = Unnoted(self.reach, lambda *where: self.truth.get(where))
 
     def change(self, router: str, changes: dict[str, Interest | None]) -> None:

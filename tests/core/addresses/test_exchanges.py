@@ -12,7 +12,7 @@ from router.amqp.performatives import Accepted, Modified, Rejected, Released
 from router.core.addresses.bindings import BindingRule, Exchange, ExchangeRule
 from router.core.addresses.rules import AddressRule
 from router.core.addresses.topics import MQTT
-from router.core.forwarding.rule_updates import Treating
+from router.core.forwarding.rule_updates import RuleUpdater
 
 from support.examples import examples
 from support.in_memory import ReceivingLink, Router, Sending
@@ -389,7 +389,7 @@ def test_an_address_that_becomes_available() -> None:
     closed = AddressRule(True, "one", "unavailable")
     router, exchange = exchange_of(("a", "one"), rules=[closed])
     assert [each.hop for each in exchange.bindings] == [None]
-    Treating(router.forwarder).change_rules([closed], [], "balanced")
+    RuleUpdater(router.forwarder).change_rules([closed], [], "balanced")
     router.forwarder.exchanges.resolve()
     (one,) = receivers(router, "one")
     router.client().sender("e").send(message("m", subject="a"))

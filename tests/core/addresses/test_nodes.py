@@ -21,7 +21,7 @@ from router.amqp.performatives import (
 from router.amqp.types import Symbol
 from router.core.addresses import nodes
 from router.core.addresses.nodes import DIST_MODES, LIFETIME_POLICY
-from router.core.forwarding.rule_updates import Treating
+from router.core.forwarding.rule_updates import RuleUpdater
 
 from support.in_memory import Client, ReceivingLink, Router, SendingLink
 
@@ -151,7 +151,7 @@ def test_any_other_node_is_a_queue(asked: Any) -> None:
 def test_a_topic_stays_one_when_the_rules_change() -> None:
     router = Router()
     sender, address = topic_of_sender(router.client(), capabilities=(TEMPORARY_TOPIC,))
-    Treating(router.forwarder).change_rules([], [], "closest")
+    RuleUpdater(router.forwarder).change_rules([], [], "closest")
     receivers = [sender.client.receiver(address, 5) for _ in range(2)]
     sender.send(b"x")
     assert [each.take() for each in receivers] == [b"x", b"x"]

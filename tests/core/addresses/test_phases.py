@@ -11,7 +11,7 @@ from router.amqp.message import (
 )
 from router.amqp.performatives import Accepted, Released, Source
 from router.amqp.types import Symbol
-from router.core.addresses.phases import granted, is_fallback, ordinal_of
+from router.core.addresses.phases import granted_capabilities, is_fallback, ordinal_of
 from router.core.addresses.rules import AddressRule
 from router.core.deliveries.router_annotations import PHASE
 from router.core.model.address import FALLBACK
@@ -42,7 +42,7 @@ CHAIN = AddressRule(True, "q", "balanced", ingress_phase=0, egress_phase=2)
 def test_which_waypoint_a_capability_means(capabilities: tuple[str, ...], ordinal: int) -> None:
     source = Source(address="q", capabilities=tuple(map(Symbol, capabilities)))
     assert ordinal_of(source) == ordinal
-    assert granted(source) == tuple(
+    assert granted_capabilities(source) == tuple(
         each for each in capabilities if ordinal or each == "qd.fallback" if each != "queue"
     )
     assert is_fallback(source) == ("qd.fallback" in capabilities)

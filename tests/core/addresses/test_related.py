@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from router.core.addresses.related import (
+    feeding_addresses,
     forget,
-    held,
-    places,
+    held_credit,
     producers,
+    receiving_addresses,
     served_by,
-    sources,
     tie,
     untie,
 )
@@ -40,12 +40,16 @@ def test_nobody_is_served_where_nobody_receives() -> None:
     primary, fallback = pair()
     assert served_by(primary) is primary
     assert served_by(fallback) is fallback
-    assert places(primary) == []
+    assert receiving_addresses(primary) == []
     # those that there are stay
     forget(primary)
     assert primary.ties is not None
     alone = Address("r", BALANCED)
-    assert (served_by(alone), places(alone), sources(alone)) == (alone, [], [alone])
+    assert (served_by(alone), receiving_addresses(alone), feeding_addresses(alone)) == (
+        alone,
+        [],
+        [alone],
+    )
 
 
 def test_the_fallback_serves_while_nobody_else_does() -> None:
@@ -56,14 +60,14 @@ def test_the_fallback_serves_while_nobody_else_does() -> None:
     assert primary is not None
     assert fallback is not None
     assert served_by(primary) is fallback
-    assert places(primary) == [fallback]
-    assert sources(fallback) == [fallback, primary]
+    assert receiving_addresses(primary) == [fallback]
+    assert feeding_addresses(fallback) == [fallback, primary]
     assert producers(fallback) == primary.producers
-    assert held(fallback) == sender.credit == 10
+    assert held_credit(fallback) == sender.credit == 10
     receiver = router.client().receiver("q", credit=5)
     assert served_by(primary) is primary
-    assert places(primary) == [primary]
-    assert sources(fallback) == [fallback]
-    assert held(fallback) == 0
+    assert receiving_addresses(primary) == [primary]
+    assert feeding_addresses(fallback) == [fallback]
+    assert held_credit(fallback) == 0
     receiver.detach()
     assert served_by(primary) is fallback

@@ -10,8 +10,8 @@ from router.amqp.performatives import Attach, Coordinator
 from router.amqp.types import Symbol
 from router.core.addresses.route_peers import (
     Origin,
-    comes_round,
     coordinator_names,
+    is_loop,
     is_same,
     origin_of,
 )
@@ -97,9 +97,9 @@ def test_a_link_comes_round_that_has_been_here(name: str, role: str, comes: bool
     here = connection.settings.container_id
     link = IncomingLink(connection.local_sessions[0], name.format(here), 0)
     origin = origin_of(link)
-    assert comes_round(here, origin, router.client(role=ROLE).connection) is comes
+    assert is_loop(here, origin, router.client(role=ROLE).connection) is comes
     # by the very connection it would come round at once
-    assert comes_round(here, origin, connection) is (comes or name == "l@{}")
+    assert is_loop(here, origin, connection) is (comes or name == "l@{}")
 
 
 def test_what_a_coordinator_is_called_by() -> None:

@@ -32,7 +32,7 @@ def test_a_node_of_the_router_s_own_has_several_names() -> None:
     assert made.enter("$service") is None
     made.add_own_node("$service", "_local/$service")
     made.add_own_node("$closed")
-    assert made.find("_local/$service") is made.nowhere
+    assert made.find("_local/$service") is made.unused
     address = made.enter("_local/$service")
     assert address is not None
     assert (address.name, address.treatment) == ("$service", CLOSEST)
@@ -144,9 +144,9 @@ def test_an_unavailable_name_is_no_address() -> None:
 
 def test_a_name_that_nobody_uses_leads_nowhere() -> None:
     made = table()
-    assert made.find("q") is made.nowhere
+    assert made.find("q") is made.unused
     assert len(made) == 0
-    made.leave(made.nowhere)
+    made.leave(made.unused)
 
 
 def test_an_address_goes_when_nothing_hangs_on_it() -> None:
@@ -181,13 +181,13 @@ def test_what_was_counted_stays() -> None:
         address.counters.ingress = count
         if name == "a":
             made.leave(address)
-    made.nowhere.counters.ingress = 4
+    made.unused.counters.ingress = 4
     assert made.total().ingress == 7
 
 
 def test_dynamic_addresses_are_new_each_time() -> None:
     made = table()
-    (text, address), (other, _) = made.enter_dynamic("c", "a"), made.enter_dynamic("c", "a")
+    (text, address), (other, _) = made.create_dynamic("c", "a"), made.create_dynamic("c", "a")
     assert text == "amqp:/temp/0.c.a" != other
     assert made.find(text) is address
     assert made.find("temp/0.c.a") is address
@@ -207,7 +207,7 @@ def test_dynamic_addresses_are_new_each_time() -> None:
 def test_a_dynamic_address_says_whom_it_was_made_for(
     container: str, link: str, ending: str
 ) -> None:
-    text, _ = table().enter_dynamic(container, link)
+    text, _ = table().create_dynamic(container, link)
     assert text == f"amqp:/temp/0.{ending}"
 
 

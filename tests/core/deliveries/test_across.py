@@ -43,7 +43,7 @@ def made(
         end = Consumer(found.consumers[-1].link, address)
         end.side, end.cost = side, 0 if side == HERE else cost + 1
         address.add_consumer(end)
-        address.sided += side != HERE
+        address.remote_ends += side != HERE
     for at, (side, held) in enumerate(producers):
         client.sender("p", name=f"s{at}")
         found = router.table.in_use("p")
@@ -52,7 +52,7 @@ def made(
         sender.side = side
         sender.link.credit = held
         address.add_producer(sender)
-        address.sided += side != HERE
+        address.remote_ends += side != HERE
     return address
 
 
@@ -144,7 +144,7 @@ def test_the_credit_of_very_many_links_is_shared_out_over_several_turns(treatmen
     address = router.table.in_use("q")
     assert address is not None
     address.consumers[0].side = FIRST_EDGE
-    address.sided = 1
+    address.remote_ends = 1
     client = router.client()
     for _ in range(2100):
         client.sender("q")
@@ -168,7 +168,7 @@ def test_the_credit_of_very_many_links_is_shared_out_over_several_turns(treatmen
     router.is_patient = True
     receiver.grant(2101 * 20)
     address.consumers[0].side = HERE
-    address.sided = 0
+    address.remote_ends = 0
     router.catch_up()
     assert address.sharing is None
     assert sum(each.link.credit for each in address.producers) > 2101 * 10

@@ -346,7 +346,7 @@ def test_what_changes_while_credit_is_shared_counts_in_the_end() -> None:
 def test_credit_that_others_share_out_by_now_is_left_to_them() -> None:
     address = far_from_shared("balanced", [4], [0])
     address.sharing = sharing = credit.Sharing(address)
-    address.sided = 1
+    address.remote_ends = 1
     assert not sharing.step()
     assert address.sharing is None
     assert address.producers[0].link.credit == 0
@@ -373,7 +373,7 @@ def sided(router: Router, *sides: tuple[int, int]) -> None:
     ends: list[Any] = [*address.consumers, *address.producers]
     for end, (side, tree) in zip(ends, sides, strict=True):
         end.side, end.tree = side, tree
-        address.sided += side != HERE
+        address.remote_ends += side != HERE
     router.forwarder.note_credit(address, None)
     router.finish_turn()
 

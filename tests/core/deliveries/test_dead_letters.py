@@ -185,7 +185,7 @@ def test_one_goes_there_while_the_room_is_for_what_is_more_urgent() -> None:
     assert found is not None
     (consumer,) = found.consumers
     # as a lane between routers by which something else goes as well
-    consumer.beside = [consumer.link]
+    consumer.sibling_lanes = [consumer.link]
     consumer.link.urgency = 9
     other = scene.receiver.client.receiver("other", 1)
     # its flow has opened the window for one
@@ -219,7 +219,7 @@ def test_what_another_router_sent_is_not_for_those_alone_who_are_at_other_router
     (producer,), (consumer,) = q.producers, dead.consumers
     producer.side = producer.link.side = MESH
     consumer.side, consumer.tree = MESH, OWN_TREE
-    q.sided = dead.sided = 1
+    q.remote_ends = dead.remote_ends = 1
     assert rejected("trioute:expired") == scene.expire().outcome
     assert scene.dead.received == []
 

@@ -11,7 +11,7 @@ from router.core.addresses.rules import AddressRule
 from router.core.addresses.table import AddressTable
 from router.core.deliveries import fallbacks
 from router.core.deliveries.router_annotations import PHASE
-from router.core.forwarding.rule_updates import Treating
+from router.core.forwarding.rule_updates import RuleUpdater
 from router.core.model.address import FALLBACK
 
 from support.examples import examples
@@ -218,7 +218,7 @@ def test_what_expires_goes_to_the_fallback_of_the_dead_letter_address() -> None:
 def test_a_rule_that_comes_and_goes_under_traffic(is_there: bool) -> None:
     plain = AddressRule(True, "q", "balanced")
     router = Router([plain])
-    treating = Treating(router.forwarder)
+    treating = RuleUpdater(router.forwarder)
     sender = router.client().sender("q") if is_there else None
     rest = out_of(router.client(), "qd.fallback")
     treating.change_rules([plain], [RULE], "balanced")

@@ -283,7 +283,7 @@ def test_what_left_an_address_that_is_gone_is_counted_all_the_same() -> None:
     router.forwarder.moving.append(address)
     sender.detach()
     receiver.detach()
-    assert address.heir is router.table.retired
+    assert address.successor is router.table.retired
     assert sum(spread(router.table.retired, "forward_latency")) == 2
 
 

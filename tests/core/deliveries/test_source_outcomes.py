@@ -24,7 +24,7 @@ from router.amqp.performatives import (
     Target,
 )
 from router.amqp.types import Described, Symbol
-from router.core.deliveries.source_outcomes import agree, told
+from router.core.deliveries.source_outcomes import agree, granted_outcomes
 
 from support.in_memory import ReceivingLink, Router, SendingLink
 
@@ -87,7 +87,7 @@ def test_a_source_of_which_no_outcome_is_known_is_refused(names: tuple[str, ...]
 def test_usual_terms_are_none() -> None:
     assert agree(Source("q")) is None
     assert agree(Source("q", outcomes=tuple(Symbol(name) for name in STANDARD))) is None
-    assert told(None) == STANDARD
+    assert granted_outcomes(None) == STANDARD
 
 
 @pytest.mark.spec("2.6.3-5")

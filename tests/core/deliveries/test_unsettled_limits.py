@@ -19,7 +19,7 @@ def unsettled(router: Router, address: str, count: int) -> SendingLink:
 
 
 def look(router: Router, overdrawn: Overdrawn) -> None:
-    overdrawn.look(router.turn.now)
+    overdrawn.tick(router.turn.now)
     router.finish_turn()
 
 
@@ -119,7 +119,7 @@ def test_very_many_senders_are_detached_over_several_turns() -> None:
     ledger.connection_limit_bytes = client.connection.account.total - 10 * DELIVERY_BYTES
     router.is_patient = True
     overdrawn = overdrawn_of(router)
-    overdrawn.look(router.turn.now)
+    overdrawn.tick(router.turn.now)
     router.end_turn()
     gone = sum(sender.detached is not None for sender in senders)
     assert 10 < gone < 200
@@ -128,8 +128,8 @@ def test_very_many_senders_are_detached_over_several_turns() -> None:
     # the same ones are not detached twice over
     refused = ledger.refused
     while overdrawn._round is not None:
-        overdrawn.look(router.turn.now)
-    overdrawn.look(router.turn.now)
+        overdrawn.tick(router.turn.now)
+    overdrawn.tick(router.turn.now)
     assert ledger.refused == refused
     router.catch_up()
     assert all(sender.detached is not None for sender in senders)

@@ -14,10 +14,10 @@ from router.core.diagnosis.stuck_deliveries import (
     ROUND_S,
     STEPS,
     STUCK_S,
-    Watch,
-    dry_s,
+    StuckDeliveries,
     is_blocked,
     settle_rate,
+    without_credit_s,
 )
 from router.engine.link import Link
 
@@ -33,8 +33,8 @@ def link_of(ours: SendingLink | ReceivingLink) -> Link:
     return link
 
 
-def watching(router: Router) -> Watch:
-    return Watch(lambda: [client.connection for client in router.clients])
+def watching(router: Router) -> StuckDeliveries:
+    return StuckDeliveries(lambda: [client.connection for client in router.clients])
 
 
 def stuck(*links: SendingLink | ReceivingLink) -> list[int]:
@@ -46,10 +46,10 @@ def test_a_delivery_is_stuck_once_for_each_of_its_links() -> None:
     for _ in range(3):
         sender.send(b"x")
     seen = watching(router)
-    seen.look(router.turn.now + STUCK_S)
+    seen.tick(router.turn.now + STUCK_S)
     assert stuck(sender, receiver) == [0, 0]
     for at in (0.1, ROUND_S + 0.2, 2 * ROUND_S + 0.3):
-        seen.look(router.turn.now + STUCK_S + ROUND_S + at)
+        seen.tick(router.turn.now + STUCK_S + ROUND_S + at)
         assert stuck(sender, receiver) == [3, 3]
 
 
@@ -61,23 +61,23 @@ def test_links_are_not_kept_while_others_are_looked_at(monkeypatch: pytest.Monke
     before = [sys.getrefcount(link) for link in links]
     seen = watching(router)
     for step in range(20):
-        seen.look(router.turn.now + step / 10)
+        seen.tick(router.turn.now + step / 10)
         assert [sys.getrefcount(link) for link in links] == before
     assert all(link.samples is not None for link in links)
     # half of the next round
     for step in range(5):
-        seen.look(router.turn.now + ROUND_S + 2 + step / 10)
+        seen.tick(router.turn.now + ROUND_S + 2 + step / 10)
     client.lose()
     # the rest of the round passes over those that are gone
     for step in range(10):
-        seen.look(router.turn.now + ROUND_S + 3 + step / 10)
+        seen.tick(router.turn.now + ROUND_S + 3 + step / 10)
 
 
 @pytest.mark.parametrize("how", ["settle", "release", "sender settles"])
 def test_it_is_stuck_until_it_is_settled(how: str) -> None:
     router, sender, receiver = pair(10)
     first, _ = sender.send(b"x"), sender.send(b"y")
-    watching(router).look(router.turn.now + STUCK_S + 1)
+    watching(router).tick(router.turn.now + STUCK_S + 1)
     assert stuck(sender, receiver) == [2, 2]
     if how == "sender settles":
         sender.settle(first)
@@ -90,7 +90,7 @@ def test_it_is_stuck_until_it_is_settled(how: str) -> None:
 def test_a_lost_receiver_s_deliveries_are_not_stuck_any_more() -> None:
     router, sender, receiver = pair(10)
     sender.send(b"x")
-    watching(router).look(router.turn.now + STUCK_S + 1)
+    watching(router).tick(router.turn.now + STUCK_S + 1)
     link = link_of(receiver)
     receiver.client.lose()
     assert (stuck(sender), link.stuck) == ([0], 0)
@@ -100,7 +100,7 @@ def test_what_waits_is_stuck_at_its_sender() -> None:
     router, sender, receiver = pair(10, window=1)
     for _ in range(3):
         sender.send(b"x")
-    watching(router).look(router.turn.now + STUCK_S + 1)
+    watching(router).tick(router.turn.now + STUCK_S + 1)
     assert stuck(sender, receiver) == [3, 1]
 
 
@@ -110,9 +110,9 @@ def test_a_young_delivery_is_not_stuck_because_others_are() -> None:
     router.wait(STUCK_S)
     sender.send(b"young")
     seen = watching(router)
-    seen.look(router.turn.now + 1)
+    seen.tick(router.turn.now + 1)
     assert stuck(sender, receiver) == [1, 1]
-    seen.look(router.turn.now + STUCK_S + 1)
+    seen.tick(router.turn.now + STUCK_S + 1)
     assert stuck(sender, receiver) == [2, 2]
 
 
@@ -124,7 +124,7 @@ def test_one_that_has_left_the_ring_is_found() -> None:
     receiver.client.dispose(ids[1:])
     (session,) = receiver.client.connection.local_sessions.values()
     assert session.outgoing.stragglers
-    watching(router).look(router.turn.now + STUCK_S + 1)
+    watching(router).tick(router.turn.now + STUCK_S + 1)
     assert stuck(sender, receiver) == [1, 1]
 
 
@@ -143,7 +143,7 @@ def test_many_are_gone_through_a_little_at_a_time() -> None:
     found = []
     while sum(stuck(sender, receiver)) < 2 * count:
         before = sum(stuck(sender, receiver))
-        seen.look(now)
+        seen.tick(now)
         now += 0.25
         found.append(sum(stuck(sender, receiver)) - before)
     assert max(found) <= STEPS
@@ -158,7 +158,7 @@ def test_sessions_may_change_while_they_are_gone_through(monkeypatch: pytest.Mon
     seen = watching(router)
     now = router.turn.now + STUCK_S + 1
     for step in range(40):
-        seen.look(now)
+        seen.tick(now)
         if step == 8:
             numbers = list(receiver.unsettled)[:4]
             for number in numbers:
@@ -170,9 +170,9 @@ def test_sessions_may_change_while_they_are_gone_through(monkeypatch: pytest.Mon
 
 
 def test_nobody_to_look_at() -> None:
-    seen = Watch(list)
+    seen = StuckDeliveries(list)
     for now in (1.0, 2.0, 100.0):
-        seen.look(now)
+        seen.tick(now)
 
 
 def test_a_link_settles_so_many_a_second() -> None:
@@ -180,7 +180,7 @@ def test_a_link_settles_so_many_a_second() -> None:
     seen = watching(router)
     now = router.turn.now
     assert settle_rate(link_of(sender), now) == 0
-    seen.look(now)
+    seen.tick(now)
     for _ in range(20):
         sender.send(b"x")
     for _ in range(5):
@@ -189,14 +189,14 @@ def test_a_link_settles_so_many_a_second() -> None:
     assert settle_rate(link_of(sender), now) == 0
     assert settle_rate(link_of(sender), now + 5) == settle_rate(link_of(receiver), now + 5) == 5
     for at in (ROUND_S, 2 * ROUND_S):
-        seen.look(now + at + 0.01)
+        seen.tick(now + at + 0.01)
     assert settle_rate(link_of(sender), now + 2 * ROUND_S + 1) == 0
 
 
 def test_what_is_given_back_is_no_rate() -> None:
     router, sender, receiver = pair(100)
     now = router.turn.now
-    watching(router).look(now)
+    watching(router).tick(now)
     sender.send(b"x")
     receiver.settle(Released())
     assert settle_rate(link_of(sender), now + 0.1) == 0
@@ -206,11 +206,11 @@ def test_a_link_without_credit_is_blocked_after_a_while() -> None:
     router, sender, receiver = pair(0)
     links = [link_of(sender), link_of(receiver)]
     now = router.turn.now
-    assert [dry_s(link, now + 3) for link in links] == [3, 3]
+    assert [without_credit_s(link, now + 3) for link in links] == [3, 3]
     assert not any(is_blocked(link, now + STUCK_S) for link in links)
     assert all(is_blocked(link, now + STUCK_S + 0.1) for link in links)
     receiver.grant(2)
-    assert [dry_s(link, now + 100) for link in links] == [0, 0]
+    assert [without_credit_s(link, now + 100) for link in links] == [0, 0]
 
 
 @pytest.mark.parametrize("how", ["used", "drained", "taken back", "given back"])
@@ -220,7 +220,7 @@ def test_credit_may_end_in_many_ways(how: str) -> None:
     ended: Any = receiver
     if how == "used":
         sender.send(b"x")
-        assert dry_s(link_of(sender), router.turn.now) == 0
+        assert without_credit_s(link_of(sender), router.turn.now) == 0
     elif how == "drained":
         receiver.grant(1, drain=True)
     elif how == "taken back":
@@ -231,10 +231,10 @@ def test_credit_may_end_in_many_ways(how: str) -> None:
         ended = sender
     assert link_of(ended).credit == 0
     then = router.turn.now
-    assert dry_s(link_of(ended), then + 2) == 2
+    assert without_credit_s(link_of(ended), then + 2) == 2
     if ended is receiver:
         receiver.grant(0)
-        assert dry_s(link_of(ended), then + 3) == 3
+        assert without_credit_s(link_of(ended), then + 3) == 3
 
 
 def test_a_link_that_is_reattached_is_looked_at_anew() -> None:
@@ -247,7 +247,7 @@ def test_a_link_that_is_reattached_is_looked_at_anew() -> None:
     sender = giving.sender("q", name="s", target=target)
     sender.send(b"x")
     seen = watching(router)
-    seen.look(router.turn.now + STUCK_S + 1)
+    seen.tick(router.turn.now + STUCK_S + 1)
     assert stuck(sender, receiver) == [1, 1]
     receiver.detach(closed=False)
     sender.detach(closed=False)
@@ -255,7 +255,7 @@ def test_a_link_that_is_reattached_is_looked_at_anew() -> None:
     sender = giving.sender("q", name="s", target=target)
     assert stuck(sender, receiver) == [0, 0]
     assert [link_of(each).unsettled for each in (sender, receiver)] == [1, 1]
-    seen.look(router.turn.now + STUCK_S + ROUND_S + 2)
+    seen.tick(router.turn.now + STUCK_S + ROUND_S + 2)
     assert stuck(sender, receiver) == [1, 1]
     taking.dispose([0])
     assert stuck(sender, receiver) == [0, 0]

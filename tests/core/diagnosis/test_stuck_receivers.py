@@ -10,8 +10,8 @@ from router.amqp.constants import Condition
 from router.amqp.performatives import Accepted, Detach, Modified, Released
 from router.core.addresses.bindings import BindingRule, ExchangeRule
 from router.core.addresses.rules import AddressRule
-from router.core.diagnosis.stuck_receivers import STEPS, Lack, StuckReceivers
-from router.core.forwarding.rule_updates import Treating
+from router.core.diagnosis.stuck_receivers import STEPS, Inactivity, StuckReceivers
+from router.core.forwarding.rule_updates import RuleUpdater
 from router.core.model.address import FIRST_EDGE, MESH, NO_TREE
 
 from support.containers import Container, ControlledRouter, plan
@@ -43,7 +43,7 @@ class World:
         """Let time pass, with a look at the clocks each second."""
         for _ in range(int(seconds)):
             self.router.turn.now += 1
-            self.stuck.look(self.router.turn.now)
+            self.stuck.tick(self.router.turn.now)
             self.router.finish_turn()
 
     def counters(self) -> Any:
@@ -281,7 +281,7 @@ def test_links_to_other_routers_and_edges_are_never_dropped(side: int) -> None:
     assert address is not None
     consumer = address.consumers[0]
     consumer.side, consumer.tree = side, NO_TREE
-    address.sided += 1
+    address.remote_ends += 1
     world.sender()
     world.wait(3 * TIMEOUT_S)
     assert far.detached is None
@@ -346,7 +346,7 @@ def test_the_rule_may_change_while_one_is_stuck() -> None:
     sender = world.sender()
     world.wait(TIMEOUT_S + 10)
     assert without.detached is None
-    treating = Treating(world.router.forwarder)
+    treating = RuleUpdater(world.router.forwarder)
     treating.change_rules([WAIT], [DROP], "balanced")
     # it has been stuck for long enough
     world.wait(1)
@@ -372,7 +372,7 @@ def test_what_is_known_of_a_stuck_receiver() -> None:
     healthy, stuck = address.consumers
     assert healthy.progress is None
     since = stuck.progress.stuck_since()
-    assert since == (world.router.turn.now - 9, Lack.TAKES_NOTHING)
+    assert since == (world.router.turn.now - 9, Inactivity.TAKES_NOTHING)
     world.wait(TIMEOUT_S)
     assert dropped(without)
     last = address.last_dropped
@@ -405,7 +405,7 @@ def test_very_many_are_looked_at_a_few_at_a_time() -> None:
     world.sender()
     address = world.router.table.in_use("q")
     assert address is not None
-    world.stuck.look(world.router.turn.now)
+    world.stuck.tick(world.router.turn.now)
     seen = [each for each in address.consumers if each.progress is not None]
     assert 0 < len(seen) <= STEPS
     world.wait(2 * TIMEOUT_S)

@@ -8,7 +8,7 @@ import pytest
 
 from router.amqp.performatives import Accepted, Rejected, Released
 from router.core.addresses.rules import AddressRule
-from router.core.forwarding.distribution import Spreader
+from router.core.forwarding.distribution import Distributor
 from router.core.model.address import FIRST_EDGE, HERE, MESH, MULTICAST, NO_TREE, OWN_TREE
 
 from support.in_memory import Router
@@ -17,7 +17,7 @@ from support.waypoints import message, texts
 
 def test_the_core_is_one() -> None:
     router = Router()
-    assert isinstance(router.forwarder, Spreader)
+    assert isinstance(router.forwarder, Distributor)
     assert router.forwarder.moving == []
 
 
@@ -62,7 +62,7 @@ def sided(router: Router, *sides: tuple[int, int]) -> None:
     ends: list[Any] = [*address.consumers, *address.producers]
     for end, (side, tree) in zip(ends, sides, strict=True):
         end.side, end.tree = side, tree
-        address.sided += side != HERE
+        address.remote_ends += side != HERE
 
 
 def test_a_multicast_goes_along_the_tree_by_which_it_came_and_to_all_who_are_here() -> None:

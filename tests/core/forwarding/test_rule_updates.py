@@ -9,16 +9,16 @@ import pytest
 from router.amqp.performatives import Accepted, Released, Source
 from router.amqp.types import Symbol
 from router.core.addresses.rules import AddressRule
-from router.core.forwarding.rule_updates import Treating
+from router.core.forwarding.rule_updates import RuleUpdater
 from router.core.model.address import BALANCED, CLOSEST, MULTICAST
 
 from support.in_memory import ReceivingLink, Router, Sending, SendingLink
 from support.pairs import pair, several
 
 
-def set_rules(router: Router, *rules: tuple[Any, ...], default: str = "balanced") -> Treating:
+def set_rules(router: Router, *rules: tuple[Any, ...], default: str = "balanced") -> RuleUpdater:
     """Have a router take up rules, in a turn."""
-    treating = Treating(router.forwarder)
+    treating = RuleUpdater(router.forwarder)
     before = list(router.table.rules)
     treating.change_rules(before, [AddressRule(*rule) for rule in rules], default)
     router.finish_turn()

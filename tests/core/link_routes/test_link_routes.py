@@ -11,7 +11,7 @@ from router.amqp.performatives import Attach, Coordinator, Source, Target
 from router.amqp.redirects import Redirect
 from router.amqp.types import Symbol
 from router.core.addresses.redirects import Redirects
-from router.core.link_routes.route_outlets import REST_S, Rule, Way
+from router.core.link_routes.route_outlets import REST_S, LinkRoute, LinkRouteRule
 from router.engine.link import IncomingLink, Link, OutgoingLink
 from router.errors import AmqpError, Scope
 
@@ -24,7 +24,7 @@ ASKED = Symbol("x-opt-qd.address")
 class Routed(Router):
     """A router with link routes, whose peers' links are looked up and never answered."""
 
-    def __init__(self, *rules: Rule, redirects: Redirects | None = None) -> None:
+    def __init__(self, *rules: LinkRouteRule, redirects: Redirects | None = None) -> None:
         super().__init__(redirects=redirects)
         self.link_routes = self.forwarder.link_routes
         self.added = {rule.name: self.link_routes.add(rule) for rule in rules}
@@ -73,11 +73,11 @@ class Routed(Router):
         return str(self.place(link)[0].remote_open.container_id)
 
 
-def both(pattern: str, **fields: Any) -> tuple[Rule, Rule]:
+def both(pattern: str, **fields: Any) -> tuple[LinkRouteRule, LinkRouteRule]:
     """Link routes in both directions, named by their pattern."""
     return (
-        Rule(f"{pattern} in", "in", False, pattern, **fields),
-        Rule(f"{pattern} out", "out", False, pattern, **fields),
+        LinkRouteRule(f"{pattern} in", "in", False, pattern, **fields),
+        LinkRouteRule(f"{pattern} out", "out", False, pattern, **fields),
     )
 
 
@@ -100,9 +100,9 @@ def test_a_name_that_says_where_it_is_is_no_containers(
 
 def test_the_most_specific_route_of_the_direction_speaks() -> None:
     router = Routed(
-        Rule("a", "in", True, "orders."),
-        Rule("b", "in", False, "orders/*/urgent"),
-        Rule("c", "out", False, "orders/eu"),
+        LinkRouteRule("a", "in", True, "orders."),
+        LinkRouteRule("b", "in", False, "orders/*/urgent"),
+        LinkRouteRule("c", "out", False, "orders/eu"),
     )
     client = router.client()
     for address, pattern in {
@@ -131,7 +131,9 @@ def test_termini_without_an_address_have_no_route() -> None:
 
 
 def test_a_dynamic_node_can_be_asked_for_at_a_container() -> None:
-    router = Routed(Rule("a", "out", True, "replies"), Rule("b", "in", True, "requests"))
+    router = Routed(
+        LinkRouteRule("a", "out", True, "replies"), LinkRouteRule("b", "in", True, "requests")
+    )
     broker, client = router.container("a", "b", name="broker"), router.client()
     source = Source(dynamic=True, dynamic_node_properties={ASKED: "replies/x"})
     assert router.place(router.receiver(client, None, source=source)) == (broker.connection, None)
@@ -156,7 +158,7 @@ def test_a_node_that_is_here_is_routed_only_where_a_route_names_it() -> None:
     assert router.pattern(router.sender(client, "$management")) is None
     assert router.pattern(router.sender(client, dynamic)) is None
     assert router.pattern(router.sender(client, "$cbs")) == "#"
-    router.link_routes.add(Rule("own", "in", False, "$management"))
+    router.link_routes.add(LinkRouteRule("own", "in", False, "$management"))
     assert router.pattern(router.sender(client, "$management")) == "$management"
 
 
@@ -191,7 +193,7 @@ def test_the_routers_own_links_are_never_forwarded() -> None:
     ],
 )
 def test_the_address_at_the_container(rule: dict[str, str], asked: str, sent: str) -> None:
-    router = Routed(Rule("a", "in", False, "#", **rule))
+    router = Routed(LinkRouteRule("a", "in", False, "#", **rule))
     router.container("a")
     link = router.sender(router.client(), asked)
     assert router.place(link)[1] == sent
@@ -199,7 +201,7 @@ def test_the_address_at_the_container(rule: dict[str, str], asked: str, sent: st
 
 
 def test_what_the_container_answers_is_told_as_the_peer_would_call_it() -> None:
-    router = Routed(Rule("a", "in", False, "#", add_prefix="bar.", del_prefix="eu."))
+    router = Routed(LinkRouteRule("a", "in", False, "#", add_prefix="bar.", del_prefix="eu."))
     router.container("a")
     link = router.sender(router.client(), "eu.orders")
     assert router.place(link)[1] == "bar.orders"
@@ -228,7 +230,7 @@ def test_without_a_container_there_is_no_route_to_the_destination() -> None:
 
 
 def test_containers_take_links_in_turn_and_the_fewest_first() -> None:
-    router = Routed(Rule("a", "in", True, "q"), Rule("b", "in", True, "q"))
+    router = Routed(LinkRouteRule("a", "in", True, "q"), LinkRouteRule("b", "in", True, "q"))
     router.container("a", name="one")
     router.container("b", name="two")
     client = router.client()
@@ -259,7 +261,7 @@ def test_a_container_that_refused_is_asked_last_for_a_while() -> None:
     router.link_routes.refused(link, "amqp:resource-limit-exceeded", "full")
     router.link_routes.left(link)
     assert [router.to(router.sender(client, "q")) for _ in range(3)] == ["two"] * 3
-    way: Way = router.added["q in"]
+    way: LinkRoute = router.added["q in"]
     assert (way.placed, way.refused, way.links) == (4, 1, 3)
     assert way.last_refusal == "amqp:resource-limit-exceeded: full"
     router.wait(REST_S)
@@ -277,7 +279,7 @@ def test_so_is_one_that_ended_a_link_with_an_error() -> None:
     router.link_routes.ended(link, "amqp:resource-deleted")
     router.link_routes.left(link)
     assert [router.to(router.sender(client, "q")) for _ in range(2)] == ["two"] * 2
-    way: Way = router.added["q in"]
+    way: LinkRoute = router.added["q in"]
     assert (way.refused, way.last_refusal) == (0, "amqp:resource-deleted")
     router.link_routes.ended(link, "amqp:not-found")
     assert way.last_refusal == "amqp:resource-deleted"
@@ -351,7 +353,7 @@ def test_a_deleted_route_ends_no_link() -> None:
 
 def test_the_coordinator_is_chosen_by_what_its_client_is_known_by() -> None:
     names = ["$coordinator", "$coordinator/billing", "$coordinator/eu.example"]
-    router = Routed(*(Rule(name, "in", True, name) for name in names))
+    router = Routed(*(LinkRouteRule(name, "in", True, name) for name in names))
     for name in names:
         router.container(name, name=name)
     client = router.client(endpoint="west")
@@ -371,7 +373,7 @@ def test_without_a_route_for_it_there_is_no_coordinator() -> None:
 
 
 def test_a_transactions_links_go_to_its_coordinator() -> None:
-    router = Routed(Rule("tx", "in", True, "$coordinator"), *both("q"))
+    router = Routed(LinkRouteRule("tx", "in", True, "$coordinator"), *both("q"))
     one = router.container("tx", "q in", "q out", name="one")
     router.container("tx", "q in", "q out", name="two")
     others = [router.client() for _ in range(3)]
@@ -400,8 +402,10 @@ NAMES = st.lists(st.sampled_from(["a", "b", "*", "#"]), min_size=1, max_size=3).
 def test_routes_that_came_and_went_leave_nothing_behind(
     patterns: list[tuple[str, str]], steps: list[int], names: list[list[str]]
 ) -> None:
-    every = [Rule(str(n), way, False, pattern) for n, (pattern, way) in enumerate(patterns)]
-    router, there = Routed(), dict[int, Way]()
+    every = [
+        LinkRouteRule(str(n), way, False, pattern) for n, (pattern, way) in enumerate(patterns)
+    ]
+    router, there = Routed(), dict[int, LinkRoute]()
     for step in [*range(len(every)), *steps]:
         if step >= len(every):
             continue

@@ -6,7 +6,7 @@ import pytest
 
 from router.core.link_routes.link_routes import IN, OUT
 from router.core.link_routes.remote_link_routes import key_of, parse_key
-from router.core.link_routes.route_outlets import Rule
+from router.core.link_routes.route_outlets import LinkRouteRule
 from router.core.model.address import BALANCED, ROUTED
 from router.core.routers.routing_state import Interest
 
@@ -20,16 +20,16 @@ def wanted(router: Router) -> dict[str, Interest]:
 @pytest.mark.parametrize(
     ("rule", "key", "pattern"),
     [
-        (Rule("r", IN, True, "org.apache"), "Corg.apache", "org.apache/#"),
-        (Rule("r", OUT, True, "q"), "Dq", "q/#"),
-        (Rule("r", IN, False, "a/*/b"), "Ea/*/b", "a/*/b"),
-        (Rule("r", OUT, False, "a.*.#"), "Fa.*.#", "a.*.#"),
-        (Rule("r", OUT, False, "#"), "F#", "#"),
+        (LinkRouteRule("r", IN, True, "org.apache"), "Corg.apache", "org.apache/#"),
+        (LinkRouteRule("r", OUT, True, "q"), "Dq", "q/#"),
+        (LinkRouteRule("r", IN, False, "a/*/b"), "Ea/*/b", "a/*/b"),
+        (LinkRouteRule("r", OUT, False, "a.*.#"), "Fa.*.#", "a.*.#"),
+        (LinkRouteRule("r", OUT, False, "#"), "F#", "#"),
         # which says the same as a prefix
-        (Rule("r", OUT, False, "a/#"), "Da", "a/#"),
+        (LinkRouteRule("r", OUT, False, "a/#"), "Da", "a/#"),
     ],
 )
-def test_a_route_is_known_by_its_key(rule: Rule, key: str, pattern: str) -> None:
+def test_a_route_is_known_by_its_key(rule: LinkRouteRule, key: str, pattern: str) -> None:
     routes = Router().forwarder.link_routes
     routes.add(rule)
     (route,) = routes.routes()
@@ -48,8 +48,8 @@ def test_other_keys_are_of_no_route(key: str) -> None:
 def test_a_route_is_told_of_while_a_container_is_there() -> None:
     router = Router()
     routes = router.forwarder.link_routes
-    ways = [routes.add(Rule(name, IN, True, "q")) for name in ("one", "two")]
-    other = routes.add(Rule("three", OUT, True, "q"))
+    ways = [routes.add(LinkRouteRule(name, IN, True, "q")) for name in ("one", "two")]
+    other = routes.add(LinkRouteRule("three", OUT, True, "q"))
     assert wanted(router) == {}
     containers = [router.client(role="route-container") for _ in ways]
     for way, container in zip(ways, containers, strict=True):
@@ -92,7 +92,7 @@ def test_a_route_that_is_configured_stays_when_others_have_it_no_more() -> None:
     router = Router()
     reach, routes = router.forwarder.reach, router.forwarder.link_routes
     reach.set_wanted("b", "Dq", Interest(ROUTED))
-    way = routes.add(Rule("r", OUT, True, "q"))
+    way = routes.add(LinkRouteRule("r", OUT, True, "q"))
     reach.set_wanted("b", "Dq", None)
     assert [list(route.ways) for route in routes.routes()] == [[way]]
     reach.set_wanted("b", "Dq", Interest(ROUTED))
@@ -106,7 +106,7 @@ def test_a_route_that_a_connection_asks_for_is_told_of() -> None:
     router = Router()
     routes = router.forwarder.link_routes
     container: Client = router.client()
-    rule = Rule("r", IN, False, "mine.*", scope=container.connection)
+    rule = LinkRouteRule("r", IN, False, "mine.*", scope=container.connection)
     way = routes.add(rule)
     routes.open(way, container.connection)
     assert list(wanted(router)) == ["Emine.*"]

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from router.core.link_routes.route_outlets import REST_S, FarOutlet, Outlet, Rule, Way
-from router.core.routers.routing_state import Path, Reach
+from router.core.link_routes.route_outlets import (
+    REST_S,
+    FarOutlet,
+    LinkRoute,
+    LinkRouteRule,
+    RouteDestination,
+)
+from router.core.routers.routing_state import Path, RoutingState
 from router.engine.states import ConnectionState
 
 from support.in_memory import Router
@@ -25,21 +31,21 @@ from support.in_memory import Router
 def test_an_address_at_the_container(
     prefixes: tuple[str, str], text: str, outward: str, inward: str
 ) -> None:
-    rule = Rule("r", "in", True, "q", add_prefix=prefixes[0], del_prefix=prefixes[1])
+    rule = LinkRouteRule("r", "in", True, "q", add_prefix=prefixes[0], del_prefix=prefixes[1])
     assert rule.outward(text) == outward
     assert rule.inward(outward) == inward
 
 
 def test_a_lane_is_open_while_its_connection_is() -> None:
     client = Router().client(role="route-container")
-    outlet = Outlet(client.connection)
+    outlet = RouteDestination(client.connection)
     assert (outlet.is_open, outlet.cost, outlet.place) == (True, 0, client.connection)
     client.close()
     assert not outlet.is_open
 
 
 def test_who_refused_rests_for_a_while() -> None:
-    outlet = Outlet(Router().client().connection)
+    outlet = RouteDestination(Router().client().connection)
     assert not outlet.rests(1000.0)
     outlet.refused_at = 1000.0
     assert outlet.rests(1000.0 + REST_S - 0.1)
@@ -47,7 +53,7 @@ def test_who_refused_rests_for_a_while() -> None:
 
 
 def test_a_far_lane_is_as_far_and_as_open_as_the_way_there() -> None:
-    reach = Reach("a")
+    reach = RoutingState("a")
     outlet = FarOutlet("c", reach)
     assert (outlet.place, outlet.connection, outlet.is_open) == ("c", None, False)
     client = Router().client()
@@ -59,9 +65,9 @@ def test_a_far_lane_is_as_far_and_as_open_as_the_way_there() -> None:
 
 
 def test_a_way_has_the_links_of_its_lanes() -> None:
-    way = Way(Rule("r", "in", True, "q"))
+    way = LinkRoute(LinkRouteRule("r", "in", True, "q"))
     assert (way.links, way.is_active) == (0, False)
     for count in (2, 3):
         connection = Router().client().connection
-        way.outlets[connection] = Outlet(connection, links=count)
+        way.outlets[connection] = RouteDestination(connection, links=count)
     assert (way.links, way.is_active) == (5, True)

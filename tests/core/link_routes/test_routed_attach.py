@@ -14,7 +14,7 @@ from router.amqp.types import Symbol
 from router.core.addresses.route_peers import Origin
 from router.core.link_routes.routed_attach import (
     MAX_COST,
-    Traveller,
+    RoutedAttach,
     is_traveller,
     route_changed,
     traveller_of,
@@ -51,14 +51,14 @@ def test_what_is_told_is_heard(
     properties: dict[Any, Any] | None, is_container: bool, user: str | None, cost: int
 ) -> None:
     origin = attrs.evolve(WHO, is_container=is_container, user=user)
-    traveller = Traveller("Cq", "c", cost, origin, properties)
+    traveller = RoutedAttach("Cq", "c", cost, origin, properties)
     frame = over_the_wire(attach(traveller.told()))
     assert is_traveller(frame)
     assert traveller_of(frame) == traveller
 
 
 def test_a_cost_that_is_beyond_all_costs() -> None:
-    told = Traveller("Cq", "c", MAX_COST + 1, WHO, None).told()
+    told = RoutedAttach("Cq", "c", MAX_COST + 1, WHO, None).told()
     assert traveller_of(attach(told)).cost == MAX_COST
 
 
@@ -83,7 +83,7 @@ def test_other_links_are_no_travellers(properties: dict[Any, Any] | None) -> Non
     ],
 )
 def test_what_is_told_wrong_is_an_error_of_the_link(key: str, wrong: Any) -> None:
-    told = Traveller("Cq", "c", 1, WHO, {}).told()
+    told = RoutedAttach("Cq", "c", 1, WHO, {}).told()
     with pytest.raises(AmqpError) as caught:
         traveller_of(attach({**told, Symbol(key): wrong}))
     assert caught.value.condition == "amqp:invalid-field"

@@ -38,10 +38,10 @@ def filled(*sizes: int) -> tuple[WaitingQueue, list[Delivery]]:
 
 def take(queue: WaitingQueue, limit: int) -> Delivery | None:
     """Take the next that is small enough, however often the search is to be repeated."""
-    found = queue.take_for(EVERY_LANE, None, limit)
+    found = queue.take_matching(EVERY_LANE, None, limit)
     while queue.is_unfinished:
         assert found is None
-        found = queue.take_for(EVERY_LANE, None, limit)
+        found = queue.take_matching(EVERY_LANE, None, limit)
     return found
 
 
@@ -61,7 +61,7 @@ def test_it_is_found_behind_however_many(count: int) -> None:
 def test_no_search_takes_long() -> None:
     queue, deliveries = filled(*[LARGE] * MANY, SMALL)
     searches = 1
-    while queue.take_for(EVERY_LANE, None, SMALL) is not deliveries[-1]:
+    while queue.take_matching(EVERY_LANE, None, SMALL) is not deliveries[-1]:
         assert queue.is_unfinished
         assert queue.looked_at <= 2 * MOST_LOOKS
         searches += 1
@@ -75,7 +75,7 @@ def test_the_next_is_found_at_once() -> None:
     for _ in range(MANY):
         made = delivery(SMALL)
         queue.append(made)
-        assert queue.take_for(EVERY_LANE, None, SMALL) is made
+        assert queue.take_matching(EVERY_LANE, None, SMALL) is made
         assert queue.looked_at <= 8 * WIDTH
     assert queue.count == MANY
 
@@ -85,7 +85,7 @@ def test_limits_share_what_is_known() -> None:
     assert take(queue, MANY) is None
     looks = 0
     for limit in range(2 * MANY - WIDTH, MANY, -WIDTH):
-        assert queue.take_for(EVERY_LANE, None, limit) is deliveries[2 * MANY - limit]
+        assert queue.take_matching(EVERY_LANE, None, limit) is deliveries[2 * MANY - limit]
         assert not queue.is_unfinished
         looks += queue.looked_at
     assert looks <= 8 * MANY
@@ -115,10 +115,10 @@ def test_what_comes_back_by_another_lane_is_searched_for_there() -> None:
     assert back is deliveries[-1]
     back.lane = 1
     queue.append(back)
-    assert queue.take_for(1, None, SMALL) is None
+    assert queue.take_matching(1, None, SMALL) is None
     while queue.is_unfinished:
-        assert queue.take_for(1, None, SMALL) is None
-    assert queue.take_for(2, None, SMALL) is back
+        assert queue.take_matching(1, None, SMALL) is None
+    assert queue.take_matching(2, None, SMALL) is back
 
 
 def test_the_more_urgent_is_searched_for_first() -> None:

@@ -211,7 +211,7 @@ def test_how_many_wait_of_each_side_is_known(steps: list[tuple[str, int, int]]) 
         elif what == "remove" and at < len(there):
             queue.remove(there[at])
         elif what == "move" and at < len(there):
-            assert queue.moves(there[at], links[side])
+            assert queue.move_to_link(there[at], links[side])
             there[at].incoming = links[side]
         elif what == "take out":
             # the lambda is called at once, and by nobody later
@@ -247,8 +247,8 @@ def test_what_waits_elsewhere_does_not_move() -> None:
     for each, at in zip(deliveries, (queue, elsewhere), strict=True):
         each.incoming = links[0]
         at.append(each)
-    assert not queue.moves(deliveries[1], links[1])
-    assert elsewhere.moves(deliveries[1], links[1])
+    assert not queue.move_to_link(deliveries[1], links[1])
+    assert elsewhere.move_to_link(deliveries[1], links[1])
     deliveries[1].incoming = links[1]
     assert (queue.by_side(), elsewhere.by_side()) == ({0: 1}, {1: 1})
     assert elsewhere.popleft() is deliveries[1]
@@ -290,7 +290,7 @@ def test_the_next_for_somebody_is_the_oldest_of_the_most_urgent_that_is(
             if lanes >> each.lane & 1 and each.incoming.side in sides and each.size <= limit
         ]
         found = min(meant, key=lambda each: (-each.priority, each.arrived), default=None)
-        assert queue.take_for(lanes, sides, limit) is found
+        assert queue.take_matching(lanes, sides, limit) is found
         if found is not None:
             model.remove(found)
     expected = sorted(model, key=lambda each: (-each.priority, each.arrived))
@@ -305,11 +305,11 @@ def test_who_takes_some_of_what_waits_looks_at_no_more_than_that() -> None:
         made.lane = number % 2
         queue.append(made)
     for _ in range(1000):
-        found = queue.take_for(0b10, None, 2**64 - 1)
+        found = queue.take_matching(0b10, None, 2**64 - 1)
         assert found is not None
         assert found.lane == 1
         assert queue.looked_at <= 2
-    assert queue.take_for(0b10, None, 2**64 - 1) is None
+    assert queue.take_matching(0b10, None, 2**64 - 1) is None
     assert queue.count == 1000
 
 

@@ -22,7 +22,7 @@ def test_what_comes_from_a_router_stays_here() -> None:
     # what a sends to b is for b; it has a link to c of its own
     address = mesh["b"].table.in_use("q")
     assert address is not None
-    assert address.sided > 1
+    assert address.remote_ends > 1
     (end,) = (each for each in address.producers if each.side == MESH)
     assert end.link.credit <= 2
     assert sender.credit > 2

@@ -48,8 +48,8 @@ def test_it_is_idle_since_it_was_seen_to_be_quiet() -> None:
     mesh.run()
     link.lane = lane_numbered(lane_of(4, 0, settles_second=True))
     assert link.consumer is not None
-    link.consumer.takes = 1 << link.lane.number
-    link.address.lanes |= link.consumer.takes
+    link.consumer.lane_mask = 1 << link.lane.number
+    link.address.lanes |= link.consumer.lane_mask
     sender.send(message("hello"))
     mesh.run()
     # what is unsettled is not over

@@ -376,7 +376,7 @@ def test_very_many_that_nobody_sends_to_are_given_up_over_several_turns() -> Non
     at.turn.now += 11
 
     def look() -> None:
-        at.forwarder.network.look(at.turn.now)
+        at.forwarder.network.tick(at.turn.now)
 
     assert 0 < most_in_a_turn(at, lambda: len(own), look) < 200
     assert not own

@@ -30,7 +30,7 @@ def test_its_consumer_is_at_the_address_before_anybody_has_answered() -> None:
     link = NextLink(router.forwarder.network, address, {}, shows=True)
     link.begin(router.forwarder.reach.connection("b"))
     assert address.consumers == [link.consumer]
-    assert address.sided == 1
+    assert address.remote_ends == 1
     consumer = address.consumers[0]
     assert (consumer.side, consumer.shows_passage) == (MESH, True)
     assert consumer.link.credit == 0

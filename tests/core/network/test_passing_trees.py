@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from router.core.model.address import MULTICAST, Address
-from router.core.network.branch_links import Spread
+from router.core.network.branch_links import MulticastTree
 from router.core.network.passing_trees import PassingTrees
 from router.core.routers.routing_state import Tree
 
 
-def made(address: Address, root: str, number: int) -> Spread:
-    return Spread(address, "M0q", Tree(root, "a", b"digest", ()), number)
+def made(address: Address, root: str, number: int) -> MulticastTree:
+    return MulticastTree(address, "M0q", Tree(root, "a", b"digest", ()), number)
 
 
 def test_each_is_found_until_it_is_no_more() -> None:

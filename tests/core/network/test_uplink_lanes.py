@@ -12,7 +12,7 @@ from router.amqp.constants import ReceiverSettleMode
 from router.amqp.message import Header
 from router.amqp.performatives import Accepted
 from router.core.addresses.rules import AddressRule
-from router.core.forwarding.rule_updates import Treating
+from router.core.forwarding.rule_updates import RuleUpdater
 from router.core.network.lane_numbers import lane_of, priority_of
 from router.core.network.lanes import IDLE_S
 from router.core.network.uplink_lanes import UplinkLane
@@ -58,8 +58,8 @@ def wait(mesh: Mesh, seconds: int) -> None:
             router.turn.now += 1
             for side in (router.edge, router.edges):
                 if side is not None:
-                    side.look(router.turn.now)
-            router.forwarder.network.look(router.turn.now)
+                    side.tick(router.turn.now)
+            router.forwarder.network.tick(router.turn.now)
         mesh.settle()
 
 
@@ -255,14 +255,14 @@ def test_an_address_that_turns_multicast_gives_each_receiver_one_copy(
         each.settle(Accepted())
     rule = AddressRule(True, "q", "multicast")
     for name in PLACES:
-        Treating(mesh[name].forwarder).change_rules([], [rule], "balanced")
+        RuleUpdater(mesh[name].forwarder).change_rules([], [rule], "balanced")
     mesh.settle()
     assert list(uplink_lanes(mesh)) == []
     senders[0].send(urgent("after", 8))
     mesh.settle()
     assert [texts(each).count("after") for each in receivers] == [1, 1]
     for name in PLACES:
-        Treating(mesh[name].forwarder).change_rules([rule], [], "balanced")
+        RuleUpdater(mesh[name].forwarder).change_rules([rule], [], "balanced")
     mesh.settle()
     senders[0].send(urgent("again", 8))
     mesh.settle()

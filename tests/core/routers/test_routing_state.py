@@ -8,7 +8,7 @@ from router.core.routers.routing_state import (
     NEAREST,
     Interest,
     Path,
-    Reach,
+    RoutingState,
     Tree,
     mobile_key,
 )
@@ -17,9 +17,9 @@ ORDERS = mobile_key("orders")
 BALANCED_THERE = Interest(BALANCED)
 
 
-def reach_of(*routers: str) -> Reach:
+def reach_of(*routers: str) -> RoutingState:
     """A network in which each router after the first is one further away, by the second."""
-    reach = Reach("A")
+    reach = RoutingState("A")
     paths = {router: Path(routers[0], cost) for cost, router in enumerate(routers, 1)}
     reach.set_paths({routers[0]: object()}, paths, lambda _: None)
     return reach

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from router.amqp.performatives import Attach, Target
-from router.core.link_routes.route_outlets import Rule
+from router.core.link_routes.route_outlets import LinkRouteRule
 from router.engine.link import IncomingLink
 from router.management.entities.link_route_state import LINK_ROUTE_STATE, LinkRouteState
 from router.management.schema import Live
@@ -14,7 +14,7 @@ from support.in_memory import Router
 def test_what_has_become_of_a_link_route() -> None:
     router = Router()
     routes = router.forwarder.link_routes
-    way = routes.add(Rule("n", "in", True, "q"))
+    way = routes.add(LinkRouteRule("n", "in", True, "q"))
 
     def told() -> dict[str, object]:
         state = Live(None, LinkRouteState(way, router.turn.now))

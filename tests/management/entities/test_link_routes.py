@@ -7,7 +7,7 @@ import pytest
 from router.config.link_routes import LinkRouteSettings
 from router.config.model import Configuration, ListenerSettings
 from router.core.link_routes.link_routes import IN, LinkRoutes, Route
-from router.core.link_routes.route_outlets import Rule
+from router.core.link_routes.route_outlets import LinkRouteRule
 from router.management.entities.address import ADDRESS
 from router.management.entities.configured import CONFIGURED_LINK_ROUTE
 from router.management.entities.link_routes import LINK_ROUTE, LinkRouteAddress
@@ -45,7 +45,7 @@ async def test_a_configured_one_tells_whether_its_container_is_there() -> None:
             assert addresses["Fx/*"]["containerCount"] == 0
             (pump,) = running.pumps
             routing = running.node.control.link_routes
-            routing.ask(Rule("own", "out", False, "y", scope=pump.connection))
+            routing.ask(LinkRouteRule("own", "out", False, "y", scope=pump.connection))
             head = "router.linkRoute/"
             every = {each["name"].removeprefix(head): each for each in told(running, LINK_ROUTE)}
             assert list(every) == ["a", "b", "c", f"connection/{pump.number}/own"]
