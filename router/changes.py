@@ -3,7 +3,7 @@
 A configuration may be very large, and so may the difference to the next one. `prepare` does all
 work that grows with either, in a thread. It changes nothing in the router, and reads only what
 no other task changes, except for another change of the configuration. What cannot be done in a
-thread is entered in steps, without any effect yet (`enter`). The work left for the turn that takes
+thread is entered in steps, without any effect yet (`stage`). The work left for the turn that takes
 up the configuration does not grow with it (docs/decisions/0038-changes-under-traffic.md).
 """
 
@@ -15,17 +15,20 @@ from typing import Any, Final, Protocol, TypeVar
 
 import attrs
 
-from router.config.edits import Edit, Edits, others
+from router.config.edits import Edit, Edits, removed_and_added
 from router.config.model import ENTITIES, Configuration
 from router.config.reload import Difference
-from router.control.auto_links import Wanted
-from router.control.control import Control
-from router.control.link_routes import RouteChange
+from router.control.auto_links import AutoLinkPlans
+from router.control.control import ControlPlane
+from router.control.link_routes import LinkRouteChange
 from router.control.network.endpoint_costs import Endpoint
-from router.core.addresses.bindings import Change as ExchangeChange, FewChanges as FewExchanges
+from router.core.addresses.bindings import (
+    ExchangeEdits as FewExchanges,
+    ExchangesChange as ExchangeChange,
+)
 from router.core.addresses.redirects import Redirects
 from router.core.addresses.rules import MANY_RULES, AddressRule, Rules
-from router.core.links.auto_links import Plan
+from router.core.links.auto_links import AutoLinkRule
 from router.engine.deferred import grow_old
 from router.net.endpoints import (
     configured_auto_links,
@@ -53,7 +56,7 @@ class Changed(Protocol):
         """Return the hub of its connections, with the core."""
 
     @property
-    def control(self) -> Control:
+    def control(self) -> ControlPlane:
         """Return the control of where addresses lead: auto-links, link routes, the network."""
 
 
@@ -78,9 +81,9 @@ class Changes:
     rules: Rules | RuleChange | None = None
     redirects: Redirects | None = None
     exchanges: ExchangeChange | FewExchanges | None = None
-    link_routes: RouteChange | None = None
+    link_routes: LinkRouteChange | None = None
     # all, with the names of the changed ones; or by name only the changed ones, None if removed
-    auto_links: tuple[Wanted, list[str]] | dict[str, Plan | None] | None = None
+    auto_links: tuple[AutoLinkPlans, list[str]] | dict[str, AutoLinkRule | None] | None = None
     costs: Mapping[Endpoint, int | None] | None = None
 
 
@@ -112,7 +115,7 @@ def prepare(
         changes["exchanges"] = _exchanges(running, wanted, edits)
     if "linkRoute" in entities:
         gone, come = _others("linkRoute", old.link_routes, wanted.link_routes, edits)
-        changes["link_routes"] = RouteChange(
+        changes["link_routes"] = LinkRouteChange(
             [each.name for each in gone], configured_link_routes(come)
         )
     if "autoLink" in entities:
@@ -120,9 +123,9 @@ def prepare(
         if edits is None:
             # they are taken from the end of the list
             names = list(dict.fromkeys(each.name for each in chain(gone, come)))[::-1]
-            changes["auto_links"] = Wanted(configured_auto_links(wanted.auto_links)), names
+            changes["auto_links"] = AutoLinkPlans(configured_auto_links(wanted.auto_links)), names
         else:
-            plans: dict[str, Plan | None] = {each.name: None for each in gone}
+            plans: dict[str, AutoLinkRule | None] = {each.name: None for each in gone}
             plans.update((plan.name, plan) for plan in configured_auto_links(come))
             changes["auto_links"] = plans
     if ("listener", "cost") in fields or ("connector", "cost") in fields:
@@ -177,13 +180,13 @@ def _others(
 ) -> tuple[list[Any], list[Any]]:
     """Return the objects that only `old` has, and those that only `new` has."""
     if edits is not None:
-        return others(edits, entity)
+        return removed_and_added(edits, entity)
     before, after = set(map(id, old)), set(map(id, new))
     gone = [each for each in old if id(each) not in after]
     return gone, [each for each in new if id(each) not in before]
 
 
-def enter(running: Changed, changes: Changes) -> Iterator[None]:
+def stage(running: Changed, changes: Changes) -> Iterator[None]:
     """Enter ahead, step by step, what the turn that takes up the changes needs.
 
     It has no effect before that turn.
@@ -201,7 +204,7 @@ def _enter(running: Changed, changes: Changes) -> Iterator[None]:
         yield from running.control.link_routes.enter(changes.link_routes)
 
 
-def give_up(running: Changed, changes: Changes) -> None:
+def unstage(running: Changed, changes: Changes) -> None:
     """Remove what was entered for changes that are not taken up after all."""
     if changes.exchanges is not None:
         running.exchange.forwarder.exchanges.give_up(changes.exchanges)

@@ -12,23 +12,23 @@ from collections.abc import Callable
 import structlog
 import trio
 
-from router.changes import MANY_EDITS, Changes, enter, give_up, pieces, prepare
+from router.changes import MANY_EDITS, Changes, pieces, prepare, stage, unstage
 from router.config.edits import Edits
 from router.config.mistakes import InvalidConfiguration, Mistake
 from router.config.model import Configuration
-from router.config.rechecks import Rechecks
+from router.config.rechecks import IncrementalChecks
 from router.config.reload import (
     Applied,
     Difference,
     NotApplied,
-    Overtaken,
+    StaleConfiguration,
     find_differences,
-    find_impossible,
+    find_restart_only,
 )
 from router.config.revisions import History, Revision, share
-from router.config.saved import Base, Keeper
+from router.config.saved import BaseConfiguration, StateFile
 from router.config.validate import find_mistakes
-from router.control.control import Control
+from router.control.control import ControlPlane
 from router.core.forwarding.rule_updates import RuleUpdater
 from router.endpoints import Endpoints
 from router.engine.deferred import drained
@@ -39,7 +39,7 @@ from router.metrics.exposition import Exposition
 from router.metrics.readiness import STARTING
 from router.net.exchange import SLICE_S, RouterHub
 from router.net.first_frames import find_too_long
-from router.settings import take_up
+from router.settings import apply_settings
 
 log = structlog.get_logger("router")
 
@@ -51,7 +51,7 @@ LONGEST_BIND_S = 10.0
 FURTHER_CHECKS = (find_too_long,)
 
 
-class Changing:
+class ReconfigurableRouter:
     """Router whose configuration can be changed; `node` makes its parts.
 
     `base` is what the configuration file says, `keeper` stores what is not in the file, and
@@ -59,7 +59,7 @@ class Changing:
     """
 
     exchange: RouterHub
-    control: Control
+    control: ControlPlane
     exposition: Exposition
     treating: RuleUpdater
     journal: Journal
@@ -67,7 +67,11 @@ class Changing:
     endpoints: Endpoints
 
     def __init__(
-        self, base: Base, keeper: Keeper | None, configuration: Configuration, revision: int
+        self,
+        base: BaseConfiguration,
+        keeper: StateFile | None,
+        configuration: Configuration,
+        revision: int,
     ) -> None:
         self.base = base
         self.keeper = keeper
@@ -76,7 +80,7 @@ class Changing:
         self.view: RouterView | None = None
         # why the configuration cannot be changed now, or None
         self.refuses: str | None = STARTING
-        self.rechecks = Rechecks(FURTHER_CHECKS)
+        self.rechecks = IncrementalChecks(FURTHER_CHECKS)
         self._applying = trio.Lock()
 
     @property
@@ -93,21 +97,21 @@ class Changing:
         self,
         wanted: Configuration,
         cause: str = "",
-        base: Base | None = None,
+        base: BaseConfiguration | None = None,
         edits: Edits | None = None,
     ) -> Applied:
         """Apply another configuration under traffic, as a whole or not at all.
 
         Calls run one after the other. If the configuration was changed while a call waited, it
-        raises `Overtaken`, and the caller has to derive `wanted` from the new one. `base` is what
-        the configuration file says, if that is new. `edits` has all differences of `wanted` from
-        `configuration`, if they are known; otherwise they are searched for. Raises
+        raises `StaleConfiguration`; the caller has to derive `wanted` from the new one. `base` is
+        what the configuration file says, if that is new. `edits` has all differences of `wanted`
+        from `configuration`, if they are known; otherwise they are searched for. Raises
         `router.config.reload.NotApplied`, and then nothing has changed.
         """
         before = self.configuration
         async with self._applying:
             if self.configuration is not before:
-                raise Overtaken
+                raise StaleConfiguration
             self._check_phase()
             given = wanted
             changes = await trio.to_thread.run_sync(_readied, self, before, given, edits)
@@ -135,7 +139,7 @@ class Changing:
                 raise
             # from here on nothing fails, and nothing waits
             self.exchange.begin_turn()
-            take_up(self, changes)
+            apply_settings(self, changes)
             forget = self.exchange.turn.deferred.forget
             if edits is None:
                 forget(pieces(given))
@@ -168,17 +172,17 @@ class Changing:
         """Enter changes ahead, a little at a time, with the turns of all others in between."""
         clock = self.exchange.clock
         end = clock() + SLICE_S
-        for _ in enter(self, changes):
+        for _ in stage(self, changes):
             if clock() >= end:
                 await trio.lowlevel.checkpoint()
                 end = clock() + SLICE_S
 
     def _give_up(self, changes: Changes) -> None:
         self.exchange.begin_turn()
-        give_up(self, changes)
+        unstage(self, changes)
         self.exchange.finish_turn()
 
-    async def _save(self, wanted: Configuration, base: Base) -> None:
+    async def _save(self, wanted: Configuration, base: BaseConfiguration) -> None:
         """Save the configuration that is about to run; a crash before it runs does no harm."""
         keeper = self.keeper
         if keeper is None:
@@ -229,7 +233,7 @@ class Changing:
 
 
 def _readied(
-    running: Changing, old: Configuration, wanted: Configuration, edits: Edits | None
+    running: ReconfigurableRouter, old: Configuration, wanted: Configuration, edits: Edits | None
 ) -> Changes:
     """Check and prepare changes, which takes long if the configuration is large.
 
@@ -249,6 +253,6 @@ def _examined(old: Configuration, wanted: Configuration) -> tuple[Difference, ..
 
 
 def _check(differences: tuple[Difference, ...], find: Callable[[], list[Mistake]]) -> None:
-    reasons = find_impossible(differences) or [str(mistake) for mistake in find()]
+    reasons = find_restart_only(differences) or [str(mistake) for mistake in find()]
     if reasons:
         raise NotApplied(reasons)

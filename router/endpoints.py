@@ -22,12 +22,12 @@ from router.config.model import Configuration, ConnectorSettings, ListenerSettin
 from router.config.users import Users
 from router.engine.connection import Connection
 from router.metrics.http import App, HttpListener
-from router.net.arrivals import accept_in_turns
+from router.net.arrivals import accept_fairly
 from router.net.authentication import Authenticator
 from router.net.connectors import AmqpConnector
 from router.net.exchange import RouterHub
-from router.net.following import objection, place_of
-from router.net.listeners import AmqpListener, close_sockets, open_listeners, read_users
+from router.net.following import place_of, redirect_objection
+from router.net.listeners import AmqpListener, bind_sockets, close_sockets, read_users
 
 log = structlog.get_logger("router.connector")
 
@@ -37,7 +37,7 @@ _OF_CONNECTION = ("host", "port", "role", "sasl_username", "sasl_mechanisms")
 
 
 @attrs.frozen
-class Listening:
+class ListenerAddresses:
     """Listener and the addresses at which it can be reached."""
 
     listener: ListenerSettings
@@ -45,7 +45,7 @@ class Listening:
 
 
 @attrs.define(eq=False)
-class Standing:
+class RunningListener:
     """Listener that is bound, and the means to end it."""
 
     settings: ListenerSettings
@@ -62,10 +62,10 @@ class Standing:
         return listener.host.lower(), listener.port, listener.socket_address_family
 
     @property
-    def listening(self) -> Listening:
+    def listening(self) -> ListenerAddresses:
         """Return the addresses at which it can be reached."""
         bound = tuple(s.socket.getsockname()[:2] for s in self.sockets)
-        return Listening(self.settings, bound)
+        return ListenerAddresses(self.settings, bound)
 
     def end(self) -> None:
         """Stop accepting. Existing connections go on."""
@@ -79,9 +79,9 @@ class Standing:
 class Prepared:
     """Listeners and connectors that are ready to replace the running ones."""
 
-    listeners: dict[str, Standing] = attrs.Factory(dict)
-    opened: list[Standing] = attrs.Factory(list)
-    ended: list[Standing] = attrs.Factory(list)
+    listeners: dict[str, RunningListener] = attrs.Factory(dict)
+    opened: list[RunningListener] = attrs.Factory(list)
+    ended: list[RunningListener] = attrs.Factory(list)
     # listeners whose users file has changed
     reread: list[tuple[AmqpListener, Users]] = attrs.Factory(list)
     connectors: tuple[ConnectorSettings, ...] = ()
@@ -104,7 +104,7 @@ class Endpoints:
         self._exchange = exchange
         self._container_id = container_id
         self._make_app = make_app
-        self.listeners: dict[str, Standing] = {}
+        self.listeners: dict[str, RunningListener] = {}
         self.connectors: dict[str, AmqpConnector] = {}
         # connectors for single links that a container has redirected, by name
         self.aside: dict[str, AmqpConnector] = {}
@@ -150,13 +150,15 @@ class Endpoints:
             raise
         return prepared
 
-    async def _open(self, listener: ListenerSettings, givers: list[Standing]) -> Standing:
+    async def _open(
+        self, listener: ListenerSettings, givers: list[RunningListener]
+    ) -> RunningListener:
         sockets = _handed_over(listener, givers)
         if sockets is None:
             beside = [s for each in givers for s in each.sockets if _port(s) == listener.port]
-            sockets = await open_listeners(listener, beside)
+            sockets = await bind_sockets(listener, beside)
         try:
-            return Standing(listener, sockets, self._server(listener, sockets))
+            return RunningListener(listener, sockets, self._server(listener, sockets))
         except BaseException:
             close_sockets(sockets)
             raise
@@ -165,7 +167,7 @@ class Endpoints:
         self, listener: ListenerSettings, sockets: list[trio.SocketListener]
     ) -> AmqpListener | HttpListener:
         if listener.http:
-            accept = partial(accept_in_turns, listener.name, sockets)
+            accept = partial(accept_fairly, listener.name, sockets)
             return HttpListener(listener.name, accept, self._make_app(listener))
         return AmqpListener(listener, sockets, self._exchange, self._container_id)
 
@@ -185,7 +187,7 @@ class Endpoints:
         self.listeners = prepared.listeners
         self._connect(prepared.connectors)
 
-    def _begin(self, standing: Standing) -> None:
+    def _begin(self, standing: RunningListener) -> None:
         assert self._nurseries is not None
         accepting, serving, connections = self._nurseries
         server = standing.server
@@ -243,7 +245,7 @@ class Endpoints:
             return "the router is shutting down"
         settings = home.connector
         place = place_of(redirect)
-        reason = objection(settings, home.places.here, redirect)
+        reason = redirect_objection(settings, home.places.here, redirect)
         if reason or place is None:
             return reason
         there = attrs.evolve(
@@ -292,7 +294,7 @@ async def _serve(
 
 
 def _handed_over(
-    listener: ListenerSettings, givers: list[Standing]
+    listener: ListenerSettings, givers: list[RunningListener]
 ) -> list[trio.SocketListener] | None:
     """Return copies of the sockets of an ending listener in the same place, or None.
 
@@ -319,7 +321,7 @@ def _port(listener: trio.SocketListener) -> int:
     return port
 
 
-def _reread(standing: Standing) -> Iterator[tuple[AmqpListener, Users]]:
+def _reread(standing: RunningListener) -> Iterator[tuple[AmqpListener, Users]]:
     """Yield a listener that stays and its users, if its users file has changed."""
     server = standing.server
     if isinstance(server, AmqpListener):

@@ -32,7 +32,7 @@ class ConfigurationError(TriouteError):
 LONGEST_WORDS = 1000
 
 
-def words_of(error: BaseException) -> str:
+def describe_exception(error: BaseException) -> str:
     """Return an exception's type and text on one line, at most `LONGEST_WORDS` characters long.
 
     Never raises, whatever the exception's code does. The text can always be encoded.

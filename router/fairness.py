@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Crowd(Generic[T]):
+class HostFairQueue(Generic[T]):
     """Members grouped by host, those of each host in the order in which they came.
 
     Every operation takes constant time, except for skipping hosts in `next`.

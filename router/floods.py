@@ -74,7 +74,7 @@ class Summary:
     facts: dict[str, object]
 
 
-class Floods:
+class LogRateLimiter:
     """Processor for structlog that drops excess lines and counts them.
 
     `lines_per_second` is for one connection, and 0 is no limit; `now` is a clock in seconds.

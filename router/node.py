@@ -9,24 +9,24 @@ from collections.abc import Callable, Iterator
 import structlog
 import trio
 
-from router.changing import Changing
+from router.changing import ReconfigurableRouter
 from router.config.model import Configuration, ListenerSettings
-from router.config.saved import Base, Keeper
+from router.config.saved import BaseConfiguration, StateFile
 from router.control.network.syncing import FirstSync
 from router.core.model.address import UNAVAILABLE
 from router.core.routers.membership import ROLES
-from router.endpoints import Endpoints, Listening, Prepared
+from router.endpoints import Endpoints, ListenerAddresses, Prepared
 from router.hosting.host import PluginHost
 from router.logs.journal import Journal
 from router.management.agent import NODE, Agent, node_names
-from router.management.trace_streams import Streams
+from router.management.trace_streams import RunningTraces
 from router.management.views import RouterView
 from router.metrics.exposition import Exposition
 from router.metrics.http import App, Health
 from router.metrics.readiness import STOPPING, Readiness
 from router.net.listeners import run_guarded
 from router.net.network_log import log_news
-from router.net.own import own_connection
+from router.net.own import internal_connection
 from router.net.shutdown import close_all
 from router.parts import Parts
 
@@ -40,7 +40,7 @@ def _make_token() -> str:
     return secrets.token_urlsafe(DYNAMIC_NAME_BYTES)
 
 
-class Node(Changing):
+class Node(ReconfigurableRouter):
     """Router made from a configuration; `run` is its whole life.
 
     `base` is what the configuration file says, which may differ. `keeper` stores changes that are
@@ -53,11 +53,11 @@ class Node(Changing):
         configuration: Configuration,
         journal: Journal | None = None,
         *,
-        base: Base | None = None,
-        keeper: Keeper | None = None,
+        base: BaseConfiguration | None = None,
+        keeper: StateFile | None = None,
         revision: int = 1,
     ) -> None:
-        super().__init__(base or Base(configuration), keeper, configuration, revision)
+        super().__init__(base or BaseConfiguration(configuration), keeper, configuration, revision)
         self.journal = journal or Journal()
         parts = Parts(configuration, _make_token)
         self.container_id = parts.container_id
@@ -95,7 +95,7 @@ class Node(Changing):
     async def run(
         self,
         stop: trio.Event,
-        task_status: trio.TaskStatus[list[Listening]] = trio.TASK_STATUS_IGNORED,
+        task_status: trio.TaskStatus[list[ListenerAddresses]] = trio.TASK_STATUS_IGNORED,
     ) -> None:
         """Listen, connect and forward until `stop` is set, then close every connection in order.
 
@@ -117,7 +117,7 @@ class Node(Changing):
         prepared: Prepared,
         serving: trio.Nursery,
         stop: trio.Event,
-        started: Callable[[list[Listening]], None],
+        started: Callable[[list[ListenerAddresses]], None],
     ) -> None:
         async with trio.open_nursery() as connections:
             async with trio.open_nursery() as own:
@@ -126,7 +126,7 @@ class Node(Changing):
                 await self._start_agent(own, connections)
                 await own.start(self.plugins.run, connections)
                 async with trio.open_nursery() as accepting:
-                    accepting.start_soon(self.exchange.watch_clock)
+                    accepting.start_soon(self.exchange.run_timers)
                     self.endpoints.start(accepting, serving, connections)
                     self.endpoints.commit(prepared)
                     self.refuses = None
@@ -155,7 +155,7 @@ class Node(Changing):
         exchange = self.exchange
 
         def dial() -> socket.socket:
-            pump, sock = own_connection(exchange, self.container_id)
+            pump, sock = internal_connection(exchange, self.container_id)
             connections.start_soon(run_guarded, pump)
             return sock
 
@@ -167,7 +167,7 @@ class Node(Changing):
             exchange,
             now,
             self.journal,
-            streams=Streams(self.table),
+            streams=RunningTraces(self.table),
             changeable=self,
             control=self.control,
             plugins=self.plugins,

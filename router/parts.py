@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from router.config.model import Configuration
 from router.config.router_settings import RouterSettings
-from router.control.control import Control
-from router.control.network.adjacency import Adjacency
+from router.control.control import ControlPlane
+from router.control.network.adjacency import Neighbours
 from router.control.network.limits import limits_of
 from router.control.network.timing import timing_of
 from router.core.addresses.link_names import LinkNames
@@ -80,7 +80,7 @@ class Parts:
             configured_exchanges(configuration.exchanges),
             configured_bindings(configuration.bindings),
         )
-        self.control = Control(self.exchange.forwarder)
+        self.control = ControlPlane(self.exchange.forwarder)
         self.exchange.forwarder.link_routes.allows_resumable = router.allow_resumable_link_route
         self.exchange.forwarder.sources.configure(
             refuses_filters=router.unsupported_filters == "refuse",
@@ -94,13 +94,13 @@ class Parts:
         while self.exchange.turn.deferred.step():
             pass
         self.exchange.listeners.append(self.control.event_received)
-        self.exchange.clocks.append(self.control.tick)
+        self.exchange.timer_callbacks.append(self.control.tick)
         if router.mode != "standalone":
             self._join_network(router, instance_from(wall_clock(), make_token()))
         self.treating = RuleUpdater(self.exchange.forwarder)
         network = self.exchange.forwarder.network
         network.treat = self.treating.treat
-        self.exchange.clocks.append(network.tick)
+        self.exchange.timer_callbacks.append(network.tick)
         if router.mode == "interior":
             network.turn_on()
         self.control.configure_uplinks(configuration)
@@ -110,7 +110,7 @@ class Parts:
         mode: Mode = "edge" if router.mode == "edge" else "interior"
         exchange = self.exchange
         membership = Membership(self.container_id, mode, instance, FEATURES_SPOKEN)
-        network = Adjacency(
+        network = Neighbours(
             exchange.forwarder,
             membership,
             timing_of(router),

@@ -33,7 +33,7 @@ from prometheus_client import Counter, Gauge, Histogram
 from router.client import ClientConnection
 from router.config.kinds import (
     Kind,
-    Refused,
+    ValueNotAllowed,
     address,
     choice,
     file_path,
@@ -111,13 +111,13 @@ __all__ = [
     "Plugin",
     "PluginHung",
     "Redirected",
-    "Refused",
     "Router",
     "RoutersChanged",
     "SampleBatch",
     "Secret",
     "SecretUnavailable",
     "Subscription",
+    "ValueNotAllowed",
     "address",
     "checked",
     "choice",

@@ -1,8 +1,8 @@
 """Apply changed settings to a running router, by entity and attribute.
 
 Listeners and connectors are in `endpoints`. An attribute that is in neither place, nor in
-`router.config.reload.NOT_LIVE`, would be silently ignored until the next start; a test ensures that
-there is no such attribute.
+`router.config.reload.RESTART_ONLY`, would be silently ignored until the next start; a test ensures
+that there is no such attribute.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from router.changes import Changes, RuleChange
 from router.config.model import MetricsSettings
 from router.config.router_settings import RouterSettings
 from router.config.setting import file_name
-from router.control.control import Control
+from router.control.control import ControlPlane
 from router.control.network.limits import limits_of
 from router.control.network.timing import timing_of
 from router.core.addresses.redirects import Redirects
@@ -31,14 +31,14 @@ class Running(Protocol):
     """Parts of a router that settings affect."""
 
     exchange: RouterHub
-    control: Control
+    control: ControlPlane
     exposition: Exposition
     treating: RuleUpdater
     journal: Journal
     plugins: PluginHost
 
 
-def take_up(running: Running, changes: Changes) -> None:
+def apply_settings(running: Running, changes: Changes) -> None:
     """Apply changed settings to a router, in the current turn; never fails.
 
     The caller has already entered what had to be entered ahead (`router.changes`).
@@ -145,7 +145,7 @@ def _set_metrics(running: Running, metrics: MetricsSettings) -> None:
 
 
 def _elsewhere(_running: Running, _settings: Any) -> None:
-    """Do nothing: `take_up` applies the setting, or it is read when it is needed."""
+    """Do nothing: `apply_settings` applies the setting, or it is read when it is needed."""
 
 
 LIVE: Final[dict[tuple[str, str], Callable[[Running, Any], None]]] = {

@@ -9,7 +9,7 @@ import attrs
 import pytest
 from hypothesis import given, strategies as st
 
-from router.changes import GROWN_OLD_EVERY, RuleChange, enter, give_up, pieces, prepare
+from router.changes import GROWN_OLD_EVERY, RuleChange, pieces, prepare, stage, unstage
 from router.config.auto_links import AutoLinkSettings
 from router.config.edits import Edit, Edits
 from router.config.exchanges import BindingSettings, ExchangeSettings
@@ -20,7 +20,7 @@ from router.config.validate import find_mistakes
 from router.core.addresses.bindings import Exchange
 from router.core.addresses.rules import MANY_RULES, Rules
 from router.node import Node
-from router.settings import take_up
+from router.settings import apply_settings
 
 from support.edits import BY_NAME, EXCHANGES as SOME_EXCHANGES, STEP, edited
 from support.examples import examples
@@ -47,7 +47,7 @@ def test_many_rules_are_made_anew_and_few_are_changed(count: int) -> None:
     assert isinstance(changes.rules, Rules if count > MANY_RULES else RuleChange)
     assert list(node.table.rules) == []
     node.exchange.begin_turn()
-    take_up(node, changes)
+    apply_settings(node, changes)
     node.exchange.finish_turn()
     assert len(list(node.table.rules)) == count
 
@@ -68,22 +68,22 @@ def test_what_is_entered_is_not_noticed_and_leaves_nothing_if_it_is_given_up() -
     node = Node(Configuration(link_routes=routes[:1]))
     link_routes = node.exchange.forwarder.link_routes
     changes = prepared(node, attrs.evolve(EXCHANGES, link_routes=routes[1:]))
-    for _ in enter(node, changes):
+    for _ in stage(node, changes):
         pass
     assert [way.rule.pattern for way in link_routes.ways()] == ["x"]
     assert link_routes.find("y", is_sender=True) is None
     assert node.exchange.forwarder.exchanges.by_name == {}
     assert {each.key for each in node.table.addresses()} == {"e", "q"}
-    give_up(node, changes)
+    unstage(node, changes)
     while node.exchange.turn.deferred.step():
         pass
     assert [way.rule.pattern for way in link_routes.ways()] == ["x"]
     assert list(node.table.addresses()) == []
     again = prepared(node, attrs.evolve(EXCHANGES, link_routes=routes[1:]))
-    for _ in enter(node, again):
+    for _ in stage(node, again):
         pass
     node.exchange.begin_turn()
-    take_up(node, again)
+    apply_settings(node, again)
     node.exchange.finish_turn()
     assert [way.rule.pattern for way in link_routes.ways()] == ["y"]
     assert link_routes.find("x", is_sender=True) is None
@@ -98,12 +98,12 @@ def test_very_many_link_routes_change_at_once() -> None:
         for number in range(1000)
     )
     changes = prepared(node, Configuration(link_routes=routes))
-    for _ in enter(node, changes):
+    for _ in stage(node, changes):
         pass
     link_routes = node.exchange.forwarder.link_routes
     assert len(link_routes) == 0
     node.exchange.begin_turn()
-    take_up(node, changes)
+    apply_settings(node, changes)
     assert len(link_routes) == 1000
     node.exchange.finish_turn()
 
@@ -133,7 +133,9 @@ def state_of(node: Node) -> dict[str, Any]:
         "configured": {name: way.rule for name, way in control.link_routes._configured.items()},
         "exchanges": {name: bound_of(each) for name, each in exchanges.by_name.items()},
         "in use": {
-            each.key: sorted(bound.rule.name for bound in each.ties.fed_by) if each.ties else []
+            each.key: sorted(bound.rule.name for bound in each.related_addresses.fed_by)
+            if each.related_addresses
+            else []
             for each in node.table.addresses()
         },
     }
@@ -156,10 +158,10 @@ def take_up_some(node: Node, wanted: Configuration, edits: Edits | None) -> None
     """Take up a change of which it may be known what is other."""
     old = node.configuration
     changes = prepare(node, old, wanted, find_differences(old, wanted, edits), edits)
-    for _ in enter(node, changes):
+    for _ in stage(node, changes):
         pass
     node.exchange.begin_turn()
-    take_up(node, changes)
+    apply_settings(node, changes)
     node.exchange.finish_turn()
     node.history.add(wanted, (), "", 0.0)
 
@@ -208,9 +210,9 @@ def test_one_binding_of_very_many_is_changed_alone() -> None:
     wanted = attrs.evolve(old, bindings=(*rest, new))
     edits = [Edit(BY_NAME["binding"], None, new)]
     changes = prepare(node, old, wanted, find_differences(old, wanted, edits), edits)
-    assert len(list(enter(node, changes))) == 0
+    assert len(list(stage(node, changes))) == 0
     node.exchange.begin_turn()
-    take_up(node, changes)
+    apply_settings(node, changes)
     # all of it is done in that turn, and by nothing but the one
     assert not node.exchange.turn.deferred
     node.exchange.finish_turn()
@@ -230,7 +232,7 @@ def test_what_was_entered_is_out_of_the_collectors_way() -> None:
     # so that nothing else moves objects out of the youngest generation
     gc.disable()
     try:
-        steps = sum(1 for _ in enter(node, changes))
+        steps = sum(1 for _ in stage(node, changes))
         sizes = [len(each) for each in gc.get_objects(0) if type(each) in (dict, list)]
     finally:
         gc.enable()

@@ -20,7 +20,7 @@ from router.config.model import (
 )
 from router.config.reload import NotApplied
 from router.config.router_settings import RouterSettings
-from router.config.saved import Keeper, load_saved
+from router.config.saved import StateFile, load_saved
 from router.node import Node
 
 from support.loopback import listening, running_node
@@ -72,7 +72,7 @@ async def test_it_does_not_change_before_it_runs_nor_after() -> None:
 async def test_what_is_changed_is_kept_before_it_is_run(tmp_path: Path) -> None:
     configuration = listening(name="l")
     wanted = attrs.evolve(configuration, addresses=(AddressSettings(prefix="a"),))
-    keeper = Keeper(tmp_path / "state")
+    keeper = StateFile(tmp_path / "state")
     async with running_node(configuration) as running:
         node = running.node
         assert (await node.apply(wanted)).saved is None
@@ -91,11 +91,11 @@ async def test_what_is_changed_is_kept_before_it_is_run(tmp_path: Path) -> None:
 async def test_what_comes_too_late_is_neither_run_nor_kept(tmp_path: Path) -> None:
     configuration = listening(name="l")
     wanted = attrs.evolve(configuration, addresses=(AddressSettings(prefix="a"),))
-    keeper = Keeper(tmp_path / "state")
+    keeper = StateFile(tmp_path / "state")
     kept: list[bool] = []
     async with running_node(configuration) as running:
 
-        class Ending(Keeper):
+        class Ending(StateFile):
             def save(self, *of: Any) -> None:
                 """Have the router end while it is saved."""
                 super().save(*of)
@@ -113,7 +113,7 @@ async def test_what_comes_too_late_is_neither_run_nor_kept(tmp_path: Path) -> No
 async def test_what_cannot_be_kept_is_not_run(tmp_path: Path) -> None:
     configuration = listening(name="l")
     async with running_node(configuration) as running:
-        running.node.keeper = Keeper(tmp_path / "gone" / "state")
+        running.node.keeper = StateFile(tmp_path / "gone" / "state")
         port = free_port()
         another = ListenerSettings(name="m", port=port)
         wanted = attrs.evolve(configuration, listeners=(*configuration.listeners, another))

@@ -14,7 +14,7 @@ from router.amqp.performatives import Begin, Close, Detach, Disposition, Modifie
 from router.config.model import Configuration, ListenerSettings
 from router.config.reload import NotApplied
 from router.config.users import hash_password
-from router.endpoints import Standing
+from router.endpoints import RunningListener
 
 from support.connecting import connecting, open_as_server
 from support.loopback import Peer, Running, dialled, listening, running_node
@@ -26,7 +26,7 @@ def with_listeners(*listeners: ListenerSettings) -> Configuration:
 
 
 def address_of(running: Running, name: str) -> tuple[str, int]:
-    standing: Standing = running.node.endpoints.listeners[name]
+    standing: RunningListener = running.node.endpoints.listeners[name]
     return standing.listening.addresses[0]
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from router.fairness import Crowd
+from router.fairness import HostFairQueue
 
 
-def crowd_of(*members: str) -> Crowd[str]:
+def crowd_of(*members: str) -> HostFairQueue[str]:
     """Members such as a1: the first by its host, a, in this order."""
-    crowd: Crowd[str] = Crowd()
+    crowd: HostFairQueue[str] = HostFairQueue()
     for member in members:
         crowd.add(member[0], member)
     return crowd
@@ -56,7 +56,7 @@ def test_hosts_that_may_not_are_passed_over_and_keep_their_turn() -> None:
 def test_the_largest_is_the_one_with_most_whoever_comes_and_goes(
     moves: list[tuple[str, int, bool]],
 ) -> None:
-    crowd: Crowd[int] = Crowd()
+    crowd: HostFairQueue[int] = HostFairQueue()
     there: dict[str, set[int]] = {}
     for host, member, comes in moves:
         members = there.setdefault(host, set())

@@ -14,7 +14,7 @@ from router.floods import (
     MOST_SOURCES,
     MOST_SUMMARIES,
     SUPPRESSED,
-    Floods,
+    LogRateLimiter,
     Summary,
 )
 
@@ -39,12 +39,14 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def floods(clock: Clock) -> Floods:
+def floods(clock: Clock) -> LogRateLimiter:
     """What is tested."""
-    return Floods(RATE, clock)
+    return LogRateLimiter(RATE, clock)
 
 
-def passed(floods: Floods, count: int, event: str = "e", level: str = "info", **facts: Any) -> int:
+def passed(
+    floods: LogRateLimiter, count: int, event: str = "e", level: str = "info", **facts: Any
+) -> int:
     """How many of so many lines are let through."""
     through = 0
     for _ in range(count):
@@ -62,7 +64,7 @@ def of(number: int, host: str = "10.0.0.1") -> dict[str, Any]:
     return {"connection": number, "peer": f"{host}:{5000 + number}"}
 
 
-def test_a_burst_passes_and_then_so_many_a_second(floods: Floods, clock: Clock) -> None:
+def test_a_burst_passes_and_then_so_many_a_second(floods: LogRateLimiter, clock: Clock) -> None:
     assert passed(floods, BURST, **of(1)) == BURST
     assert passed(floods, 1000, **of(1)) == 0
     clock.now += 2
@@ -72,7 +74,9 @@ def test_a_burst_passes_and_then_so_many_a_second(floods: Floods, clock: Clock) 
     assert passed(floods, 1000, **of(1)) == BURST
 
 
-def test_what_is_left_out_is_told_once_with_its_source(floods: Floods, clock: Clock) -> None:
+def test_what_is_left_out_is_told_once_with_its_source(
+    floods: LogRateLimiter, clock: Clock
+) -> None:
     passed(floods, BURST + 4312, "link refused", "warning", **of(7))
     clock.now += 10
     facts = {"like": "link refused", "count": 4312, "in_s": 10.0}
@@ -83,7 +87,7 @@ def test_what_is_left_out_is_told_once_with_its_source(floods: Floods, clock: Cl
     assert [each.facts["in_s"] for each in floods.take_summaries()] == [5.0]
 
 
-def test_no_flood_takes_room_from_another_kind_of_line(floods: Floods) -> None:
+def test_no_flood_takes_room_from_another_kind_of_line(floods: LogRateLimiter) -> None:
     passed(floods, 1000, "link refused", "warning", **of(1))
     # another event, another level, another condition of ours; all of the same connection
     for event, level, more in (
@@ -95,7 +99,7 @@ def test_no_flood_takes_room_from_another_kind_of_line(floods: Floods) -> None:
         assert passed(floods, BURST, event, level, **of(1), **more) == BURST
 
 
-def test_conditions_that_peers_make_up_open_no_door(floods: Floods) -> None:
+def test_conditions_that_peers_make_up_open_no_door(floods: LogRateLimiter) -> None:
     count = sum(
         passed(floods, 1, "link detached", by_peer=True, condition=f"x:{n}", **of(1))
         for n in range(1000)
@@ -103,7 +107,7 @@ def test_conditions_that_peers_make_up_open_no_door(floods: Floods) -> None:
     assert count == BURST
 
 
-def test_no_flood_takes_room_from_another_peer(floods: Floods, clock: Clock) -> None:
+def test_no_flood_takes_room_from_another_peer(floods: LogRateLimiter, clock: Clock) -> None:
     for _ in range(60):
         passed(floods, 1000, **of(1))
         clock.now += 1
@@ -111,7 +115,7 @@ def test_no_flood_takes_room_from_another_peer(floods: Floods, clock: Clock) -> 
     assert passed(floods, BURST, **of(3, "10.0.0.2")) == BURST
 
 
-def test_connecting_for_ever_is_a_flood_too(floods: Floods, clock: Clock) -> None:
+def test_connecting_for_ever_is_a_flood_too(floods: LogRateLimiter, clock: Clock) -> None:
     host = HOST_SHARES * BURST
     assert sum(passed(floods, 1, **of(number)) for number in range(host * 2)) == host
     (summary,) = floods.take_summaries()
@@ -121,7 +125,7 @@ def test_connecting_for_ever_is_a_flood_too(floods: Floods, clock: Clock) -> Non
     assert passed(floods, 1, **of(1, "[::1]")) == 1
 
 
-def test_so_is_it_from_everywhere(floods: Floods) -> None:
+def test_so_is_it_from_everywhere(floods: LogRateLimiter) -> None:
     everybody = ALL_SHARES * BURST
     count = sum(passed(floods, 1, **of(n, f"10.0.{n >> 8}.{n & 255}")) for n in range(10_000))
     assert count == everybody
@@ -130,30 +134,30 @@ def test_so_is_it_from_everywhere(floods: Floods) -> None:
 
 
 @pytest.mark.parametrize("name", ["connector", "listener"])
-def test_endpoints_are_sources_too(floods: Floods, name: str) -> None:
+def test_endpoints_are_sources_too(floods: LogRateLimiter, name: str) -> None:
     assert passed(floods, 1000, **{name: "one"}) == BURST
     assert passed(floods, 1, **{name: "other"}) == 1
     (summary,) = floods.take_summaries()
     assert summary.facts == {"like": "e", "count": 1000 - BURST, "in_s": 0.0, name: "one"}
 
 
-def test_what_no_peer_causes_is_not_limited(floods: Floods) -> None:
+def test_what_no_peer_causes_is_not_limited(floods: LogRateLimiter) -> None:
     assert passed(floods, 10_000) == 10_000
     assert floods.take_summaries() == []
 
 
-def test_what_is_said_of_floods_is_not_limited(floods: Floods) -> None:
+def test_what_is_said_of_floods_is_not_limited(floods: LogRateLimiter) -> None:
     assert passed(floods, 10_000, SUPPRESSED, **of(1)) == 10_000
 
 
 def test_without_a_limit_everything_passes(clock: Clock) -> None:
-    floods = Floods(0, clock)
+    floods = LogRateLimiter(0, clock)
     assert passed(floods, 10_000, **of(1)) == 10_000
     assert floods.take_summaries() == []
 
 
 def test_memory_is_bounded_and_nothing_is_lost_from_the_count(clock: Clock) -> None:
-    floods = Floods(1, clock)
+    floods = LogRateLimiter(1, clock)
     sources = MOST_SOURCES + 100
     through = 0
     for number in range(sources):
@@ -167,7 +171,9 @@ def test_memory_is_bounded_and_nothing_is_lost_from_the_count(clock: Clock) -> N
     assert floods.take_summaries() == []
 
 
-def test_who_has_all_room_again_is_forgotten_with_a_summary(floods: Floods, clock: Clock) -> None:
+def test_who_has_all_room_again_is_forgotten_with_a_summary(
+    floods: LogRateLimiter, clock: Clock
+) -> None:
     passed(floods, 2 * BURST, **of(1))
     passed(floods, 1, **of(2, "10.0.0.2"))
     clock.now += 1
@@ -183,7 +189,7 @@ def test_who_has_all_room_again_is_forgotten_with_a_summary(floods: Floods, cloc
     assert passed(floods, 2 * BURST, **of(1)) == BURST
 
 
-def test_the_largest_floods_are_told_first(floods: Floods) -> None:
+def test_the_largest_floods_are_told_first(floods: LogRateLimiter) -> None:
     for number in range(MOST_SUMMARIES * 2):
         passed(floods, BURST + 1 + number, f"e{number}", **of(number, f"host-{number}"))
     counts = [_count(each) for each in floods.take_summaries()]

@@ -25,7 +25,7 @@ def test_the_parts_are_as_configured_and_go_by_the_clock_that_they_are_given() -
     assert parts.container_id == "a"
     assert parts.exchange.turn.now == 5.0
     now = 7.5
-    parts.exchange.look_at_clock()
+    parts.exchange.check_timers()
     assert parts.exchange.turn.now == 7.5
     assert parts.exchange.forwarder.backlog.limit_bytes == 2097152
     assert parts.control.forwarder is parts.exchange.forwarder

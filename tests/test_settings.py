@@ -21,7 +21,7 @@ from router.config.model import (
     MetricsSettings,
 )
 from router.config.redirects import RedirectSettings
-from router.config.reload import NOT_LIVE
+from router.config.reload import RESTART_ONLY
 from router.config.router_settings import RouterSettings
 from router.core.model.address import BALANCED, MULTICAST, UNAVAILABLE
 from router.settings import LIVE
@@ -35,14 +35,14 @@ SINGLE = [entity for entity in ENTITIES if not entity.repeated]
 @pytest.mark.parametrize("entity", SINGLE, ids=lambda entity: entity.name)
 def test_each_attribute_changes_at_once_or_it_is_said_why_not(entity: Any) -> None:
     for field in attrs.fields(entity.settings):
-        assert ((entity.name, field.name) in LIVE) != ((entity.name, field.name) in NOT_LIVE)
+        assert ((entity.name, field.name) in LIVE) != ((entity.name, field.name) in RESTART_ONLY)
 
 
 def test_nothing_is_said_of_what_there_is_not() -> None:
     fields = {
         (entity.name, field.name) for entity in SINGLE for field in attrs.fields(entity.settings)
     }
-    assert set(itertools.chain(LIVE, NOT_LIVE)) <= fields
+    assert set(itertools.chain(LIVE, RESTART_ONLY)) <= fields
 
 
 async def change(running: Running, **fields: Any) -> None:

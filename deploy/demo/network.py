@@ -31,8 +31,8 @@ from router.amqp.sections import AmqpValue, Properties
 from router.client import (
     ClientError,
     ManagementClient,
-    NoAnswer,
-    Received,
+    NoResponse,
+    ReceivedMessage,
     RequestRefused,
     connect,
     connect_management,
@@ -178,7 +178,7 @@ class Demonstration:
                     while True:
                         await self._look(management)
                         await trio.sleep(0.02)
-            except (ClientError, NoAnswer, RequestRefused):
+            except (ClientError, NoResponse, RequestRefused):
                 await trio.sleep(0.1)
 
     async def _look(self, management: ManagementClient) -> None:
@@ -246,7 +246,7 @@ class Demonstration:
         return self.orders.faults()
 
 
-def _value(received: Received) -> int:
+def _value(received: ReceivedMessage) -> int:
     body = received.message.body[0]
     assert isinstance(body, AmqpValue)
     return int(body.value)

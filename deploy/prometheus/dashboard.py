@@ -14,11 +14,11 @@ from typing import Any, Final
 
 import attrs
 
-from router.metrics.catalogue import METRICS, OF_THE_PROCESS
+from router.metrics.catalogue import METRICS, PROCESS_METRICS
 
 MEANINGS: Final = {
     **{metric.name: metric.meaning for metric in METRICS},
-    **{name: meaning for name, _, meaning in OF_THE_PROCESS},
+    **{name: meaning for name, _, meaning in PROCESS_METRICS},
     "up": "Whether the router could be scraped.",
 }
 # What a histogram's series are called.

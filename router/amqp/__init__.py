@@ -1,1 +1,1 @@
-"""Wire words: AMQP 1.0 bytes to values and back, without state and without a clock."""
+"""AMQP 1.0 wire codec: octets to values and back, without state and without a clock."""

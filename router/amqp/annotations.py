@@ -1,7 +1,7 @@
-"""Whether message annotations are the users' alone, or hold any of the router's own.
+"""Check whether message annotations are the users' alone, or contain any of the router's own.
 
-This is asked of each message that has annotations, so it steps from key to key by size and compares
-nine octets of each. What is done where there are some is rare, and `revision`'s.
+This is done for each message that has annotations, so it steps from key to key by size and compares
+nine octets of each. The rare messages with some of them are handled in `revision`.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ FULL_STOP = 0x2E
 
 MAP8 = 0xC1
 DESCRIBED = 0x00
-# how `_step` says that a value does not end where it must
+# what `_step` returns if a value reaches beyond the end
 OUTSIDE = -1
 
 
 def are_foreign(frame: TransferFrame, at: int, end: int) -> bool:
-    """Whether `frame.octets[at:end]`, which begins as a map, is one without a key of the router's.
+    """Return whether `frame.octets[at:end]` is a map without a key of the router's own.
 
-    It is none where its entries are not as many as it counts, or do not end where it ends. A key
-    that is a string counts as the symbol it stands for: some peers take one for the other.
+    The octets begin as a map. The answer is False if its entries do not match its count, or do not
+    end where it ends. A string key counts as a symbol: some peers confuse the two.
     """
     left = end - at
     if left < 3:
@@ -56,7 +56,7 @@ def are_foreign(frame: TransferFrame, at: int, end: int) -> bool:
 
 
 def _is_own(frame: TransferFrame, at: int, end: int) -> bool:
-    """Whether the value at `at` is a symbol, or a string, that begins with the prefix."""
+    """Return whether the value at `at` is a symbol or string that begins with the prefix."""
     if at >= end:
         return False
     constructor = frame.octets[at]
@@ -79,7 +79,7 @@ def _is_own(frame: TransferFrame, at: int, end: int) -> bool:
 
 
 def _step(frame: TransferFrame, at: int, end: int) -> int:
-    """Where the value at `at` ends, or OUTSIDE; nothing inside of it is looked at."""
+    """Return where the value at `at` ends, or OUTSIDE, without reading what is inside of it."""
     values = 1
     while values:
         if at >= end:

@@ -1,6 +1,6 @@
 """Descriptor codes that the data plane compares once a message, as C integers when compiled.
 
-The same numbers as `constants.Descriptor`, which everything that is not compiled uses.
+They are the numbers of `constants.Descriptor`, which everything that is not compiled uses.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Composite types: attrs classes with a table of fields that reads, checks and writes them.
 
 A composite is a described list whose items are its fields in the specification's order (part 1,
-section 1.4). Above each class stands what the specification says of it: the two descriptors, the
-archetypes that it provides, and the table of its fields (name, type, mandatory, default,
-multiple). Everything here runs on that table: no composite has code of its own, and the
-decorator refuses a class whose attributes say something else than its table.
+section 1.4). Above each class stands its definition from the specification: the two descriptors,
+the archetypes that it provides, and the table of its fields (name, type, mandatory, default,
+multiple). Everything here runs on that table: no composite has code of its own, and the decorator
+refuses a class whose attributes differ from its table.
 
-Written composites always have every field, nulls included, and are never list0: there are
-readers in the field that index fields without looking how many came.
+Written composites always have every field, nulls included, and are never list0: some readers in the
+field index fields without checking how many came.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Write = Callable[[bytearray, Any], None]
 
 @attrs.frozen
 class FieldType:
-    """What may be in a field.
+    """Type of a field.
 
     `read(value, where)` takes a decoded value that is not null, checks it and returns what the
     attribute holds; it raises AmqpError naming `where`. `write(buffer, value)` appends what the
@@ -46,7 +46,7 @@ class FieldType:
 
 @attrs.frozen
 class Field:
-    """One row of a composite's table: the specification's `field` element (section 1.3.4)."""
+    """Row of a composite's table: the specification's `field` element (section 1.3.4)."""
 
     name: str
     """The attribute, and with hyphens the field's name in the specification."""
@@ -56,7 +56,7 @@ class Field:
     multiple: bool = attrs.field(default=False, kw_only=True)
 
     def attribute_default(self) -> Any:
-        """Return what the attribute is where nothing is given."""
+        """Return the default of the attribute; attrs.NOTHING for a mandatory field."""
         if self.mandatory:
             return attrs.NOTHING
         return () if self.multiple else self.default
@@ -105,7 +105,7 @@ class Field:
 
 
 class Composite:
-    """The base of every composite type."""
+    """Base of every composite type."""
 
     __slots__ = ()
 
@@ -129,10 +129,10 @@ BY_DESCRIPTOR: dict[int | str, type[Composite]] = {}
 def composite(
     name: str, code: Descriptor, provides: str, *fields: Field
 ) -> Callable[[type[C]], type[C]]:
-    """Return the decorator, outside of `attrs.frozen`, that makes a class known with its table.
+    """Return a decorator, outside of `attrs.frozen`, that registers a class with its table.
 
     The arguments are what the specification says in `descriptor`, `provides` (several with a
-    comma) and `field`. Raises TypeError where the class's attributes and its table differ.
+    comma) and `field`. Raises TypeError if the class's attributes and its table differ.
     """
 
     def decorate(cls: type[C]) -> type[C]:
@@ -170,7 +170,7 @@ def _writer(cls: type[Composite]) -> Write:
 def encode_composite(value: Composite) -> bytes:
     """Return a composite's encoding: descriptor, and a list of all its fields.
 
-    Raises ValueError or TypeError, naming the field, where an attribute does not suit its type.
+    Raises ValueError or TypeError, naming the field, if an attribute does not suit its type.
     """
     buffer = bytearray()
     encode_composite_into(buffer, value)
@@ -185,7 +185,7 @@ def encode_composite_into(buffer: bytearray, value: Composite) -> None:
 def decode_composite(
     data: Buffer, at: int = 0, end: int | None = None, limits: Limits = DEFAULT_LIMITS
 ) -> tuple[Composite, int]:
-    """Return the composite that begins at `data[at]` and the place behind it.
+    """Return the composite that begins at `data[at]` and the position after it.
 
     Raises AmqpError: amqp:decode-error, amqp:resource-limit-exceeded (see `decode_value`),
     amqp:invalid-field, or amqp:not-implemented for a descriptor that is not known.
@@ -195,7 +195,7 @@ def decode_composite(
 
 
 def composite_from(value: Any, where: str) -> Composite:
-    """Return the composite that a decoded value is, its defaults filled in; errors name `where`."""
+    """Return the composite of a decoded value, with its defaults filled in; errors name `where`."""
     if type(value) is not Described:
         raise malformed(f"{where} is a {type(value).__name__}, not a described list")
     cls = class_of(value)
@@ -226,5 +226,5 @@ def class_of(described: Described) -> type[Composite] | None:
 
 
 def invalid_field(what: str) -> AmqpError:
-    """Return the error of a field whose type is right and whose value is not."""
+    """Return the error for a field whose type is right and whose value is not."""
     return AmqpError(Condition.INVALID_FIELD, what)

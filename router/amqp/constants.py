@@ -1,4 +1,4 @@
-"""The specification's numbers and names: descriptors, format codes, conditions, modes, ports.
+"""Numbers and names of the specification: descriptors, format codes, conditions, modes, ports.
 
 Descriptor codes come from parts 2 to 5, format codes from section 1.6, error conditions from
 sections 2.8.15 to 2.8.18 and 4.5.8, the connection's constants from sections 2.8.19, 5.2.2 and
@@ -14,7 +14,7 @@ PORT: Final = 5672
 SECURE_PORT: Final = 5671
 
 MIN_MAX_FRAME_SIZE: Final = 512
-"""Octets of a frame that every peer takes, and all that it takes before open (section 2.8.19)."""
+"""Largest frame that every peer takes, and the largest before open (section 2.8.19)."""
 
 FRAME_HEADER_SIZE: Final = 8
 MIN_DATA_OFFSET: Final = 2
@@ -27,7 +27,7 @@ MAX_USHORT: Final = 0xFFFF
 MESSAGE_FORMAT: Final = 0
 MAX_DELIVERY_TAG_BYTES: Final = 32
 # Part 4 section 4.5.4 has 32. ActiveMQ Artemis writes a UUID as text, which has 36, and its clients
-# say after it whatever it is.
+# repeat whatever it sends.
 MAX_TRANSACTION_ID_BYTES: Final = 255
 
 DESCRIBED: Final = 0x00
@@ -35,7 +35,7 @@ DESCRIBED: Final = 0x00
 
 
 class FormatCode(enum.IntEnum):
-    """What the octet before a value says about its type and encoding (section 1.6)."""
+    """Format code: the octet before a value, for its type and encoding (section 1.6)."""
 
     NULL = 0x40
     TRUE = 0x41
@@ -79,7 +79,7 @@ class FormatCode(enum.IntEnum):
 
 
 class Descriptor(enum.IntEnum):
-    """The numeric descriptors of the types that the specification defines."""
+    """Numeric descriptors of the types that the specification defines."""
 
     OPEN = 0x10
     BEGIN = 0x11
@@ -124,7 +124,7 @@ class Descriptor(enum.IntEnum):
 
 
 class Condition(enum.StrEnum):
-    """The error conditions that the specification defines; each is the symbol a peer reads."""
+    """Error conditions that the specification defines; each is the symbol a peer reads."""
 
     INTERNAL_ERROR = "amqp:internal-error"
     NOT_FOUND = "amqp:not-found"
@@ -161,14 +161,14 @@ class Condition(enum.StrEnum):
 
 
 class Role:
-    """Which end of a link speaks (section 2.8.1); a boolean on the wire."""
+    """Role of a link endpoint (section 2.8.1); a boolean on the wire."""
 
     SENDER: Final = False
     RECEIVER: Final = True
 
 
 class SenderSettleMode(enum.IntEnum):
-    """How a sender settles (section 2.8.2)."""
+    """Settle mode of a sender (section 2.8.2)."""
 
     UNSETTLED = 0
     SETTLED = 1
@@ -176,14 +176,14 @@ class SenderSettleMode(enum.IntEnum):
 
 
 class ReceiverSettleMode(enum.IntEnum):
-    """Whether a receiver settles at once or after the sender (section 2.8.3)."""
+    """Settle mode of a receiver: at once, or after the sender (section 2.8.3)."""
 
     FIRST = 0
     SECOND = 1
 
 
 class TerminusDurability(enum.IntEnum):
-    """What of a terminus outlives its container's process (section 3.5.5)."""
+    """Durability of a terminus: what of it outlives its container's process (section 3.5.5)."""
 
     NONE = 0
     CONFIGURATION = 1
@@ -191,7 +191,7 @@ class TerminusDurability(enum.IntEnum):
 
 
 class TerminusExpiryPolicy(enum.StrEnum):
-    """When a terminus starts to expire (section 3.5.6)."""
+    """Event from which a terminus starts to expire (section 3.5.6)."""
 
     LINK_DETACH = "link-detach"
     SESSION_END = "session-end"
@@ -200,14 +200,14 @@ class TerminusExpiryPolicy(enum.StrEnum):
 
 
 class DistributionMode(enum.StrEnum):
-    """The two standard ways of handing out a node's messages (section 3.5.7); others may exist."""
+    """Standard ways to distribute a node's messages (section 3.5.7); others may exist."""
 
     MOVE = "move"
     COPY = "copy"
 
 
 class TransactionCapability(enum.StrEnum):
-    """What a transaction coordinator can do (section 4.5.7)."""
+    """Capabilities of a transaction coordinator (section 4.5.7)."""
 
     LOCAL_TRANSACTIONS = "amqp:local-transactions"
     DISTRIBUTED_TRANSACTIONS = "amqp:distributed-transactions"
@@ -217,7 +217,7 @@ class TransactionCapability(enum.StrEnum):
 
 
 class SaslCode(enum.IntEnum):
-    """How an authentication ended (section 5.3.3.6)."""
+    """Result of an authentication (section 5.3.3.6)."""
 
     OK = 0
     AUTH = 1

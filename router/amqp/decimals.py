@@ -1,10 +1,10 @@
 """Decimal numbers of 32, 64 and 128 bits (part 1, sections 1.6.13 to 1.6.15).
 
-A router carries such numbers and does not calculate with them, so the octets are the value, kept
-as they came, and a `decimal.Decimal` is made on request. The encoding is IEEE 754-2008's binary
-integer decimal: sign, then exponent, then the digits as one binary integer. Where the two bits
-behind the sign are both set, the exponent starts after them and the integer has an implied 0b100
-in front; if the two bits after those are set as well, it is an infinity or a NaN.
+A router carries such numbers and does not calculate with them, so their value is kept as the octets
+that came, and a `decimal.Decimal` is made on request. The encoding is IEEE 754-2008's binary
+integer decimal: sign, then exponent, then the digits as one binary integer. If the two bits after
+the sign are both set, the exponent starts after them and the integer has an implied 0b100 in front.
+If the two bits after those are set as well, it is an infinity or a NaN.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class _BinaryIntegerDecimal:
 
     @classmethod
     def from_decimal(cls, value: decimal.Decimal) -> Self:
-        """Return the encoding of `value`; raises ValueError where it cannot be said exactly."""
+        """Return the encoding of `value`; raise ValueError if it cannot be encoded exactly."""
         width = 8 * cls.WIDTH
         sign = int(value.is_signed()) << (width - 1)
         if value.is_infinite():
@@ -96,7 +96,7 @@ class _BinaryIntegerDecimal:
 
 
 class Decimal32(_BinaryIntegerDecimal):
-    """Seven digits in four octets."""
+    """Decimal number of seven digits in four octets."""
 
     __slots__ = ()
     WIDTH = 4
@@ -106,7 +106,7 @@ class Decimal32(_BinaryIntegerDecimal):
 
 
 class Decimal64(_BinaryIntegerDecimal):
-    """Sixteen digits in eight octets."""
+    """Decimal number of sixteen digits in eight octets."""
 
     __slots__ = ()
     WIDTH = 8
@@ -116,7 +116,7 @@ class Decimal64(_BinaryIntegerDecimal):
 
 
 class Decimal128(_BinaryIntegerDecimal):
-    """Thirty-four digits in sixteen octets."""
+    """Decimal number of thirty-four digits in sixteen octets."""
 
     __slots__ = ()
     WIDTH = 16

@@ -1,16 +1,16 @@
-"""Bytes to values: every encoding of every primitive type (part 1, sections 1.2 and 1.6).
+"""Decode values: every encoding of every primitive type (part 1, sections 1.2 and 1.6).
 
-The bytes come from the network. Whatever they are, reading them takes time and memory in
+The octets come from the network. Whatever they are, reading them takes time and memory in
 proportion to their number and ends in values or in `AmqpError`:
 
-- every size is held against the octets that are there before anything is read or allocated;
-- every count is held against the octets that its items need at least, and all values of one call
-  share one allowance, for an array of nulls claims any number of items and has no octets at all;
+- every size is checked against the octets that are there before anything is read or allocated;
+- every count is checked against the octets that its items need at least, and all values of one call
+  share one allowance, because an array of nulls can claim any number of items without octets;
 - nesting is limited, so that the Python stack is never the limit;
 - a dict is filled only with keys whose hashes a peer cannot choose (see `types.Map`).
 
-`_READERS` has one function a format code. It starts behind the code and leaves the reader behind
-the value; an array calls the same function once for each item.
+`_READERS` has one function for each format code. It starts after the code and leaves the reader
+after the value; an array calls the same function once for each item.
 """
 
 from __future__ import annotations
@@ -49,22 +49,22 @@ from router.amqp.walking import Walk, malformed, too_large
 
 Buffer = bytes | bytearray | memoryview
 Keep = Callable[[bytes], Any]
-"""Makes of a map's octets what stands for it."""
+"""Makes the object that stands for a map from its octets."""
 
 
 @attrs.frozen
 class Limits:
-    """How much one call of `decode_value` may build.
+    """Limits of what one call of `decode_value` may build.
 
     The deepest values that real peers send (a source's filter in an attach, a management reply's
-    rows) nest less than ten deep. A value costs up to a hundred octets of memory for one on the
-    wire, so the number of values bounds what a frame of many tiny ones can take.
+    rows) nest less than ten deep. A value of one octet on the wire takes up to a hundred octets of
+    memory, so the number of values bounds what a frame of many tiny ones can take.
     """
 
     max_depth: int = 32
     """Lists, maps, arrays and descriptors inside each other."""
     max_items: int = 262_144
-    """Values in all, those inside of others included."""
+    """All values, including those inside of others."""
 
 
 DEFAULT_LIMITS = Limits()
@@ -77,12 +77,12 @@ def decode_value(
     limits: Limits = DEFAULT_LIMITS,
     keep: Keep | None = None,
 ) -> tuple[Any, int]:
-    """Return the value that begins at `data[at]` and the place behind it.
+    """Return the value that begins at `data[at]` and the position after it.
 
-    Reads nothing at or beyond `end`. With `keep` maps are not built, but checked, and are what it
-    makes of their octets; these do not count against `limits`. Raises AmqpError with
-    amqp:decode-error where the octets are no value, and with amqp:resource-limit-exceeded where it
-    is larger than `limits`.
+    Reads nothing at or beyond `end`. With `keep`, maps are not built but checked, and replaced by
+    what `keep` makes of their octets; these do not count against `limits`. Raises AmqpError with
+    amqp:decode-error if the octets are not a value, and with amqp:resource-limit-exceeded if it is
+    larger than `limits`.
     """
     reader = _Reader(data, at, len(data) if end is None else end, limits, keep)
     value = _read_value(reader)
@@ -106,10 +106,10 @@ def decode_values(
 def skip_value(
     data: Buffer, at: int = 0, end: int | None = None, limits: Limits = DEFAULT_LIMITS
 ) -> int:
-    """Return the place behind the value that begins at `data[at]`, without reading it.
+    """Return the position after the value that begins at `data[at]`, without reading it.
 
-    Sizes are checked and believed: nothing inside of a list, map or array is looked at. Raises
-    AmqpError as `decode_value` does.
+    Sizes are checked and trusted: nothing inside of a list, map or array is read. Raises AmqpError
+    as `decode_value` does.
     """
     reader = _Reader(data, at, len(data) if end is None else end, limits)
     _skip_value(reader)
@@ -137,7 +137,7 @@ def _skip_value(reader: _Reader) -> None:
 
 
 class _Reader:
-    """A place in the octets, and what is left of the limits."""
+    """Position in the octets, and what is left of the limits."""
 
     __slots__ = ("at", "data", "depth_left", "end", "items_left", "keep")
 
@@ -162,13 +162,13 @@ class _Reader:
         return at
 
     def descend(self) -> None:
-        """Go one level deeper; whoever does so adds one to `depth_left` when it is back."""
+        """Go one level deeper; the caller adds one to `depth_left` on its way back."""
         self.depth_left -= 1
         if self.depth_left < 0:
             raise too_large("values are nested too deeply")
 
     def spend(self, count: int) -> None:
-        """Account for `count` values."""
+        """Deduct `count` values from those that are left."""
         self.items_left -= count
         if self.items_left < 0:
             raise too_large("too many values in one")
@@ -272,7 +272,7 @@ def _read_described(reader: _Reader) -> Described:
 
 
 def _compound(width: int, read_items: Callable[[_Reader, int], Any]) -> _ReadValue:
-    """Return a reader of size, count and what `read_items` makes of the octets they enclose."""
+    """Return a reader of size, count and items; `read_items` makes the value of the items."""
     unpack_from = _SIZE_COUNT[width].unpack_from
 
     def read(reader: _Reader) -> Any:
@@ -294,7 +294,7 @@ def _compound(width: int, read_items: Callable[[_Reader, int], Any]) -> _ReadVal
 
 
 def _map(width: int) -> _ReadValue:
-    """Return a reader of maps, which are built, or kept as they are."""
+    """Return a reader of maps, which are built or kept encoded."""
     build = _compound(width, _read_map_items)
 
     def read(reader: _Reader) -> Any:

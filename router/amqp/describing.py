@@ -1,8 +1,8 @@
-"""Frames in words, for traces: `@attach(18) [name="x", handle=0, role=sender]`.
+"""Frames as text, for traces: `@attach(18) [name="x", handle=0, role=sender]`.
 
-Fields stand in the specification's order, by its names, those that are null left out. Whatever was
-sent, the text is printable and of bounded length, and what a peer proves itself with is never in
-it: of SASL responses and challenges only the size is told.
+Fields have the specification's names and order; null fields are left out. Whatever was sent, the
+text is printable and of bounded length. Credentials are never in it: of SASL responses and
+challenges only the size is shown.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DEEPEST: Final = 6
 MOST_ITEMS: Final = 32
 
 _PROTOCOLS: Final = {0: "AMQP", 2: "TLS", 3: "SASL"}
-# What tells who somebody is, by performative and field.
+# Fields with credentials, by performative and field.
 _SECRET: Final = frozenset(
     {
         ("sasl-init", "initial-response"),
@@ -48,10 +48,10 @@ _SASL: Final = frozenset(
 
 @attrs.frozen
 class Words:
-    """A frame in words.
+    """Text of a frame, in parts.
 
     `name` is the performative's; `fields` are its fields as text; `payload` is what follows it, as
-    far as it is shown, and `payload_bytes` how long it is. `values` are the fields as decoded.
+    far as it is shown, and `payload_bytes` its full length. `values` are the fields as decoded.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Words:
 
     @property
     def text(self) -> str:
-        """All of it in one line."""
+        """Return all of it in one line."""
         text = f"@{self.name}({self.code})" if self.code else self.name
         if self.fields or self.code:
             told = ", ".join(f"{name}={value}" for name, value in self.fields.items())
@@ -76,16 +76,16 @@ class Words:
 
 
 class Describer:
-    """Puts what one direction of a connection says into words.
+    """Describer of what one direction of a connection carries.
 
-    It remembers whether the peer is at SASL, or may be: what cannot be read then is not shown.
+    It remembers whether the peer is at SASL, or may be: then what cannot be read is not shown.
     """
 
     def __init__(self, *, from_start: bool) -> None:
         self._may_be_secret = not from_start
 
     def describe(self, seen: Seen) -> Words:
-        """What was seen, in words."""
+        """Describe what was seen, in words."""
         if isinstance(seen, SeenHeader):
             self._may_be_secret = seen.protocol_id != 0
             version = ".".join(map(str, seen.version))
@@ -149,9 +149,9 @@ def _performative(cls: Any, items: list[Any], seen: SeenFrame, after: int) -> Wo
 
 
 def show(value: Any, depth: int = 0) -> str:
-    """A decoded value as text: `"text"`, `:symbol`, `b"octets"`, `[list]`, `{map}`, `@name [...]`.
+    """Return a decoded value as text, with what is deep, long or many cut with `...`.
 
-    What is deep, long or many is cut with `...`.
+    The forms are `"text"`, `:symbol`, `b"octets"`, `[list]`, `{map}` and `@name [...]`.
     """
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
@@ -193,14 +193,14 @@ def _described(value: Described, depth: int) -> str:
 
 
 def show_text(text: str) -> str:
-    """A text that keeps to one line, cut where it is long."""
+    """Return a text on one line, without unprintable characters, cut if it is long."""
     cut = text[:LONGEST_FIELD]
     shown = "".join(c if c.isprintable() and c != '"' else ascii(c)[1:-1] for c in cut)
     return f"{shown}..." if len(text) > len(cut) else shown
 
 
 def show_octets(octets: bytes, longest: int, *, is_cut: bool = False) -> str:
-    """Octets as text in quotes, those that are no printable ASCII as `\\x00`."""
+    r"""Return octets as quoted text; those that are no printable ASCII become `\x00`."""
     shown = "".join(
         chr(c) if 32 <= c < 127 and c not in b'"\\' else f"\\x{c:02x}" for c in octets[:longest]
     )

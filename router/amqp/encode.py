@@ -1,8 +1,8 @@
-"""Values to bytes: each one in the shortest encoding that its type allows (part 1, section 1.6).
+"""Encode values, each in the shortest encoding that its type allows (part 1, section 1.6).
 
-Lists, maps, arrays and described values are here, what they are made of is in `scalars`. The same
-value always gives the same octets. Values come from our own code, so a wrong one raises
-`TypeError` (it has no AMQP type) or `ValueError` (it is out of its type's range).
+Lists, maps, arrays and described values are here, all other types in `scalars`. The same value
+always gives the same octets. Values come from our own code, so a wrong one raises `TypeError` (it
+has no AMQP type) or `ValueError` (it is out of its type's range).
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ def _write_compound(
 
 
 def begin_compound(buffer: bytearray) -> int:
-    """Leave room for what comes before the items of a list or map, and return where that is.
+    """Leave room for the head of a list or map, and return where that is.
 
-    The items are then appended one by one, with no copy of them all; `end_list` or `end_map` ends
-    it.
+    The items are then appended one by one, without a copy of them all; `end_list` or `end_map`
+    writes the head.
     """
     at = len(buffer)
     buffer += bytes(_HEAD_32)
@@ -81,8 +81,9 @@ def end_list(buffer: bytearray, at: int, count: int) -> None:
 
 
 def end_map(buffer: bytearray, at: int, count: int) -> None:
-    """Write the head of a map whose keys and values, `count` of them together, were appended since
-    `begin_compound`.
+    """Write the head of a map whose items were appended since `begin_compound`.
+
+    `count` is that of its keys and values together.
     """
     _end_compound(buffer, at, FormatCode.MAP32, count)
 
@@ -160,7 +161,7 @@ def _write_described(buffer: bytearray, described: Described) -> None:
     buffer.append(DESCRIBED)
     encode_value_into(buffer, described.descriptor)
     if type(described.value) is list and not described.value:
-        # There are readers of composites in the field that do not know list0.
+        # Some readers of composites in the field do not know list0.
         buffer += _EMPTY_LIST8
     else:
         encode_value_into(buffer, described.value)
@@ -204,7 +205,7 @@ BLOCK_WRITERS: dict[type, BlockWriter] = {
 }
 """How an array's items are written, by the array's element type."""
 
-# What may be an item, where that is more than the element type itself.
+# The types of items, where others than the element type itself are allowed.
 _ITEM_TYPES: dict[type, tuple[type, ...]] = {
     **{kind: (kind, int) for kind in BLOCK_WRITERS if issubclass(kind, int) and kind is not bool},
     dict: (dict, Map),

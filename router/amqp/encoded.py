@@ -16,7 +16,7 @@ from router.amqp.walking import Walk, malformed
 
 FRAME_LIMITS: Final = Limits(max_items=1024)
 """How many values a frame may have besides its maps: fields, and some dozens of capabilities. A
-value of a map that is of a certain type may have as many."""
+value of a map that is restricted to a type may have as many."""
 CHECKED_AT_ONCE: Final = 64
 """How many values of a map are checked when the frame is decoded, if each takes some time."""
 # The offset of a map's first item, by its format code.
@@ -33,7 +33,7 @@ ReadValue = Callable[[Any, str], Any]
 
 
 class EncodedMap:
-    """An encoded map that has been checked; each read decodes the value anew.
+    """Encoded map that has been checked; each read decodes the value anew.
 
     It cannot be iterated, so that nobody takes it for a dict and looks up its keys one by one.
     """
@@ -44,7 +44,7 @@ class EncodedMap:
         self.octets = octets
         # converts a decoded value to the field's type, if that differs
         self._read_value = read_value
-        # what checks the values one after the other, until it has checked them all
+        # an iterator that checks one value after the other; None once it has checked all
         self.unchecked: Iterator[None] | None = None
 
     def __len__(self) -> int:
@@ -100,10 +100,10 @@ class EncodedMap:
         return dict(self.read_entries())
 
     def outline(self, most: int) -> tuple[list[tuple[Any, Any]], int]:
-        """Return the first `most` keys whose values are not null, each with its value's descriptor
-        or None, and how many entries there are behind the last of these.
+        """Return the first `most` keys with a non-null value, and how many entries follow these.
 
-        Nothing else of a value is decoded: it may be large.
+        Each key comes with its value's descriptor, or None. Nothing else of a value is decoded: it
+        may be large.
         """
         walk = self._walk()
         found: list[tuple[Any, Any]] = []
@@ -129,7 +129,7 @@ class EncodedMap:
         return self._walk().read_binaries()
 
     def read_entries(self) -> Iterator[tuple[Any, Any]]:
-        """Decode the keys and values, one after the other."""
+        """Yield the keys and values, each decoded when its turn comes."""
         walk = self._walk()
         while walk.at < len(self.octets):
             key = decode_value(self.octets, walk.at)[0]
@@ -143,10 +143,10 @@ class EncodedMap:
     ) -> EncodedMap:
         """Return the map, checked to have keys of these format codes and values of one type.
 
-        Keys that are strings become symbols where there may be symbols; `read_key` raises AmqpError
-        for any other. `read_value` is applied to every value but null, and raises AmqpError for
-        what it refuses. Where there are more values than `CHECKED_AT_ONCE`, this is left to whoever
-        goes through `unchecked`.
+        String keys become symbols where symbols are allowed; `read_key` raises AmqpError for any
+        other key. `read_value` is applied to every value but null, and raises AmqpError for what it
+        refuses. If there are more values than `CHECKED_AT_ONCE`, the caller has to check them by
+        iterating over `unchecked`.
         """
         others = self._walk().find_keys_beside(codes)
         kept = self._with_symbols(others, codes, read_key) if others else self
@@ -169,7 +169,7 @@ class EncodedMap:
             value_at = walk.at
             walk.step()
             value = octets[value_at : walk.at]
-            # very many deliveries are in the same state, as a rule
+            # as a rule very many deliveries are in the same state
             if octets[value_at] != _NULL and value != known:
                 self._value(value_at)
                 known = value
@@ -181,7 +181,7 @@ class EncodedMap:
     ) -> EncodedMap:
         """Return the map with symbols in place of the keys that begin at `others`.
 
-        Raises AmqpError where one is no string, or symbols are not among the `codes`.
+        Raises AmqpError if one is not a string, or symbols are not among the `codes`.
         """
         octets = bytearray(self.octets)
         for at in others:
@@ -220,7 +220,7 @@ def decoded(value: AnyMap | None) -> dict[Any, Any]:
 
 
 def tags_of(value: AnyMap | None) -> set[bytes]:
-    """Return the delivery-tags of a field's map, of which no value is decoded; none for null."""
+    """Return the delivery-tags of a field's map, without decoding a value; none for null."""
     if value is None:
         return set()
     return value.read_tags() if isinstance(value, EncodedMap) else set(value)

@@ -1,8 +1,8 @@
-"""The connection property failover-server-list: where else a container is to be found.
+"""Connection property failover-server-list: other places where a container can be reached.
 
-It belongs to no specification. Brokers and routers send in their open a list of maps, of which each
-names a place in the words of a redirect: network-host, port, scheme, hostname. What a peer makes of
-it is its own business.
+No specification defines it. Brokers and routers send it in their open, as a list of maps. Each map
+names a place by the keys of a redirect and a scheme: network-host, port, scheme, hostname. A peer
+may use it as it likes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from router.amqp.redirects import read_host, read_port, read_text
 from router.amqp.types import Symbol
 
 FAILOVER_SERVER_LIST: Final = Symbol("failover-server-list")
-# How many entries are looked at, and how many places taken: a peer says them again with each open.
+# How many entries are read, and how many places kept: a peer repeats them in each open.
 MOST_READ: Final = 64
 MOST_TAKEN: Final = 16
 _DEFAULT_PORTS: Final = {"amqp": 5672, "amqps": 5671}
@@ -24,7 +24,7 @@ _DEFAULT_PORTS: Final = {"amqp": 5672, "amqps": 5671}
 
 @attrs.frozen
 class FailoverServer:
-    """One place; `hostname` is what open and SASL call the container there."""
+    """Place in a failover list; `hostname` is what open and SASL call the container there."""
 
     host: str
     port: int
@@ -33,9 +33,9 @@ class FailoverServer:
 
 
 def read_failover_list(value: Any) -> tuple[tuple[FailoverServer, ...], int]:
-    """The places that a list names, and how many of its entries name none, or were too many.
+    """Return the places that a list names, and how many entries name none or were too many.
 
-    Whatever else stands in an entry is passed over. Raises ValueError where it is no list.
+    Unknown keys of an entry are ignored. Raises ValueError if it is not a list.
     """
     if not isinstance(value, (list, tuple)):
         raise ValueError("it is no list")
@@ -58,9 +58,9 @@ def _read_server(entry: Any) -> FailoverServer | None:
 
 
 def failover_list(places: Iterable[tuple[str | None, str, int]]) -> list[dict[Symbol, str]]:
-    """The list that names these places, each by scheme, host and port.
+    """Return the list that names these places, each by scheme, host and port.
 
-    Ports are text, as in Dispatch's lists, which all who read them have learnt to take.
+    Ports are text, as in Dispatch's lists, which all readers accept.
     """
     entries = []
     for scheme, host, port in places:

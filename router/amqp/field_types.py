@@ -1,8 +1,8 @@
-"""What may be in a composite's field: primitive types, restricted types and archetypes.
+"""Types of the fields of composites: primitive types, restricted types and archetypes.
 
-The names are the specification's (parts 2 to 5). A type that is a restriction of a primitive one
-(section 1.1.4) checks what the restriction says; an archetype (section 1.3.1) stands for any
-composite that provides it.
+The names are the specification's (parts 2 to 5). A restricted type (section 1.1.4) checks its
+restriction of a primitive type. An archetype (section 1.3.1) stands for any composite that provides
+it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _reader(kind: type, name: str) -> Read:
 
 
 def _exact(kind: type, name: str) -> FieldType:
-    """A primitive type whose Python class is nothing but that type."""
+    """Return the type of a primitive that its Python class alone stands for."""
 
     def write(buffer: bytearray, value: Any) -> None:
         if not isinstance(value, kind):
@@ -61,7 +61,7 @@ def _exact(kind: type, name: str) -> FieldType:
 
 
 def _converted(kind: type, name: str) -> FieldType:
-    """A primitive type that plain ints or strings are converted to."""
+    """Return the type of a primitive that plain ints or strings are converted to."""
     base = kind.__mro__[-2]
 
     def write(buffer: bytearray, value: Any) -> None:
@@ -96,7 +96,7 @@ ANY = FieldType("*", lambda value, _where: value, encode_value_into)
 
 
 def _choice(source: FieldType, choices: type[enum.Enum]) -> FieldType:
-    """A restriction to some values; the attribute holds the enumeration's member."""
+    """Return a restriction to some values; the attribute holds the enumeration's member."""
 
     def read(value: Any, where: str) -> Any:
         value = source.read(value, where)
@@ -166,9 +166,9 @@ def _keyed_map(
     write_key: Callable[[Any], Any],
     read_value: Read | None = None,
 ) -> FieldType:
-    """A restriction of map to keys of some types, with these format codes, and perhaps of values.
+    """Return a restriction of map to keys of some types, with these format codes.
 
-    One that is kept encoded stays so.
+    `read_value` restricts the values as well. A map that is kept encoded stays so.
     """
 
     def read(value: Any, where: str) -> AnyMap:
@@ -243,7 +243,10 @@ def _read_node_property(value: Any, where: str) -> Any:
 
 
 def archetype(name: str, *, extensible: bool = False) -> FieldType:
-    """Any composite that provides `name`, and if `extensible` any value of unknown descriptor."""
+    """Return a type for any composite that provides `name`.
+
+    If `extensible`, values with an unknown descriptor are allowed, too.
+    """
 
     def read(value: Any, where: str) -> Any:
         if extensible and type(value) is Described and class_of(value) is None:
@@ -265,7 +268,7 @@ def archetype(name: str, *, extensible: bool = False) -> FieldType:
 ERROR = archetype("error")
 SOURCE = archetype("source")
 TARGET = archetype("target")
-# Outcomes may be defined by others than the specification; they pass through as they are.
+# Others than the specification may define outcomes; they pass through as they are.
 DELIVERY_STATE = archetype("delivery-state", extensible=True)
 OUTCOME = archetype("outcome", extensible=True)
 
@@ -274,7 +277,7 @@ def _read_unsettled(value: Any, where: str) -> Any:
     return None if value is None else DELIVERY_STATE.read(value, where)
 
 
-# The format codes of the keys that there are.
+# The format codes of map keys, by type.
 _SYMBOLS = b"\xa3\xb3"
 _STRINGS = b"\xa1\xb1"
 _BINARIES = b"\xa0\xb0"

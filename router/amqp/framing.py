@@ -1,8 +1,8 @@
-"""Frames and the protocol headers before them (part 2, sections 2.2 and 2.3; part 5, 5.2 and 5.3).
+"""Frames and protocol headers (part 2, sections 2.2 and 2.3; part 5, sections 5.2 and 5.3).
 
-Three readers for three pieces: the eight octets that begin a connection or a security layer, the
-eight octets that begin a frame, and the performative that begins a frame's body. None of them
-keeps anything, so a frame that has not come whole is simply read again when it has.
+There are three readers: for the eight octets that begin a connection or a security layer, for the
+eight octets that begin a frame, and for the performative that begins a frame's body. None of them
+keeps state, so an incomplete frame is simply read again once it is whole.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from router.errors import AmqpError
 
 @attrs.frozen
 class ProtocolHeader:
-    """What a peer wants to speak: `protocol_id` 0 AMQP, 2 TLS, 3 SASL, and the version."""
+    """Protocol header: `protocol_id` 0 AMQP, 2 TLS, 3 SASL, and the version."""
 
     protocol_id: int
     major: int
@@ -36,7 +36,7 @@ class ProtocolHeader:
     revision: int
 
     def encode(self) -> bytes:
-        """Return the eight octets."""
+        """Return the eight octets of the header."""
         return b"AMQP" + bytes((self.protocol_id, self.major, self.minor, self.revision))
 
 
@@ -54,7 +54,7 @@ _FRAME_HEADER = struct.Struct(">IBBH")
 def parse_protocol_header(data: Buffer, at: int = 0) -> ProtocolHeader:
     """Return the protocol header at `data[at]`.
 
-    Raises AmqpError with amqp:connection:framing-error where the octets are none or too few. An
+    Raises AmqpError with amqp:connection:framing-error if the octets are not one or too few. An
     unknown id or version is no error here: the answer to it is a header, too (section 2.2).
     """
     octets = bytes(data[at : at + PROTOCOL_HEADER_SIZE])
@@ -65,7 +65,7 @@ def parse_protocol_header(data: Buffer, at: int = 0) -> ProtocolHeader:
 
 @attrs.frozen
 class FrameHeader:
-    """The first eight octets of a frame (section 2.3.1)."""
+    """Header of a frame, its first eight octets (section 2.3.1)."""
 
     size: int
     """Octets of the whole frame, these eight included."""
@@ -77,10 +77,10 @@ class FrameHeader:
 
 
 def decode_frame_header(data: Buffer, at: int = 0) -> FrameHeader:
-    """Return the frame header at `data[at]`; the frame itself need not have come whole.
+    """Return the frame header at `data[at]`; the frame itself need not be complete.
 
-    Raises AmqpError with amqp:connection:framing-error where no frame can begin like this. The
-    caller holds the size against the maximum that was agreed.
+    Raises AmqpError with amqp:connection:framing-error if no frame can begin like this. The caller
+    checks the size against the maximum that was agreed.
     """
     if not 0 <= at <= len(data) - FRAME_HEADER_SIZE:
         raise _framing_error(f"a frame header has {FRAME_HEADER_SIZE} octets")
@@ -105,7 +105,7 @@ def decode_frame_body(
 
     None stands for an empty body, which keeps a connection alive (and is an error in a SASL
     frame, section 5.3.1). With `keep` maps are kept encoded, as in `decode_value`. Raises
-    AmqpError as `decode_composite` does, and where the composite is not one that frames carry.
+    AmqpError as `decode_composite` does, and if the composite is not a performative or SASL frame.
     """
     if at == (len(data) if end is None else end):
         return None, at
@@ -122,7 +122,7 @@ def encode_frame(
     payload: Buffer = b"",
     frame_type: int = AMQP_FRAME,
 ) -> bytes:
-    """Return a whole frame; without a performative an empty one.
+    """Return a whole frame, which is empty without a performative.
 
     The caller keeps it within the peer's maximum frame size. Raises ValueError or TypeError as
     `encode_composite` does.

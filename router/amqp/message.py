@@ -1,9 +1,9 @@
-"""A whole message in memory: its sections, read and written (part 3, section 3.2).
+"""Whole messages in memory: read and write their sections (part 3, section 3.2).
 
 The router itself never does this to a message that passes through: it sends on the octets that
 came. This is for messages that it makes and consumes, and for tests. `section_spans` finds where
-each section lies without reading what is inside of it, which is how the bare message is compared
-octet for octet.
+each section lies without reading its content, which is how the bare message is compared octet for
+octet.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ BodySection = Data | AmqpSequence | AmqpValue
 
 @attrs.frozen
 class Message:
-    """A message of format 0.
+    """Message of format 0.
 
-    Sections that are absent are None. `body` is any number of Data, any number of AmqpSequence,
-    or one AmqpValue; no body at all is malformed by the letter, and sent by clients in the field,
-    so it is read as `()`.
+    Sections that are absent are None. `body` is any number of Data, any number of AmqpSequence, or
+    one AmqpValue. A message without a body is malformed by the letter, but some clients send it, so
+    it is read as `()`.
     """
 
     header: Header | None = None
@@ -70,7 +70,7 @@ class Message:
 
 @attrs.frozen
 class SectionSpan:
-    """Where a section lies: `[begin, end)`, and from `value_at` on without its descriptor."""
+    """Place of a section: `[begin, end)`, and from `value_at` on without its descriptor."""
 
     descriptor: Descriptor
     begin: int
@@ -81,10 +81,10 @@ class SectionSpan:
 def section_spans(
     data: Buffer, at: int = 0, end: int | None = None, limits: Limits = DEFAULT_LIMITS
 ) -> list[SectionSpan]:
-    """Return where each section lies, in order, without looking into any.
+    """Return where each section lies, in order, without reading any.
 
-    Raises AmqpError where the octets are no sequence of sections in the order, and as often, as
-    section 3.2 allows, or where there are more than `limits.max_items` of them.
+    Raises AmqpError if the octets are not sections in the order, and as often, as section 3.2
+    allows, or if there are more than `limits.max_items` of them.
     """
     end = len(data) if end is None else end
     spans: list[SectionSpan] = []
@@ -102,7 +102,7 @@ def section_spans(
 
 
 def section_of(descriptor: Any) -> Descriptor:
-    """Return the section that a descriptor, a number or a name, begins; raises AmqpError."""
+    """Return the section for a descriptor, a number or a name; raise AmqpError if it has none."""
     if type(descriptor) is ULong and Descriptor.HEADER <= descriptor <= Descriptor.FOOTER:
         return Descriptor(descriptor)
     if type(descriptor) is Symbol and descriptor in SECTION_NAMES:
@@ -126,10 +126,9 @@ def _check_order(spans: Sequence[SectionSpan]) -> None:
 
 
 def bare_message(data: Buffer, at: int = 0, end: int | None = None) -> tuple[int, int]:
-    """Return where the bare message lies: from properties to the end of the body.
+    """Return where the bare message begins and ends: from properties to the end of the body.
 
-    Its two ends are the same where the message has no such section. Raises AmqpError as
-    `section_spans` does.
+    Both are the same if the message has no such section. Raises AmqpError as `section_spans` does.
     """
     bare = [
         span
@@ -142,9 +141,9 @@ def bare_message(data: Buffer, at: int = 0, end: int | None = None) -> tuple[int
 def decode_message(
     data: Buffer, at: int = 0, end: int | None = None, limits: Limits = DEFAULT_LIMITS
 ) -> Message:
-    """Return the message that `data[at:end]` is.
+    """Return the message in `data[at:end]`.
 
-    Raises AmqpError where the octets are no message.
+    Raises AmqpError if the octets are not a message.
     """
     fields: dict[str, Any] = {}
     body: list[BodySection] = []
@@ -176,8 +175,8 @@ def _expect(kind: type, value: Any, name: str) -> Any:
 def encode_message(message: Message) -> bytes:
     """Return the octets of a message.
 
-    Raises ValueError or TypeError where a section cannot be written, or where the body's sections
-    are not ones that go together.
+    Raises ValueError or TypeError if a section cannot be written, or if the body's sections do not
+    go together.
     """
     if len({type(section) for section in message.body}) > 1 or (
         len(message.body) > 1 and isinstance(message.body[0], AmqpValue)

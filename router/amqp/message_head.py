@@ -1,4 +1,4 @@
-"""What the first octets of a message say of it, where the rest need not be there: for traces."""
+"""Read the first octets of a message, where the rest need not be there: for traces."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from router.amqp.types import Described
 from router.errors import AmqpError
 
 CONTENT_BYTES: Final = 512
-"""By how much of their content messages are told apart."""
+"""How many octets of their content are used to tell messages apart."""
 
 
 def sections(octets: bytes) -> Iterator[tuple[int, int, Any]]:
-    """The sections that octets begin with, as far as they are there: code, place, and value."""
+    """Yield code, place and value of the sections that octets begin with, as far as complete."""
     at = 0
     while at < len(octets):
         try:
@@ -35,7 +35,7 @@ def sections(octets: bytes) -> Iterator[tuple[int, int, Any]]:
 
 
 def message_id_of(octets: bytes) -> str | None:
-    """The message-id of a message, as text, or None."""
+    """Return the message-id of a message as text, or None."""
     for code, _, value in sections(octets):
         if code == Descriptor.PROPERTIES:
             found = value[0] if isinstance(value, list) and value else None
@@ -50,7 +50,7 @@ def message_id_of(octets: bytes) -> str | None:
 
 
 def bare_content(octets: bytes) -> bytes:
-    """What a router passes on as it is: the begin of the message from its properties on."""
+    """Return the beginning of the bare message, which a router passes on unchanged."""
     for code, at, _ in sections(octets):
         if code >= Descriptor.PROPERTIES:
             return octets[at : at + CONTENT_BYTES]
@@ -58,7 +58,7 @@ def bare_content(octets: bytes) -> bytes:
 
 
 def outcome_text(state: Any) -> str:
-    """A delivery's state: `accepted`, or `rejected [error=...]` where there is more to say."""
+    """Return a delivery's state as text: `accepted`, or `rejected [error=...]` with its fields."""
     cls = class_of(state) if isinstance(state, Described) else None
     if cls is None or not isinstance(state.value, list):
         return show(state)

@@ -1,13 +1,13 @@
-"""The one door to raw memory: read, write and copy octets, each with its bounds checked.
+"""Access to raw memory: read, write and copy octets, each with its bounds checked.
 
-Every other module of the data plane reaches the network's bytes through these few functions, so
-memory safety is decided here and nowhere else. A call outside the given memory raises
-`IndexError`; callers check against the frame first, so that a peer only ever sees AMQP errors.
+Every other module of the data plane reaches the network's octets through these few functions, so
+memory safety depends on this module alone. A call outside the given memory raises `IndexError`;
+callers check against the frame first, so that a peer only ever sees AMQP errors.
 
 This file is what runs uncompiled. Compiled modules use the inline functions of the same names in
 `octets.pxd` instead: a checked `memcpy` costs 4 ns there, and the same slice assignment written
-in Python but compiled costs 41 ns (docs/decisions/0003-octets.md). Together with
-`engine.serial` it is the only place with two bodies for one thing; tests hold both to one table.
+in Python but compiled costs 41 ns (docs/decisions/0003-octets.md). Only this module and
+`engine.serial` are implemented twice; tests check both implementations against one table.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def read_u64(source: View, at: int) -> int:
 
 
 def mirror_u64(value: int) -> int:
-    """The eight octets of a value in the opposite order."""
+    """Return a value with its eight octets in the opposite order."""
     return int.from_bytes(value.to_bytes(8, "little"), "big")
 
 
@@ -68,14 +68,14 @@ def write_u64(target: View, at: int, value: int) -> None:
 
 
 def copy(target: View, at: int, source: View, start: int, count: int) -> None:
-    """Copy `count` octets from `source[start]` on to `target[at]` on; the two never overlap."""
+    """Copy `count` octets from `source[start]` on to `target[at]` on; the two must not overlap."""
     _check(target, at, count)
     _check(source, start, count)
     target[at : at + count] = source[start : start + count]
 
 
 def take_bytes(source: View, start: int, count: int) -> bytes:
-    """The `count` octets of `source` from `start` on, as an object of their own."""
+    """Return `count` octets of `source` from `start` on, as an object of their own."""
     _check(source, start, count)
     return bytes(source[start : start + count])
 

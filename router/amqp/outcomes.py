@@ -1,4 +1,4 @@
-"""Errors and delivery states: what is said of a delivery (sections 2.8.14 and 3.4)."""
+"""Errors and delivery states, among them the outcomes (sections 2.8.14 and 3.4)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from router.amqp.walking import malformed
 )
 @attrs.frozen
 class Error(Composite):
-    """Why something ended or failed (section 2.8.14)."""
+    """Error: why something ended or failed (section 2.8.14)."""
 
     condition: str
     description: str | None = None
@@ -39,7 +39,7 @@ class Error(Composite):
 )
 @attrs.frozen
 class Received(Composite):
-    """How far a message has come; the one delivery state that is no outcome (section 3.4.1)."""
+    """Progress of a message; the one delivery state that is not terminal (section 3.4.1)."""
 
     section_number: int
     section_offset: int
@@ -48,7 +48,7 @@ class Received(Composite):
 @composite("amqp:accepted:list", Descriptor.ACCEPTED, "delivery-state, outcome")
 @attrs.frozen
 class Accepted(Composite):
-    """Processed (section 3.4.2)."""
+    """Outcome of a message that was processed (section 3.4.2)."""
 
 
 @composite(
@@ -59,7 +59,7 @@ class Accepted(Composite):
 )
 @attrs.frozen
 class Rejected(Composite):
-    """Invalid, and not to be processed by anyone (section 3.4.3)."""
+    """Outcome of a message that is invalid, and not to be processed by anyone (section 3.4.3)."""
 
     error: Error | None = None
 
@@ -67,7 +67,7 @@ class Rejected(Composite):
 @composite("amqp:released:list", Descriptor.RELEASED, "delivery-state, outcome")
 @attrs.frozen
 class Released(Composite):
-    """Not processed here, and unchanged (section 3.4.4)."""
+    """Outcome of a message that was not processed here, and is unchanged (section 3.4.4)."""
 
 
 @composite(
@@ -80,7 +80,7 @@ class Released(Composite):
 )
 @attrs.frozen
 class Modified(Composite):
-    """Not processed here, and to be changed before the next attempt (section 3.4.5)."""
+    """Outcome of a message not processed here, to be changed before a retry (section 3.4.5)."""
 
     delivery_failed: bool | None = None
     undeliverable_here: bool | None = None
@@ -95,8 +95,9 @@ _OUTCOMES = range(Descriptor.ACCEPTED, Descriptor.MODIFIED + 1)
 
 
 def kept_state(state: bytes, code: int) -> bytes | None:
-    """Return what is kept of a delivery state: of a large outcome that it is one, without its
-    fields, and nothing of another large state.
+    """Return what is kept of a delivery state, which is all of it unless it is large.
+
+    A large outcome is kept without its fields, and nothing is kept of another large state.
     """
     if len(state) <= MAX_KEPT_BYTES:
         return state
@@ -104,10 +105,10 @@ def kept_state(state: bytes, code: int) -> bytes | None:
 
 
 def check_state(octets: bytes) -> None:
-    """See that octets which are to be passed on as they came are one delivery state.
+    """Check that octets to be passed on as they came are one delivery state.
 
     Another peer is going to read them, and must not fail for what this one sent. Raises AmqpError
-    as `decode_composite` does; a state with an unknown descriptor is only held to be a value.
+    as `decode_composite` does; a state with an unknown descriptor only has to be a value.
     """
     value, after = decode_value(octets)
     if after != len(octets):

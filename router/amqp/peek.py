@@ -1,9 +1,9 @@
-"""What the router looks at inside a message.
+"""Read single fields of a message that passes through.
 
-That is the header's durable, ttl and priority, and the properties' `to` and absolute-expiry-time
-(sections 3.2.1 and 3.2.4). Nothing is decoded that is not asked for; sections before the one wanted
-are stepped over by size. A message whose first frame ends before the field is treated as not having
-it.
+These are the header's durable, ttl and priority, and the properties' `to`, subject and
+absolute-expiry-time (sections 3.2.1 and 3.2.4). Only the field asked for is decoded; sections
+before it are skipped by size. A message whose first frame ends before the field is treated as not
+having it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from router.errors import AmqpError
 HEADER = int(Descriptor.HEADER)
 PROPERTIES = int(Descriptor.PROPERTIES)
 ABSENT = 0xFFFFFFFF
-# what a cursor says where there is no descriptor
+# what a cursor returns if there is no descriptor
 NO_VALUE = 0xFFFFFFFFFFFFFFFF
 
 PRIORITY = 4
@@ -36,11 +36,11 @@ SYMBOL32 = 0xB3
 
 
 class HeaderPeek:
-    """What a header says of a message that waits.
+    """Fields of the header of a message that waits.
 
-    `priority` is 0 to 9, and 4 where the header has none. `ttl_at` and `width` (4, 1 or 0) tell
-    where the ttl's octets lie, counted from where the message begins, so that what is left can be
-    written over them; it always fits, because it never grows. `ttl_at` is 0 where there is no ttl.
+    `priority` is 0 to 9, and 4 if the header has none. `ttl_at` and `width` (4, 1 or 0) say where
+    the ttl's octets lie, counted from the beginning of the message, so that the remaining ttl can
+    be written over them; it always fits, because it never grows. `ttl_at` is 0 if there is none.
     """
 
     def __init__(self) -> None:
@@ -51,9 +51,9 @@ class HeaderPeek:
 
 
 def find_header(view: Any, start: int, end: int) -> HeaderPeek | None:
-    """What the header in `view[start:end]` says, or None where there is none.
+    """Return the fields of the header in `view[start:end]`, or None if there is no header.
 
-    Fields of a wrong type count as absent, and so does a list that is not all there.
+    Fields of a wrong type count as absent, and so do those after the end of an incomplete list.
     """
     cursor = Cursor()
     found = HeaderPeek()
@@ -62,7 +62,7 @@ def find_header(view: Any, start: int, end: int) -> HeaderPeek | None:
         if take_section(cursor) != HEADER:
             return None
         count = cursor.enter_list()
-        # what the count promises may be more than the list holds
+        # the count may promise more than the list holds
         cursor.end = cursor.value_end
         if count < 2:
             return found
@@ -85,14 +85,14 @@ def find_header(view: Any, start: int, end: int) -> HeaderPeek | None:
 
 
 def is_durable(view: Any, start: int, end: int) -> bool:
-    """Whether the header in `view[start:end]` says that the message is durable."""
+    """Return whether the header in `view[start:end]` says that the message is durable."""
     cursor = Cursor()
     try:
         cursor.move(view, start, end)
         if take_section(cursor) != HEADER:
             return False
         count = cursor.enter_list()
-        # what the count promises may be more than the list holds
+        # the count may promise more than the list holds
         cursor.end = cursor.value_end
         return count > 0 and bool(cursor.take_boolean(False))
     except AmqpError:
@@ -100,7 +100,7 @@ def is_durable(view: Any, start: int, end: int) -> bool:
 
 
 def find_absolute_expiry(view: Any, start: int, end: int) -> int | None:
-    """The properties' absolute-expiry-time in `view[start:end]`, in milliseconds since 1970."""
+    """Return the absolute-expiry-time in `view[start:end]`, in ms since 1970, or None."""
     cursor = Cursor()
     try:
         cursor.move(view, start, end)
@@ -116,14 +116,14 @@ def find_absolute_expiry(view: Any, start: int, end: int) -> int | None:
 
 
 def _enter_properties(cursor: Cursor, number: int) -> bool:
-    """Move to a field of the properties, by its number; whether there is such a field."""
+    """Move to a field of the properties, by its number; return whether there is such a field."""
     descriptor = take_section(cursor)
     while HEADER <= descriptor < PROPERTIES:
         cursor.skip()
         descriptor = take_section(cursor)
     if descriptor != PROPERTIES or cursor.enter_list() <= number:
         return False
-    # what the count promises may be more than the list holds
+    # the count may promise more than the list holds
     cursor.end = cursor.value_end
     for _ in range(number):
         cursor.skip()
@@ -131,7 +131,7 @@ def _enter_properties(cursor: Cursor, number: int) -> bool:
 
 
 def take_section(cursor: Cursor) -> int:
-    """Take a section's descriptor, a number or a name; NO_VALUE where there is neither."""
+    """Take a section's descriptor, a number or a name; return NO_VALUE if there is neither."""
     code: int = cursor.take_descriptor()
     at = cursor.at
     if code != NO_VALUE or cursor.end - at < 3 or cursor.octets[at] != 0x00:
@@ -148,12 +148,12 @@ def take_section(cursor: Cursor) -> int:
 
 
 def find_to(view: Any, start: int, end: int) -> str | None:
-    """The properties' `to` in `view[start:end]`, or None when it has no such string."""
+    """Return the properties' `to` in `view[start:end]`, or None if it has no such string."""
     return _find_text(view, start, end, TO)
 
 
 def find_subject(view: Any, start: int, end: int) -> str | None:
-    """The properties' subject in `view[start:end]`, or None when it has no such string."""
+    """Return the properties' subject in `view[start:end]`, or None if it has no such string."""
     return _find_text(view, start, end, SUBJECT)
 
 

@@ -1,4 +1,4 @@
-"""The nine performatives (part 2, section 2.7), and a door to every other composite type.
+"""Performatives, all nine (part 2, section 2.7), and imports of every other composite type.
 
 A field of null on the wire is read as its default. Attributes of fields without a default hold
 None for null, those of multiple fields hold a tuple. Instances are frozen: `attrs.evolve` makes
@@ -110,7 +110,7 @@ __all__ = [
 )
 @attrs.frozen
 class Open(Composite):
-    """Begin to speak on a connection (section 2.7.1)."""
+    """Performative that opens a connection (section 2.7.1)."""
 
     container_id: str
     hostname: str | None = None
@@ -139,7 +139,7 @@ class Open(Composite):
 )
 @attrs.frozen
 class Begin(Composite):
-    """Begin a session on a channel (section 2.7.2)."""
+    """Performative that begins a session on a channel (section 2.7.2)."""
 
     remote_channel: int | None = attrs.field(default=None, kw_only=True)
     next_outgoing_id: int
@@ -172,7 +172,7 @@ class Begin(Composite):
 )
 @attrs.frozen
 class Attach(Composite):
-    """Attach a link to a session (section 2.7.3)."""
+    """Performative that attaches a link to a session (section 2.7.3)."""
 
     name: str
     handle: int
@@ -208,7 +208,7 @@ class Attach(Composite):
 )
 @attrs.frozen
 class Flow(Composite):
-    """Tell a session's windows, and a link's credit (section 2.7.4)."""
+    """Performative with a session's windows and a link's credit (section 2.7.4)."""
 
     next_incoming_id: int | None = attrs.field(default=None, kw_only=True)
     incoming_window: int
@@ -241,7 +241,7 @@ class Flow(Composite):
 )
 @attrs.frozen
 class Transfer(Composite):
-    """Carry a message or a part of one (section 2.7.5)."""
+    """Performative that carries a message or a part of one (section 2.7.5)."""
 
     handle: int
     delivery_id: int | None = None
@@ -269,7 +269,7 @@ class Transfer(Composite):
 )
 @attrs.frozen
 class Disposition(Composite):
-    """Change the state of a range of deliveries (section 2.7.6)."""
+    """Performative that changes the state of a range of deliveries (section 2.7.6)."""
 
     role: bool
     first: int
@@ -289,7 +289,7 @@ class Disposition(Composite):
 )
 @attrs.frozen
 class Detach(Composite):
-    """Detach or close a link (section 2.7.7)."""
+    """Performative that detaches or closes a link (section 2.7.7)."""
 
     handle: int
     closed: bool = False
@@ -304,7 +304,7 @@ class Detach(Composite):
 )
 @attrs.frozen
 class End(Composite):
-    """End a session (section 2.7.8)."""
+    """Performative that ends a session (section 2.7.8)."""
 
     error: Error | None = None
 
@@ -317,6 +317,6 @@ class End(Composite):
 )
 @attrs.frozen
 class Close(Composite):
-    """Close a connection (section 2.7.9)."""
+    """Performative that closes a connection (section 2.7.9)."""
 
     error: Error | None = None

@@ -1,10 +1,10 @@
-"""TRANSFER read by hand, through a cursor that checks each advance.
+"""Hand-written decoder of TRANSFER, with a cursor that checks each advance.
 
-This, DISPOSITION (`reading_disposition`) and FLOW (`reading_flow`) come once a message or once a
-batch. Everything else goes through the table-driven codec (`performatives`); these are read into
-the fields of one long-lived object, because at a million messages a second no object may be made
-for one. The cursor knows just the encodings that their fields can have; whatever reaches past the
-frame's end, or has a constructor that its field does not allow, raises `AmqpError` with
+TRANSFER, DISPOSITION (`reading_disposition`) and FLOW (`reading_flow`) come once a message or once
+a batch. Every other frame goes through the table-driven codec (`performatives`). These are read
+into the fields of one long-lived object, because at a million messages a second no object may be
+made for one. The cursor knows only the encodings that their fields can have. Whatever reaches past
+the frame's end, or has a constructor that its field does not allow, raises `AmqpError` with
 amqp:decode-error. (Part 1, section 1.2; part 2, section 2.7.5.)
 """
 
@@ -28,17 +28,17 @@ RESUME = 1 << 24
 ABORTED = 1 << 16
 BATCHABLE = 1 << 8
 
-# What stands where a numeric descriptor was looked for and none was found.
+# Returned where a numeric descriptor was expected and none was found.
 NO_VALUE = 0xFFFFFFFFFFFFFFFF
 
 
 def malformed(what: str) -> AmqpError:
-    """The error of a frame that cannot be read."""
+    """Return the error for a frame that cannot be read."""
     return AmqpError("amqp:decode-error", what, Scope.CONNECTION)
 
 
 class Cursor:
-    """A checked place in memory. `at` is the next octet, `end` the first that is not ours."""
+    """Checked position in memory: `at` is the next octet, `end` the first beyond the limit."""
 
     def __init__(self) -> None:
         self.octets: Any = memoryview(b"")
@@ -49,7 +49,7 @@ class Cursor:
         self.value_end = 0
 
     def move(self, view: Any, at: int, end: int) -> None:
-        """Look at `view[at:end]`."""
+        """Move to `view[at:end]`."""
         if at < 0 or end < at or end > len(view):
             raise malformed("a frame ends outside of what was read")
         self.octets = view
@@ -95,7 +95,7 @@ class Cursor:
         self.at += count
 
     def take_descriptor(self) -> int:
-        """Take a numeric descriptor after the 0x00 constructor; NO_VALUE when it is not one.
+        """Take a numeric descriptor after the 0x00 constructor; return NO_VALUE if there is none.
 
         A symbolic descriptor, or a value without a descriptor, leaves the cursor where it was.
         """
@@ -115,7 +115,7 @@ class Cursor:
         return NO_VALUE
 
     def enter_list(self) -> int:
-        """Take a list's constructor, size and count; the cursor then stands on its first item.
+        """Take a list's constructor, size and count, and stop at its first item.
 
         `value_end` is where the list ends. Returns the count of items.
         """
@@ -155,7 +155,7 @@ class Cursor:
         return count
 
     def take_uint(self, absent: int) -> int:
-        """Take an uint, or `absent` for null."""
+        """Take a uint, or `absent` for null."""
         # This and `take_boolean` run some ten times a message: each looks at its octets by itself.
         at = self.at
         left = self.end - at
@@ -179,7 +179,7 @@ class Cursor:
         return absent
 
     def take_ubyte(self, absent: int) -> int:
-        """Take an ubyte, or `absent` for null."""
+        """Take a ubyte, or `absent` for null."""
         constructor = self.take_u8()
         if constructor == 0x50:
             return self.take_u8()
@@ -208,7 +208,7 @@ class Cursor:
         return absent
 
     def take_binary(self) -> bool:
-        """Take a binary into [value_at, value_end); False for null."""
+        """Take a binary into [value_at, value_end); return False for null."""
         at = self.at
         left = self.end - at
         if left >= 2 and self.octets[at] == 0xA0:
@@ -234,7 +234,10 @@ class Cursor:
         return True
 
     def take_string(self) -> bool:
-        """Take a string into [value_at, value_end), its UTF-8 unchecked; False for another type."""
+        """Take a string into [value_at, value_end), its UTF-8 unchecked; skip any other type.
+
+        Returns whether it was a string.
+        """
         constructor = self.take_u8()
         if constructor == 0xA1:
             size = self.take_u8()
@@ -250,10 +253,10 @@ class Cursor:
         return True
 
     def skip(self) -> None:
-        """Step over one value of any type, described values with their descriptors.
+        """Skip one value of any type, with its descriptors.
 
-        Sizes are trusted only as far as the frame reaches; nothing inside is looked at, so this
-        takes one step a descriptor and never recurses.
+        Sizes are trusted only as far as the frame reaches. Nothing inside is read, so this takes
+        one step a descriptor and never recurses.
         """
         constructor = self.take_u8()
         while constructor == 0x00:
@@ -282,10 +285,10 @@ class Cursor:
 
 
 class TransferFrame:
-    """The fields of the last transfer read (section 2.7.5).
+    """Fields of the last transfer read (section 2.7.5).
 
-    Its payload is `octets[payload_at:end]`, and at least the frame's header lies before them.
-    `octets` is set once for all the frames that came with one read, by whoever moves the cursor.
+    Its payload is `octets[payload_at:end]`, and at least the frame's header lies before it.
+    `octets` is set once for all frames of one read, by whoever moves the cursor.
     """
 
     def __init__(self) -> None:
@@ -305,13 +308,13 @@ class TransferFrame:
         self.resume = False
         self.aborted = False
         self.batchable = False
-        # it says how to settle, a state, or that it resumes: more than most do
+        # it has a settle mode or a state, or resumes a delivery: most transfers do not
         self.is_unusual = False
         self.payload_at = 0
         self.end = 0
 
     def read(self, cursor: Cursor) -> None:
-        """Read the list after the descriptor; the payload is what lies behind it."""
+        """Read the list after the descriptor; the payload is what follows it."""
         count = cursor.enter_list()
         list_end = cursor.value_end
         frame_end = cursor.end
@@ -351,10 +354,10 @@ class TransferFrame:
         cursor.end = frame_end
 
     def _read_flags(self, cursor: Cursor, count: int) -> bool:
-        """Read what follows the message-format, if it is short booleans and nulls alone.
+        """Read what follows the message-format, if it is only short booleans and nulls.
 
-        As a rule it is: each field takes an octet, and all of them fit into a word. Returns
-        whether it was.
+        As a rule it is: each field takes an octet, and all of them fit into a word. Returns whether
+        it was.
         """
         given = count - 4
         if cursor.end - cursor.at != given or cursor.end < 8:
@@ -362,7 +365,7 @@ class TransferFrame:
         word = octets.read_u64(cursor.octets, cursor.end - 8) ^ NULLS
         # the first field comes first, whatever there was before it
         word = word << (64 - 8 * given) & NO_VALUE
-        # neither anything else than 0x40, 0x41 and 0x42, nor what is no boolean
+        # there must be nothing but 0x40, 0x41 and 0x42, and only null where no boolean belongs
         if word & NO_FLAGS or word & word >> 1 & EACH_OCTET:
             return False
         cursor.at = cursor.end
@@ -376,7 +379,7 @@ class TransferFrame:
         return True
 
     def _read_rest(self, cursor: Cursor, count: int) -> None:
-        """Read what comes after the message-format, in whatever encodings."""
+        """Read what follows the message-format, in any encoding."""
         self.settled = cursor.take_boolean(False)
         if count > 5:
             self.more = cursor.take_boolean(False)
@@ -402,7 +405,7 @@ class TransferFrame:
             self.batchable = cursor.take_boolean(False)
 
     def with_payload(self, payload: bytes) -> TransferFrame:
-        """Return the same frame with another payload; its tag and state are left behind."""
+        """Return a copy of the frame with another payload, without its tag and state."""
         other = TransferFrame()
         other.octets = payload
         other.end = len(payload)

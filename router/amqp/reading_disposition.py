@@ -1,4 +1,4 @@
-"""DISPOSITION read by hand, like the frames of `reading` (section 2.7.6)."""
+"""Hand-written decoder of DISPOSITION, like that of `reading` (section 2.7.6)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from router.amqp.reading import Cursor, malformed
 
 
 class DispositionFrame:
-    """The fields of the last disposition read (section 2.7.6).
+    """Fields of the last disposition read (section 2.7.6).
 
-    `state_code` is one of the constants above; the state's own octets are
-    `octets[state_at:state_end]`, and `plain` says that it carries no field at all.
+    `state_code` is one of the states in `codes`. The state's own octets are
+    `octets[state_at:state_end]`, and `plain` says that it has no field at all.
     """
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class DispositionFrame:
             raise malformed("a disposition's list is longer than its fields")
 
     def copy(self) -> DispositionFrame:
-        """Return one that keeps what it says whatever is read next; its octets are its state's."""
+        """Return a copy that later reads do not change; its octets are those of its state."""
         copy = DispositionFrame()
         copy.octets = bytes(memoryview(self.octets)[self.state_at : self.state_end])
         copy.from_receiver = self.from_receiver

@@ -1,4 +1,4 @@
-"""FLOW read by hand, like the frames of `reading` (section 2.7.4)."""
+"""Hand-written decoder of FLOW, like that of `reading` (section 2.7.4)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from router.amqp.reading import Cursor, malformed
 
 
 class FlowFrame:
-    """The fields of the last flow read (section 2.7.4)."""
+    """Fields of the last flow read (section 2.7.4)."""
 
     def __init__(self) -> None:
         self.has_next_incoming_id = False
@@ -23,7 +23,7 @@ class FlowFrame:
         self.available = 0
         self.drain = False
         self.echo = False
-        # where its properties are in what was read; both 0 where it has none
+        # where its properties lie in the octets read; both 0 if it has none
         self.properties_at = 0
         self.properties_end = 0
 

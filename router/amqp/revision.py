@@ -1,7 +1,7 @@
-"""A message's head written anew: its header and its message annotations (sections 3.2.1 and 3.2.3).
+"""Rewrite the head of a message: header and message annotations (sections 3.2.1 and 3.2.3).
 
-Whatever the router changes of a message is changed here. What follows the head, and each entry of
-the annotations that is to stay, goes on as it came, octet for octet.
+Whatever the router changes of a message is changed here. What follows the head, and each annotation
+that stays, is sent on as it came, octet for octet.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HEAD_END: Final = bytes((Descriptor.MESSAGE_ANNOTATIONS,))
 
 @attrs.frozen
 class Entry:
-    """One of a message's annotations: its key, and the octets of key and value."""
+    """Entry of a message's annotations: its key, and the octets of key and value."""
 
     key: Any
     octets: bytes
@@ -39,20 +39,20 @@ class Entry:
     """Where in `octets` the value begins."""
 
     def value(self) -> Any:
-        """The value; raises AmqpError where there is none."""
+        """Decode the value; raise AmqpError if there is none."""
         value, _ = decode_value(self.octets, self.value_at)
         return value
 
 
 def encode_entry(key: str, value: Any) -> bytes:
-    """An annotation's octets, its key a symbol."""
+    """Return an annotation's octets; its key is a symbol."""
     return encode_value(Symbol(key)) + encode_value(value)
 
 
 def write_ttl(octets: bytearray, at: int, ttl_ms: int) -> None:
-    """Write a ttl over a longer one, in the same width: `octets[at]` is the first after its code.
+    """Write a ttl over a longer one, in the same width; `octets[at - 1]` is its format code.
 
-    The one change that messages need by the thousand, whenever they have waited, is made in place.
+    Thousands of messages that have waited need this one change, so it is made in place.
     """
     code = octets[at - 1]
     width = 4 if code == FormatCode.UINT else 1 if code == FormatCode.SMALLUINT else 0
@@ -60,7 +60,7 @@ def write_ttl(octets: bytearray, at: int, ttl_ms: int) -> None:
 
 
 def without_ttl(octets: bytes) -> bytes:
-    """A message's first octets, in which `find_header` finds a ttl, with null in its place."""
+    """Return a message's first octets with null in place of the ttl that `find_header` finds."""
     found = find_header(octets, 0, len(octets))
     if found is None or not found.ttl_at:
         return octets
@@ -84,11 +84,11 @@ def without_ttl(octets: bytes) -> bytes:
 def revise(
     octets: bytes, elapsed_ms: int, *, failed: bool, annotations: dict[Any, Any] | None
 ) -> bytes | None:
-    """A message of format 0 as it is to be sent once more, `elapsed_ms` after it was sent last.
+    """Return a message of format 0 to be sent again, `elapsed_ms` after it was sent last.
 
-    The ttl is less by that; `failed` raises the delivery-count; `annotations` are put among the
-    message's, in the place of those with the same keys; nobody is the first acquirer any more.
-    Returns None where it cannot be sent again: its ttl has ended, or its head cannot be read.
+    The ttl is reduced by that, `failed` raises the delivery-count, and first-acquirer becomes
+    false. `annotations` are merged into the message's, replacing those with the same keys. Returns
+    None if it cannot be sent again: its ttl has ended, or its head cannot be read.
     """
     try:
         span = _head_of(octets).get(Descriptor.HEADER)
@@ -118,11 +118,11 @@ def revise(
 def change_annotations(
     octets: bytes, is_dropped: Callable[[str], bool], added: Sequence[bytes] = ()
 ) -> bytes:
-    """The message without the annotations whose symbol `is_dropped`, and with those `added`.
+    """Return the message without the annotations that `is_dropped` names, and with those `added`.
 
     `added` are entries as `encode_entry` makes them; they come last, in their order. The others
-    keep their places and their octets. Where no annotation is left there is no such section.
-    Raises AmqpError where the message annotations are no map.
+    keep their places and their octets. If no annotation is left, the section is left out. Raises
+    AmqpError if the message annotations are not a map.
     """
     return _change(octets, is_dropped, added)[0]
 
@@ -130,9 +130,9 @@ def change_annotations(
 def take_annotations(
     octets: bytes, is_taken: Callable[[str], bool]
 ) -> tuple[bytes, tuple[Entry, ...]]:
-    """The message without the annotations whose symbol `is_taken`, and those.
+    """Return the message without the annotations that `is_taken` names, and those annotations.
 
-    Raises AmqpError where the message annotations are no map.
+    Raises AmqpError if the message annotations are not a map.
     """
     return _change(octets, is_taken, ())
 
@@ -165,7 +165,7 @@ def _change(
 
 
 def _entries(octets: bytes, span: SectionSpan) -> list[Entry]:
-    """The entries of a map, in order; nothing inside of their values is looked at."""
+    """Return the entries of a map, in order, without reading what is inside their values."""
     at, end = span.value_at, span.end
     wide = octets[at] == FormatCode.MAP32
     if not wide and octets[at] != FormatCode.MAP8:
@@ -188,7 +188,7 @@ def _entries(octets: bytes, span: SectionSpan) -> list[Entry]:
 
 
 def _encode_map(code: int, items: Sequence[bytes]) -> bytes:
-    """A map of these entries; a map8 that is too small for them becomes a map32."""
+    """Encode a map of these entries; a map8 that is too small for them becomes a map32."""
     body = b"".join(items)
     count = 2 * len(items)
     if code == FormatCode.MAP8 and len(body) < 255 and count < 256:
@@ -198,9 +198,9 @@ def _encode_map(code: int, items: Sequence[bytes]) -> bytes:
 
 
 def _head_of(octets: bytes) -> dict[Descriptor, SectionSpan]:
-    """Where the sections lie that come before the bare message, in order.
+    """Return where the sections before the bare message lie, in order.
 
-    They are all there, but only a part of what follows them may be.
+    They must all be there, but only a part of what follows them need be.
     """
     found: dict[Descriptor, SectionSpan] = {}
     at = 0

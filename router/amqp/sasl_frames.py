@@ -1,4 +1,4 @@
-"""The five frames of an authentication (part 5, section 5.3.3)."""
+"""SASL frames: the five frame bodies of an authentication (part 5, section 5.3.3)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from router.amqp.constants import Descriptor, SaslCode
 )
 @attrs.frozen
 class SaslMechanisms(Composite):
-    """What the server offers, best first (section 5.3.3.1)."""
+    """Mechanisms that the server offers, best first (section 5.3.3.1)."""
 
     sasl_server_mechanisms: tuple[str, ...]
 
@@ -32,7 +32,7 @@ class SaslMechanisms(Composite):
 )
 @attrs.frozen
 class SaslInit(Composite):
-    """What the client chooses (section 5.3.3.2)."""
+    """Mechanism that the client chooses (section 5.3.3.2)."""
 
     mechanism: str
     initial_response: bytes | None = attrs.field(default=None, repr=False)
@@ -47,7 +47,7 @@ class SaslInit(Composite):
 )
 @attrs.frozen
 class SaslChallenge(Composite):
-    """The server's turn in the mechanism's dialogue (section 5.3.3.3)."""
+    """Challenge from the server (section 5.3.3.3)."""
 
     challenge: bytes = attrs.field(repr=False)
 
@@ -60,7 +60,7 @@ class SaslChallenge(Composite):
 )
 @attrs.frozen
 class SaslResponse(Composite):
-    """The client's turn in the mechanism's dialogue (section 5.3.3.4)."""
+    """Response from the client (section 5.3.3.4)."""
 
     response: bytes = attrs.field(repr=False)
 
@@ -74,7 +74,7 @@ class SaslResponse(Composite):
 )
 @attrs.frozen
 class SaslOutcome(Composite):
-    """How it ended (section 5.3.3.5)."""
+    """Outcome of the authentication (section 5.3.3.5)."""
 
     code: SaslCode
     additional_data: bytes | None = attrs.field(default=None, repr=False)

@@ -1,9 +1,9 @@
-"""Values that hold no other values, to bytes, alone and as an array's items (part 1, section 1.6).
+"""Encode values that hold no other values, alone and as an array's items (part 1, section 1.6).
 
 `WRITERS` appends constructor and data of one value in the shortest encoding of its type.
-`BLOCK_WRITERS` gives one constructor that suits all of an array's items, and their data. For
-arrays, encodings of no width (uint0, true) are not used even where they would fit: an array of
-them is the one value whose count says nothing about its size, and readers treat it with mistrust.
+`BLOCK_WRITERS` gives one constructor that suits all of an array's items, and their data. Arrays
+never use encodings of no width (uint0, true), even where they would fit: the count of such an array
+says nothing about its size, and readers mistrust it.
 """
 
 from __future__ import annotations

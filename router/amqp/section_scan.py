@@ -1,12 +1,12 @@
-"""A message's sections, followed through its frames as they come (part 3, section 3.2).
+"""Follow a message's sections through its frames as they come (part 3, section 3.2).
 
-The router passes messages on as they are, but not whatever they are: sections have an order, most
-come once, and each has its type. They are stepped over by size, and nothing inside is looked at, so
-a megabyte of body costs a subtraction a frame.
+The router passes messages on as they are, but only if they are well-formed: sections have an order,
+most come once, and each has its type. Sections are skipped by size and nothing inside is read, so a
+megabyte of body costs a subtraction a frame.
 
-What is the router's business is at a message's head: its header and the two kinds of annotations.
-Where the head is cut by a frame's end it is kept until it is whole, so that whoever sends a message
-on, or keeps it, finds all of its head in the first frame.
+The router only uses a message's head: its header and the two kinds of annotations. If a frame ends
+within the head, it is kept until the head is whole. So whoever sends a message on, or keeps it,
+finds all of its head in the first frame.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ FOOTER = int(Descriptor.FOOTER)
 INCOMPLETE = -1
 WRONG = -2
 
-# So much of a symbolic descriptor is waited for.
+# The longest symbolic descriptor that is waited for.
 LONGEST_NAME = 64
 
 
 class SectionScan:
-    """Where in its sections a message is.
+    """Position of a message's frames in its sections.
 
-    `feed` takes its frames one after the other. An object may be used again after `start`.
+    `feed` takes the frames one after the other. An object may be used again after `start`.
     """
 
     def __init__(self) -> None:
-        # what is to be sent on of the last frame, once the head has come
+        # the part of the last frame that is to be sent on, once the head has come
         self.frame = TransferFrame()
         self.start()
 
@@ -51,7 +51,7 @@ class SectionScan:
         """Expect a new message."""
         # the section that began last; 0 before the first
         self.section = 0
-        # octets of the present value that are still to come, and values of the section after it
+        # octets of the current value that are still to come, and values of the section after it
         self.skip = 0
         self.values = 0
         # octets of frames that ended within the head, or within a section's first octets
@@ -68,7 +68,7 @@ class SectionScan:
         self.left_out = b""
 
     def feed(self, frame: TransferFrame) -> bool:
-        """Follow the message through a frame's payload; False when `problem` says what is wrong.
+        """Follow the message through a frame; return False if `problem` says what is wrong.
 
         Afterwards `frame` is what is to be sent on, without the delivery annotations: the frame
         given, with its bounds moved, or another. As long as `is_headed` is False nothing is.
@@ -108,13 +108,16 @@ class SectionScan:
         return True
 
     def finish(self) -> bool:
-        """The last frame has come; False when the message ends inside of a section."""
+        """End the message after its last frame; return False if that is inside of a section."""
         if not self.problem and (self.skip or self.values or self.pending):
             self.problem = f"the message ends inside of {_name(self.section)}"
         return not self.problem
 
     def _look_at_head(self, frame: TransferFrame) -> None:
-        """Whether the head has come: what follows it has begun, or cannot be a part of it."""
+        """Check whether the head is complete: what follows it has begun, or cannot be a part of it.
+
+        If it is not, it is kept; if it is, the delivery annotations are left out.
+        """
         self.is_headed = (
             not frame.more
             or self.section >= PROPERTIES
@@ -126,7 +129,7 @@ class SectionScan:
             self._leave_out()
 
     def _await_head(self, frame: TransferFrame) -> None:
-        """Keep what has come of the head, to look at it again when there is more of it."""
+        """Keep what has come of the head, to scan it again when more of it comes."""
         self.pending = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
         self.section = 0
         self.skip = 0
@@ -135,13 +138,13 @@ class SectionScan:
         self.cut_at = self.cut_end = 0
 
     def _joined(self, frame: TransferFrame) -> TransferFrame:
-        """The frame with what was pending before it."""
+        """Return the frame with what was pending put before its payload."""
         joined = self.pending + bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
         self.pending = b""
         return frame.with_payload(joined)
 
     def _note_end(self, at: int) -> None:
-        """Note where a section ends that the router may have to change, or leave out."""
+        """Note where a section ends that the router may have to change or leave out."""
         if self.section == DELIVERY_ANNOTATIONS:
             self.cut_end = at
         elif self.section == MESSAGE_ANNOTATIONS:
@@ -165,7 +168,7 @@ class SectionScan:
                 self.annotations_end += moved
 
     def _begin(self, frame: TransferFrame, at: int) -> int:
-        """Begin the section at `at`; returns where its value is, INCOMPLETE or WRONG."""
+        """Begin the section at `at`; return where its value is, INCOMPLETE or WRONG."""
         if frame.octets[at] != 0x00:
             self.problem = f"octet 0x{frame.octets[at]:02x} where a section begins"
             return WRONG
@@ -198,7 +201,7 @@ class SectionScan:
         return following
 
     def _long_descriptor(self, frame: TransferFrame, at: int) -> int:
-        """Read a descriptor of eight octets, or a symbol, into `long_code`."""
+        """Read a descriptor of eight octets, or a symbol, into `long_code`; return as `_begin`."""
         left = frame.end - at
         constructor = frame.octets[at]
         if constructor == 0x80:
@@ -229,7 +232,7 @@ class SectionScan:
         return at + size
 
     def _begin_value(self, frame: TransferFrame, at: int) -> int:
-        """Step over a value's constructor and size; `skip` then says how long the value is."""
+        """Step over a value's constructor and size, and set `skip` to the value's length."""
         section = self.section
         constructor: int = frame.octets[at]
         if constructor == 0x00 and section == AMQP_VALUE:
@@ -259,9 +262,9 @@ class SectionScan:
 
 
 def is_plain(frame: TransferFrame) -> bool:
-    """Whether a frame is a whole message with nothing to find fault with, or to leave out.
+    """Return whether a frame is a whole, valid message with nothing to leave out.
 
-    This is for most messages, and quick. What it does not know it denies, and a scan tells: long
+    This is for most messages, and quick. It returns False for what only a scan can tell: long
     descriptors, delivery annotations, annotations of the router's own, a body of several sections.
     """
     at = frame.payload_at
@@ -293,7 +296,7 @@ def is_plain(frame: TransferFrame) -> bool:
 
 
 def priority_in(frame: TransferFrame) -> int:
-    """The priority that a message's header says, 0 to 9; 4 where there is none (section 3.2.1).
+    """Return the priority in a message's header, 0 to 9; 4 if there is none (section 3.2.1).
 
     The frame has all of the header. This is `peek.find_header`, quick for nearly all messages.
     """
@@ -329,7 +332,7 @@ def _priority_elsewhere(frame: TransferFrame) -> int:
 
 
 def _is_allowed(section: int, constructor: int) -> bool:
-    """Whether a section may be of the type that a constructor begins."""
+    """Return whether a section may be of the type that a constructor begins."""
     if section == AMQP_VALUE:
         return constructor >= 0x40
     if section == HEADER or section == PROPERTIES or section == AMQP_SEQUENCE:
@@ -340,7 +343,7 @@ def _is_allowed(section: int, constructor: int) -> bool:
 
 
 def _name(section: int) -> str:
-    """What a section is called, for people."""
+    """Return the name of a section, for people."""
     if section == 0:
         return "the beginning"
     return f"the {Descriptor(section).name.lower().replace('_', '-')} section"

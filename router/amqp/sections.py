@@ -1,4 +1,4 @@
-"""The sections that a message is made of (part 3, section 3.2)."""
+"""Sections of a message (part 3, section 3.2)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MessageId = ULong | uuid.UUID | bytes | str
 )
 @attrs.frozen
 class Header(Composite):
-    """How to carry a message; every node may change it (section 3.2.1)."""
+    """Header: delivery details that every node may change (section 3.2.1)."""
 
     durable: bool = False
     priority: int = 4
@@ -56,7 +56,7 @@ class Header(Composite):
 )
 @attrs.frozen
 class Properties(Composite):
-    """The standard properties, never changed on the way (section 3.2.4)."""
+    """Standard properties, never changed on the way (section 3.2.4)."""
 
     message_id: MessageId | None = None
     user_id: bytes | None = None
@@ -75,21 +75,21 @@ class Properties(Composite):
 
 @attrs.frozen
 class Data:
-    """A body section of octets (section 3.2.6)."""
+    """Body section of octets (section 3.2.6)."""
 
     octets: bytes
 
 
 @attrs.frozen
 class AmqpSequence:
-    """A body section of any number of values (section 3.2.7)."""
+    """Body section of any number of values (section 3.2.7)."""
 
     items: list[Any]
 
 
 @attrs.frozen
 class AmqpValue:
-    """A body of one value, which may be None (section 3.2.8)."""
+    """Body of one value, which may be None (section 3.2.8)."""
 
     value: Any
 

@@ -1,4 +1,4 @@
-"""Sources and targets: the two ends of a link, and how long a dynamic one lives (section 3.5)."""
+"""Sources and targets, the two termini of a link, and lifetimes of dynamic nodes (section 3.5)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from router.amqp.types import Described
 )
 @attrs.frozen
 class Source(Composite):
-    """Where a link's messages come from (section 3.5.3)."""
+    """Source: where a link's messages come from (section 3.5.3)."""
 
     address: str | None = None
     durable: TerminusDurability = TerminusDurability.NONE
@@ -58,7 +58,7 @@ class Source(Composite):
 )
 @attrs.frozen
 class Target(Composite):
-    """Where a link's messages go (section 3.5.4)."""
+    """Target: where a link's messages go (section 3.5.4)."""
 
     address: str | None = None
     durable: TerminusDurability = TerminusDurability.NONE
@@ -72,19 +72,19 @@ class Target(Composite):
 @composite("amqp:delete-on-close:list", Descriptor.DELETE_ON_CLOSE, "lifetime-policy")
 @attrs.frozen
 class DeleteOnClose(Composite):
-    """A dynamic node lives as long as the link that made it (section 3.5.10)."""
+    """Lifetime of a dynamic node that ends with the link that made it (section 3.5.10)."""
 
 
 @composite("amqp:delete-on-no-links:list", Descriptor.DELETE_ON_NO_LINKS, "lifetime-policy")
 @attrs.frozen
 class DeleteOnNoLinks(Composite):
-    """A dynamic node lives as long as it has links (section 3.5.11)."""
+    """Lifetime of a dynamic node that ends when it has no links (section 3.5.11)."""
 
 
 @composite("amqp:delete-on-no-messages:list", Descriptor.DELETE_ON_NO_MESSAGES, "lifetime-policy")
 @attrs.frozen
 class DeleteOnNoMessages(Composite):
-    """A dynamic node outlives its link while it holds messages (section 3.5.12)."""
+    """Lifetime of a dynamic node that outlives its link while it has messages (section 3.5.12)."""
 
 
 @composite(
@@ -94,4 +94,4 @@ class DeleteOnNoMessages(Composite):
 )
 @attrs.frozen
 class DeleteOnNoLinksOrMessages(Composite):
-    """A dynamic node lives while it has links or messages (section 3.5.13)."""
+    """Lifetime of a dynamic node that lasts while it has links or messages (section 3.5.13)."""

@@ -1,4 +1,4 @@
-"""What is said to and about a transaction coordinator (part 4, section 4.5)."""
+"""Transaction types: coordinator target, its messages, and states (part 4, section 4.5)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from router.amqp.types import Described
 )
 @attrs.frozen
 class Coordinator(Composite):
-    """The target of a link to a coordinator (section 4.5.1)."""
+    """Target of a link to a transaction coordinator (section 4.5.1)."""
 
     capabilities: tuple[str, ...] = ()
 
@@ -33,7 +33,7 @@ class Coordinator(Composite):
 )
 @attrs.frozen
 class Declare(Composite):
-    """The body of a message that asks for a transaction (section 4.5.2)."""
+    """Body of a message that declares a transaction (section 4.5.2)."""
 
     global_id: Any = None
 
@@ -47,7 +47,7 @@ class Declare(Composite):
 )
 @attrs.frozen
 class Discharge(Composite):
-    """The body of a message that commits or rolls back (section 4.5.3)."""
+    """Body of a message that commits or rolls back (section 4.5.3)."""
 
     txn_id: bytes
     fail: bool | None = None
@@ -61,7 +61,7 @@ class Discharge(Composite):
 )
 @attrs.frozen
 class Declared(Composite):
-    """The outcome of a declare (section 4.5.5)."""
+    """Outcome of a declare (section 4.5.5)."""
 
     txn_id: bytes
 
@@ -75,7 +75,7 @@ class Declared(Composite):
 )
 @attrs.frozen
 class TransactionalState(Composite):
-    """A delivery that belongs to a transaction, and its outcome once committed (section 4.5.6)."""
+    """State of a delivery in a transaction, and its outcome once committed (section 4.5.6)."""
 
     txn_id: bytes
     outcome: Composite | Described | None = None

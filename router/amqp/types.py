@@ -1,11 +1,10 @@
-"""Python values for AMQP's primitive types (part 1, section 1.6).
+"""Python types for AMQP's primitive types (part 1, section 1.6).
 
-Where Python has a type that says it all, that type is used: None, bool, float (double), str,
-bytes, uuid.UUID, list, dict. Where AMQP knows more types than Python does, a subclass carries the
-difference, so that a value which was read is written again as the type that it was. A plain int
-is written as a long.
+Where a Python type is enough, it is used: None, bool, float (double), str, bytes, uuid.UUID, list,
+dict. Where AMQP has more types than Python, a subclass carries the difference, so that a value that
+was read is written again as the same type. A plain int is written as a long.
 
-The subclasses compare and hash as what they extend: `UInt(5) == 5 == ULong(5)`.
+The subclasses compare and hash like their base types: `UInt(5) == 5 == ULong(5)`.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ __all__ = [
 
 
 class _RangedInt(int):
-    """An int within the range of its AMQP type; raises ValueError outside of it."""
+    """Integer within the range of its AMQP type; ValueError is raised outside of it."""
 
     __slots__ = ()
     LOWEST: ClassVar[int]
@@ -60,7 +59,7 @@ class _RangedInt(int):
 
 
 class UByte(_RangedInt):
-    """An integer of 8 bits without sign."""
+    """Unsigned integer of 8 bits."""
 
     __slots__ = ()
     LOWEST = 0
@@ -68,7 +67,7 @@ class UByte(_RangedInt):
 
 
 class UShort(_RangedInt):
-    """An integer of 16 bits without sign."""
+    """Unsigned integer of 16 bits."""
 
     __slots__ = ()
     LOWEST = 0
@@ -76,7 +75,7 @@ class UShort(_RangedInt):
 
 
 class UInt(_RangedInt):
-    """An integer of 32 bits without sign."""
+    """Unsigned integer of 32 bits."""
 
     __slots__ = ()
     LOWEST = 0
@@ -84,7 +83,7 @@ class UInt(_RangedInt):
 
 
 class ULong(_RangedInt):
-    """An integer of 64 bits without sign."""
+    """Unsigned integer of 64 bits."""
 
     __slots__ = ()
     LOWEST = 0
@@ -92,7 +91,7 @@ class ULong(_RangedInt):
 
 
 class Byte(_RangedInt):
-    """An integer of 8 bits with sign."""
+    """Signed integer of 8 bits."""
 
     __slots__ = ()
     LOWEST = -(2**7)
@@ -100,7 +99,7 @@ class Byte(_RangedInt):
 
 
 class Short(_RangedInt):
-    """An integer of 16 bits with sign."""
+    """Signed integer of 16 bits."""
 
     __slots__ = ()
     LOWEST = -(2**15)
@@ -108,7 +107,7 @@ class Short(_RangedInt):
 
 
 class Int(_RangedInt):
-    """An integer of 32 bits with sign."""
+    """Signed integer of 32 bits."""
 
     __slots__ = ()
     LOWEST = -(2**31)
@@ -116,7 +115,7 @@ class Int(_RangedInt):
 
 
 class Long(_RangedInt):
-    """An integer of 64 bits with sign; a plain int is written the same way."""
+    """Signed integer of 64 bits; a plain int is written the same way."""
 
     __slots__ = ()
     LOWEST = -(2**63)
@@ -135,9 +134,9 @@ _BINARY32 = struct.Struct(">f")
 
 
 class Float(float):
-    """A binary32 number: the double given is rounded to what 32 bits can say.
+    """Float of 32 bits: the double given is rounded to what they can hold.
 
-    Raises ValueError where it is too large for them.
+    Raises ValueError if it is too large for them.
     """
 
     __slots__ = ()
@@ -156,7 +155,7 @@ class Float(float):
 
 
 class Char(str):
-    """One Unicode character; a surrogate is not one."""
+    """Unicode character, which is never a surrogate."""
 
     __slots__ = ()
 
@@ -170,7 +169,7 @@ class Char(str):
 
 
 class Symbol(str):
-    """A name of ASCII characters from a constrained domain."""
+    """Name of ASCII characters from a constrained domain."""
 
     __slots__ = ()
 
@@ -185,7 +184,7 @@ class Symbol(str):
 
 @attrs.frozen
 class Described:
-    """A value with a descriptor that says what it means (section 1.1.2).
+    """Value with a descriptor that says what it means (section 1.1.2).
 
     The descriptor is a ULong or a Symbol; others can be read and written, but are reserved.
     """
@@ -196,11 +195,11 @@ class Described:
 
 @attrs.frozen
 class Map:
-    """A map that a dict cannot stand for: pairs in the order of the wire.
+    """Map that a dict cannot represent: pairs in the order of the wire.
 
     Maps are read as dicts, except where a key has no hash (a list), where two keys are different
-    on the wire and equal in Python (uint 1 and ulong 1), or where a key's hash is one that a peer
-    could make collide at will (uuid, described).
+    on the wire and equal in Python (uint 1 and ulong 1), or where a peer could make the hashes of
+    keys collide at will (uuid, described).
     """
 
     pairs: tuple[tuple[Any, Any], ...]
@@ -217,12 +216,12 @@ def _element_type(items: tuple[Any, ...]) -> type:
 
 @attrs.frozen(init=False)
 class Array:
-    """Items of one type, written with one constructor for all of them (section 1.6.24).
+    """Array: items of one type, written with one constructor for all of them (section 1.6.24).
 
     `element` is the class of the items, one of those named in this module's docstring or defined
-    here; without it the first item decides. `descriptors` holds what stands before every item of
-    an array of described values, outermost first; the items themselves are the bare values.
-    The items of an array of arrays are Arrays, each with an element type of its own.
+    here; without it the first item decides. `descriptors` holds the descriptors of each item of an
+    array of described values, outermost first; the items themselves are the bare values. The items
+    of an array of arrays are Arrays, each with an element type of its own.
     """
 
     items: tuple[Any, ...]

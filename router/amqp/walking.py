@@ -1,9 +1,9 @@
 """Check encoded values without building them.
 
 The maps of an open, begin or attach are kept as the octets that came (`encoded`). This module
-checks that the octets are values: it demands the same sizes, counts, texts and nesting as `decode`,
-and takes no memory but for the keys of the maps that it is in. Two keys count as the same only if
-their encodings are the same.
+checks that the octets are values. It makes the same demands on sizes, counts, texts and nesting as
+`decode`, but takes no memory except for the keys of the maps that it is in. Two keys count as the
+same only if their encodings are the same.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ KNOWN = bytes(
 
 
 class Walk:
-    """A place in encoded octets, which are checked value by value, and what is left of the limits.
+    """Position in encoded octets that are checked value by value, and what is left of the limits.
 
     `depth_left` is how many more lists, maps, arrays and descriptors may be nested, `items_left`
     how many more values may follow.
@@ -57,7 +57,7 @@ class Walk:
         self.items_left = items_left
 
     def step(self) -> int:
-        """Step over the value at this place, and return its format code; 0 for a described value.
+        """Step over the value at this position; return its format code, 0 for a described value.
 
         Raises AmqpError like `decode_value`.
         """
@@ -73,9 +73,9 @@ class Walk:
         return code
 
     def find(self, keys: tuple[bytes, ...]) -> bool:
-        """Stop at the value of the first key with one of these encodings; return whether there is.
+        """Stop at the value of the first key with one of these encodings; return whether it exists.
 
-        It starts at the first key of a map; without such a key it ends behind the last value.
+        The walk must be at the first key of a map; without such a key it ends after the last value.
         """
         while self.at < self.end:
             at = self.at
@@ -86,7 +86,7 @@ class Walk:
         return False
 
     def find_keys_beside(self, codes: bytes) -> list[int]:
-        """Return where the keys from this place on begin that have none of these format codes."""
+        """Return where the keys from here on begin that have none of these format codes."""
         found = []
         while self.at < self.end:
             at = self.at
@@ -96,7 +96,7 @@ class Walk:
         return found
 
     def read_binaries(self) -> set[bytes]:
-        """Return the keys from this place on, all of which are binaries."""
+        """Return the keys from here on, all of which are binaries."""
         found = set()
         while self.at < self.end:
             at = self.at + (2 if self.view[self.at] == BINARY_8 else 5)

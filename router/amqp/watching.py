@@ -1,8 +1,8 @@
-"""Frames in a stream of octets that somebody else reads: what passes by is told, nothing is judged.
+"""Passive reader of the frames in a stream of octets, for traces; it does not validate them.
 
-A watcher is fed whatever passes, in pieces of any size, and tells of each protocol header and each
-frame once its begin is there. Of a long frame only the begin is kept. What is no frame is told
-once, and from then on octets are counted and no more: whoever really reads them has given up, too.
+A watcher is fed the octets of one direction, in pieces of any size. It reports each protocol header
+and each frame once its beginning is there. Of a long frame only the beginning is kept. Octets that
+are no frame are reported once; after them nothing is, because the real reader has given up, too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import attrs
 from router.amqp.constants import AMQP_FRAME, FRAME_HEADER_SIZE, MIN_DATA_OFFSET, SASL_FRAME
 
 KEPT_BYTES: Final = 4096
-"""What is kept of a frame, its header included."""
+"""The most octets kept of a frame, its header included."""
 
 _FRAME_HEADER: Final = struct.Struct(">IBBH")
 _MAGIC: Final = b"AMQP"
@@ -23,7 +23,7 @@ _MAGIC: Final = b"AMQP"
 
 @attrs.frozen
 class SeenHeader:
-    """A protocol header: 0 is AMQP, 2 TLS, 3 SASL."""
+    """Protocol header that was seen; the id 0 is AMQP, 2 TLS, 3 SASL."""
 
     protocol_id: int
     version: tuple[int, int, int]
@@ -31,8 +31,10 @@ class SeenHeader:
 
 @attrs.frozen
 class SeenFrame:
-    """A frame, or the begin of a long one: `body` is what was kept behind its header, and `left` is
-    how many octets of it were not. `size` is the whole frame's.
+    """Frame that was seen, or the beginning of a long one.
+
+    `body` is what was kept behind the header, and `left` how many octets of the body were not kept.
+    `size` is that of the whole frame.
     """
 
     frame_type: int
@@ -53,21 +55,21 @@ Seen = SeenHeader | SeenFrame | SeenNonsense
 
 
 class Watcher:
-    """Watches one direction of one connection, from between two frames on."""
+    """Watcher of one direction of one connection, from between two frames on."""
 
     def __init__(self) -> None:
         self._pending = bytearray()
-        # octets of a frame that has been told of, or that nobody wants to hear of
+        # octets left of a frame that has been reported, or is not to be reported
         self._passing = 0
-        # octets that came after what was no frame
+        # octets that are no frame have come: the rest is not read
         self.lost = False
 
     def skip(self, count: int) -> None:
-        """Say that so many octets that come next are the rest of a frame that is not told of."""
+        """Skip the next `count` octets: they are the rest of a frame that is not reported."""
         self._passing += count
 
     def feed(self, octets: Any) -> list[Seen]:
-        """Take what passes next; returns what has come, in order."""
+        """Take in the octets that pass next; return what was seen, in order."""
         seen: list[Seen] = []
         at, end = 0, len(octets)
         while at < end and not self.lost:
@@ -86,7 +88,7 @@ class Watcher:
         return seen
 
     def _wanted(self) -> int:
-        """How much is to be there before something can be told: the header, then what is kept."""
+        """Return how many octets are needed to report something: the header, then what is kept."""
         pending = self._pending
         if len(pending) < FRAME_HEADER_SIZE or pending.startswith(_MAGIC):
             return FRAME_HEADER_SIZE

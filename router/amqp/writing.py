@@ -1,8 +1,8 @@
-"""TRANSFER, DISPOSITION and FLOW written by hand, into the output buffer of a connection.
+"""Hand-written encoders of TRANSFER, DISPOSITION and FLOW, into a connection's output buffer.
 
-The counterparts of `reading`: the same octets as the table-driven codec would write, which
-`tests/amqp/test_writing.py` holds them to, without an object made for a message. (Part 2, sections
-2.7.4 to 2.7.6.)
+They are the counterparts of `reading`. They write the same octets as the table-driven codec, which
+`tests/amqp/test_writing.py` checks, without making an object for a message. (Part 2, sections 2.7.4
+to 2.7.6.)
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from router.amqp import codes, octets
 
-# What one transfer of ours needs beside its payload, at most: frame header 8, descriptor 3,
+# The most octets that a transfer needs besides its payload: frame header 8, descriptor 3,
 # list8 header 3, handle 5, delivery-id 5, tag 34, message-format 5 and seven single octets.
 TRANSFER_OVERHEAD = 72
 FLOW_BYTES = 80
@@ -35,7 +35,7 @@ KEEP_BYTES = 1048576
 
 
 class Output:
-    """Octets to be sent: `octets[begin:end]`."""
+    """Output buffer: the octets to be sent are `octets[begin:end]`."""
 
     def __init__(self) -> None:
         self.octets: Any = memoryview(bytearray(0))
@@ -61,19 +61,19 @@ class Output:
         self.end = held
 
     def size(self) -> int:
-        """Octets written and not yet sent."""
+        """Return the number of octets written and not yet sent."""
         return self.end - self.begin
 
     def capacity(self) -> int:
-        """Octets of memory that it takes."""
+        """Return the number of octets of memory that the buffer takes."""
         return len(self.octets)
 
     def waiting(self) -> memoryview:
-        """A view of the octets to send; do not keep it across a write."""
+        """Return a view of the octets to send; do not keep it across a write."""
         return memoryview(self.octets)[self.begin : self.end]
 
     def sent(self, count: int) -> None:
-        """Forget the first `count` octets, which the socket has taken."""
+        """Drop the first `count` octets, which the socket has taken."""
         self.begin += count
         if self.begin == self.end:
             self.begin = self.end = 0
@@ -81,7 +81,7 @@ class Output:
                 self.octets = memoryview(bytearray(0))
 
     def trim(self) -> None:
-        """Give the memory back if nothing waits in it."""
+        """Free the memory if nothing waits in it."""
         if self.begin == self.end:
             self.clear()
 
@@ -103,7 +103,7 @@ class Output:
 
 
 def _put_uint(output: Output, at: int, value: int) -> int:
-    """Write an uint in its shortest encoding; returns where the next octet goes."""
+    """Write a uint in its shortest encoding; return where the next octet goes."""
     if value == 0:
         output.octets[at] = 0x43
         return at + 1
@@ -116,7 +116,7 @@ def _put_uint(output: Output, at: int, value: int) -> int:
 
 
 def _uint_bytes(value: int) -> int:
-    """How many octets `_put_uint` writes."""
+    """Return how many octets `_put_uint` writes."""
     if value == 0:
         return 1
     return 2 if value < 256 else 5
@@ -142,9 +142,9 @@ def write_transfer(
 ) -> None:
     """Write one transfer frame with `payload[start:start + count]` behind it.
 
-    Only a delivery's first frame carries id, tag and format. Without a `tag` it is a number of one
-    to eight octets; where it has none either, it is 0xFE and the delivery-id, which needs no object
-    and is unique on its link.
+    Only a delivery's first frame carries id, tag and format. Without a `tag`, the tag is the last
+    `tag_size` octets of `tag_word`. If `tag_size` is 0 too, it is 0xFE and the delivery-id, which
+    needs no object and is unique on its link.
     """
     output.reserve(TRANSFER_OVERHEAD + count)
     begin = output.end
@@ -161,7 +161,7 @@ def write_transfer(
             at += 7
         elif tag is None:
             octets.write_u16(output.octets, at, 0xA000 | tag_size)
-            # what is too much of it is written over
+            # the octets beyond the tag are written over
             octets.write_u64(output.octets, at + 2, tag_word << (64 - 8 * tag_size))
             at += 2 + tag_size
         else:
@@ -203,7 +203,7 @@ def write_disposition(
     start: int,
     count: int,
 ) -> None:
-    """Write one disposition; the state is its code alone, or with `count` the octets given."""
+    """Write one disposition; the state is `state_code` alone, or `count` octets of `state`."""
     output.reserve(DISPOSITION_BYTES + count)
     begin = output.end
     octets.write_u32(output.octets, begin + 4, 0x02000000 | channel)

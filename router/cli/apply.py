@@ -15,13 +15,13 @@ import trio
 
 from router.cli.advice import Bounds
 from router.cli.apply_advice import advice_from, apply_advice
-from router.cli.asking import Place, ask, place_options
-from router.cli.ending import NotAll, until_ended
+from router.cli.asking import RouterTarget, ask, place_options
+from router.cli.ending import Incomplete, run_command
 from router.cli.render import as_json
 from router.client import ManagementClient, RequestRefused
-from router.config.qdrouterd.form import form_of
+from router.config.qdrouterd.form import detect_form
 from router.config.reload import Difference, FieldChange
-from router.config.shown import shown_lines
+from router.config.shown import format_difference
 from router.management.desired_state import SOURCE
 
 STDIN: Final = "standard input"
@@ -105,7 +105,7 @@ def _read_revision(
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @place_options
 def apply(
-    place: Place,
+    place: RouterTarget,
     file: str | None,
     rollback: int | str | None,
     advice: str | None,
@@ -138,7 +138,7 @@ def apply(
         found = advice_from(_read_text(advice), name)
         wanted = _say_yes if how["yes"] else _is_wanted
         work = partial(apply_advice, place, found, Bounds(step, least_samples), wanted=wanted)
-        sys.exit(until_ended(partial(work, dry_run=how["dry_run"], as_json=as_json)))
+        sys.exit(run_command(partial(work, dry_run=how["dry_run"], as_json=as_json)))
     if history:
         ask(place, lambda management: _history(management, as_json))
     elif show or export:
@@ -170,7 +170,7 @@ def _read_text(file: str) -> str:
 
 def _read(file: str) -> str:
     text = _read_text(file)
-    if form_of(text) != "toml":
+    if detect_form(text) != "toml":
         raise click.UsageError(
             f"{file} is a configuration of Dispatch's: apply what `trioute convert` makes of it"
         )
@@ -188,7 +188,7 @@ async def _become(management: ManagementClient, order: Order) -> None:
         _tell(order, looked, "nothing was changed")
         return
     if not order.yes and not await _is_wanted(looked["count"]):
-        raise NotAll("nothing was changed")
+        raise Incomplete("nothing was changed")
     done = await _asked(management, order, {"ifRevision": looked["revision"]})
     kept = f"kept in {done['saved']}" if done["saved"] else "lost when the router stops"
     _tell(order, done, f"revision {done['revision']} runs; it is {kept}")
@@ -235,7 +235,7 @@ def _lines(answer: Mapping[str, Any]) -> Iterator[str]:
     for each in told:
         fields = [FieldChange(name, old, new) for name, (old, new) in each["fields"].items()]
         difference = Difference(each["entity"], each["key"], each["what"], tuple(fields))
-        for line in shown_lines(difference):
+        for line in format_difference(difference):
             yield click.style(line, fg=_COLOURS[difference.what])
     if len(told) < answer["count"]:
         yield f"... and {answer['count'] - len(told)} more"

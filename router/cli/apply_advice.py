@@ -11,12 +11,12 @@ import attrs
 import click
 
 from router.cli.advice import Advice, BadAdvice, Bounds, CostChange, read_advice
-from router.cli.asking import Place
-from router.cli.ending import NotAll
+from router.cli.asking import RouterTarget
+from router.cli.ending import Incomplete
 from router.client import ManagementClient, RequestRefused, connect
 from router.client.connection import ClientConnection
 from router.client.failures import ClientError
-from router.client.management import NODE, open_management
+from router.client.management import MANAGEMENT_NODE, open_management
 from router.core.routers.membership import INTER_ROUTER
 from router.management.schema import PREFIX
 
@@ -88,7 +88,7 @@ class Network:
     async def router(self, name: str) -> ManagementClient | str:
         """Return the management client of a router, or why it cannot be queried."""
         if name not in self._asked:
-            node = f"_topo/0/{name}/{NODE}"
+            node = f"_topo/0/{name}/{MANAGEMENT_NODE}"
             try:
                 management = self._asked[name] = await open_management(
                     self._connection, node=node, timeout_s=self._timeout_s
@@ -145,7 +145,13 @@ async def _step_at(
 
 
 async def apply_advice(
-    place: Place, advice: Advice, bounds: Bounds, *, dry_run: bool, as_json: bool, wanted: Asked
+    place: RouterTarget,
+    advice: Advice,
+    bounds: Bounds,
+    *,
+    dry_run: bool,
+    as_json: bool,
+    wanted: Asked,
 ) -> None:
     """Show the changes, ask `wanted` with their number, and make them.
 
@@ -164,7 +170,7 @@ async def apply_advice(
             sentence = "nothing was changed"
         elif to_do:
             if not await wanted(len(to_do)):
-                raise NotAll("nothing was changed")
+                raise Incomplete("nothing was changed")
             await _do(network, to_do)
             sentence = f"changed: {_number(len(to_do), 'cost')}; connections stay"
         if as_json:
@@ -172,7 +178,7 @@ async def apply_advice(
         else:
             _print([sentence])
         if len(to_do) < len(steps) and not dry_run:
-            raise NotAll(f"left out: {_number(len(steps) - len(to_do), 'change')}")
+            raise Incomplete(f"left out: {_number(len(steps) - len(to_do), 'change')}")
 
 
 async def _do(network: Network, steps: Sequence[Step]) -> None:

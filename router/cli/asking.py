@@ -14,20 +14,20 @@ from typing import Any, Final
 import attrs
 import click
 
-from router.cli.ending import until_ended
+from router.cli.ending import run_command
 from router.cli.traffic import read_url
 from router.client import ManagementClient, Url, connect_management
-from router.client.management import NODE, TIMEOUT_S
+from router.client.management import MANAGEMENT_NODE, TIMEOUT_S
 
 BUS: Final = "TRIOUTE_BUS"
 
 
 @attrs.frozen
-class Place:
+class RouterTarget:
     """Router to query, the router to connect to, and the time allowed for each response."""
 
     url: Url
-    node: str = NODE
+    node: str = MANAGEMENT_NODE
     timeout_s: float = TIMEOUT_S
 
 
@@ -47,12 +47,12 @@ def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
         url = _with_user(bus, sasl_username, sasl_password_file)
         if router is not None and edge_router is not None:
             raise click.UsageError("--router and --edge-router cannot be together")
-        node = url.address or NODE
+        node = url.address or MANAGEMENT_NODE
         if router is not None:
-            node = f"_topo/0/{router}/{NODE}"
+            node = f"_topo/0/{router}/{MANAGEMENT_NODE}"
         elif edge_router is not None:
-            node = f"_edge/{edge_router}/{NODE}"
-        return command(place=Place(url, node, timeout), **options)
+            node = f"_edge/{edge_router}/{MANAGEMENT_NODE}"
+        return command(place=RouterTarget(url, node, timeout), **options)
 
     for option in reversed(_OPTIONS):
         placed = option(placed)
@@ -107,7 +107,7 @@ def _with_user(url: Url, name: str | None, file: Path | None) -> Url:
     return url
 
 
-def ask(place: Place, work: Callable[[ManagementClient], Awaitable[None]]) -> None:
+def ask(place: RouterTarget, work: Callable[[ManagementClient], Awaitable[None]]) -> None:
     """Connect, do the work, and exit; every failure is one line on standard error.
 
     If what was asked is not so, the work raises NotAll, which may have no text.
@@ -119,4 +119,4 @@ def ask(place: Place, work: Callable[[ManagementClient], Awaitable[None]]) -> No
         ) as management:
             await work(management)
 
-    sys.exit(until_ended(asking))
+    sys.exit(run_command(asking))

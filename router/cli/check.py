@@ -19,7 +19,7 @@ from router.config.model import (
     ConnectorSettings,
     ListenerSettings,
 )
-from router.config.qdrouterd.reading import NotMoved
+from router.config.qdrouterd.reading import InvalidDispatch
 from router.config.qdrouterd.report import FLAG
 from router.config.router_settings import RouterSettings
 from router.config.write import table_of
@@ -46,7 +46,7 @@ def check(file: Path, weaker_security: bool) -> None:
     except InvalidConfiguration as invalid:
         for mistake in invalid.mistakes:
             click.echo(str(mistake))
-        if isinstance(invalid, NotMoved):
+        if isinstance(invalid, InvalidDispatch):
             for line in invalid.report.lines():
                 click.echo(line)
         raise SystemExit(1) from None

@@ -10,8 +10,8 @@ from router.cli.run import WEAKER_SECURITY
 from router.config.load import read_text
 from router.config.mistakes import InvalidConfiguration, Mistake
 from router.config.qdrouterd.converting import format_converted
-from router.config.qdrouterd.form import form_of
-from router.config.qdrouterd.reading import NotMoved, parse_dispatch
+from router.config.qdrouterd.form import detect_form
+from router.config.qdrouterd.reading import InvalidDispatch, parse_dispatch
 from router.config.qdrouterd.report import FLAG
 from router.config.replacing import replace_file
 from router.net.first_frames import find_too_long
@@ -42,7 +42,7 @@ def convert(file: Path, output: Path | None, weaker_security: bool) -> None:
     except InvalidConfiguration as invalid:
         for mistake in invalid.mistakes:
             click.echo(str(mistake), err=True)
-        if isinstance(invalid, NotMoved):
+        if isinstance(invalid, InvalidDispatch):
             for line in invalid.report.lines():
                 click.echo(line, err=True)
         raise SystemExit(1) from None
@@ -57,7 +57,7 @@ def convert(file: Path, output: Path | None, weaker_security: bool) -> None:
 
 def _converted(file: Path, output: Path | None, weaker_security: bool) -> str:
     text, source = read_text(file), str(file)
-    form = form_of(text, file.suffix)
+    form = detect_form(text, file.suffix)
     if form == "toml":
         raise InvalidConfiguration([Mistake(source, 0, 0, "", "", "is TOML already")])
     moved = parse_dispatch(

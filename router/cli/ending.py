@@ -24,14 +24,14 @@ EXIT_NO_LINK: Final = 3
 EXIT_PIPE: Final = 128 + signal.SIGPIPE
 
 
-class NotAll(TriouteError):
+class Incomplete(TriouteError):
     """Result that falls short: less was done than asked for, or what was asked is not so.
 
     The text, which may be empty, says what.
     """
 
 
-def until_ended(
+def run_command(
     work: Callable[[], Awaitable[None]], beside: Callable[[], Awaitable[None]] | None = None
 ) -> int:
     """Do the work until it ends or a signal comes; return the exit code.
@@ -62,7 +62,7 @@ async def _until_ended(
             nursery.start_soon(beside)
         try:
             await work()
-        except (RequestRefused, NotAll) as error:
+        except (RequestRefused, Incomplete) as error:
             code, complaint = EXIT_NOT_ALL, str(error)
         except ClientError as error:
             code, complaint = EXIT_NO_LINK, str(error)

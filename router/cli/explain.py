@@ -12,8 +12,8 @@ from typing import Any, Final
 import attrs
 import click
 
-from router.cli.asking import Place, ask, place_options
-from router.cli.ending import NotAll
+from router.cli.asking import RouterTarget, ask, place_options
+from router.cli.ending import Incomplete
 from router.cli.explain_network import format_network
 from router.cli.explain_stuck import format_stuck
 from router.cli.figures import number, text
@@ -79,7 +79,7 @@ def read_who(_context: click.Context, _parameter: click.Parameter, value: str) -
 )
 @place_options
 def explain(
-    place: Place, who: Who, direction: str, address: str, is_json: bool, width: int | None
+    place: RouterTarget, who: Who, direction: str, address: str, is_json: bool, width: int | None
 ) -> None:
     """Explain whether a user's messages flow to or from ADDRESS, and why.
 
@@ -102,7 +102,7 @@ def explain(
             for line in format_explanation(who, told, width):
                 click.echo(line)
         if not told["flows"]:
-            raise NotAll("")
+            raise Incomplete("")
 
     ask(place, work)
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import attrs
 
 from router.cli.columns import View
-from router.cli.rates import LINK_ATTRIBUTES, Look, rates_between, rates_of_connections
+from router.cli.rates import LINK_ATTRIBUTES, Snapshot, rates_between, rates_of_connections
 from router.client import ManagementClient, RequestRefused
 from router.management.entity_types import ENTITY_TYPES
 from router.management.requests import BAD_REQUEST, NOT_FOUND, NOT_IMPLEMENTED
@@ -19,7 +19,7 @@ LINK: Final = "router.link"
 
 
 @attrs.frozen
-class Slice:
+class EntityRange:
     """Range of the entities: `count` of them, or all, from `offset` on, in the router's order."""
 
     offset: int = 0
@@ -27,7 +27,7 @@ class Slice:
 
 
 @attrs.frozen
-class Seen:
+class ViewData:
     """Content of a view: attribute names, entities in order, and rates of counters.
 
     `rates` are by identity, and None at the first look.
@@ -50,15 +50,15 @@ class Viewer:
     """
 
     def __init__(
-        self, view: View, part: Slice, *, every_attribute: bool, with_rates: bool = False
+        self, view: View, part: EntityRange, *, every_attribute: bool, with_rates: bool = False
     ) -> None:
         self.view = view
         self._part = part
         self._every_attribute = every_attribute
         self._with_rates = with_rates
-        self._before: Look | None = None
+        self._before: Snapshot | None = None
 
-    async def look(self, management: ManagementClient) -> Seen:
+    async def look(self, management: ManagementClient) -> ViewData:
         """Query the router, and compare with the previous look.
 
         Raises ClientError, and RequestRefused unless the router merely lacks the type.
@@ -68,18 +68,18 @@ class Viewer:
         names, entities = await _entities(management, view.kind, asked, part)
         kept = sorted(filter(view.keep, entities), key=view.order)
         if not self._with_rates:
-            return Seen(view, names, kept)
+            return ViewData(view, names, kept)
         links: Sequence[Mapping[str, Any]] = ()
         if view.counted_by_links:
-            _, links = await _entities(management, LINK, LINK_ATTRIBUTES, Slice())
-        now = Look(time.monotonic(), kept, links)
+            _, links = await _entities(management, LINK, LINK_ATTRIBUTES, EntityRange())
+        now = Snapshot(time.monotonic(), kept, links)
         before, self._before = self._before, now
         if before is None:
-            return Seen(view, names, kept)
+            return ViewData(view, names, kept)
         if view.counted_by_links:
-            return Seen(view, names, kept, rates_of_connections(before, now))
+            return ViewData(view, names, kept, rates_of_connections(before, now))
         counters = [attribute for _, attribute in view.counters]
-        return Seen(view, names, kept, rates_between(before, now, counters))
+        return ViewData(view, names, kept, rates_between(before, now, counters))
 
 
 def known_names(view: View) -> tuple[str, ...]:
@@ -101,7 +101,7 @@ _MADE_FROM: Final = {
 
 
 async def _entities(
-    management: ManagementClient, kind: str, names: Sequence[str], part: Slice
+    management: ManagementClient, kind: str, names: Sequence[str], part: EntityRange
 ) -> tuple[Sequence[str], list[dict[str, Any]]]:
     """Return the attribute names and the entities; none if the router lacks the type."""
     try:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import attrs
 import click
 
-from router.cli.asking import Place, ask, place_options
+from router.cli.asking import RouterTarget, ask, place_options
 from router.cli.render import as_json
 from router.client import ManagementClient, RequestRefused
 from router.management.entity_types import ENTITY_TYPES
@@ -79,7 +79,7 @@ class Order:
     help="How far JSON is indented; with -1 it is one line.",
 )
 @place_options
-def manage(place: Place, operation: str, indent: int, **given: Any) -> None:
+def manage(place: RouterTarget, operation: str, indent: int, **given: Any) -> None:
     """Perform a management OPERATION at a router, and print the response as JSON.
 
     \b
@@ -144,7 +144,7 @@ async def _other(
 async def _create_all(
     management: ManagementClient, order: Order, entities: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Create many entities, in requests of up to `MOST_AT_ONCE`, each as a whole or not at all."""
+    """Create many entities, in requests of up to `MAX_ATTACHES`, each as a whole or not at all."""
     made: list[Any] = []
     try:
         for begin in range(0, len(entities), MOST_AT_ONCE):

@@ -22,7 +22,7 @@ from router.cli.daemon import (
 from router.cli.run import STOPS, WEAKER_SECURITY, End, run_until_stopped, say
 from router.cli.starting import begin
 from router.config.qdrouterd.report import FLAG
-from router.endpoints import Listening
+from router.endpoints import ListenerAddresses
 from router.errors import ConfigurationError
 from router.node import Node
 
@@ -103,13 +103,13 @@ def _run(file: Path, folder: Path, parent: Parent | None, weaker_security: bool)
     write_log_to(log_file)
     waiting = parent
 
-    def tell_running(_: Node, __: list[Listening], ___: Path | None) -> None:
+    def tell_running(_: Node, __: list[ListenerAddresses], ___: Path | None) -> None:
         waiting.tell_running()
 
     return run_until_stopped(beginning, tell_running, parent.tell_failure, STOPS_OF_DISPATCH)
 
 
-def _ignore_start(_: Node, __: list[Listening], ___: Path | None) -> None:
+def _ignore_start(_: Node, __: list[ListenerAddresses], ___: Path | None) -> None:
     """Print nothing on standard output, as qdrouterd prints nothing."""
 
 

@@ -17,7 +17,7 @@ DELIVERIES_OUT: Final = "deliveriesOut"
 
 
 @attrs.frozen
-class Look:
+class Snapshot:
     """Entities at one time; `at_s` is by a monotonic clock."""
 
     at_s: float
@@ -25,7 +25,9 @@ class Look:
     links: Sequence[Entity] = ()
 
 
-def rates_between(before: Look, now: Look, counters: Iterable[str]) -> dict[str, dict[str, float]]:
+def rates_between(
+    before: Snapshot, now: Snapshot, counters: Iterable[str]
+) -> dict[str, dict[str, float]]:
     """Return the growth of each entity's counters per second, by identity.
 
     New entities and counters that went down have no rate: the first value of the one is unknown,
@@ -45,7 +47,7 @@ def rates_between(before: Look, now: Look, counters: Iterable[str]) -> dict[str,
     return rates
 
 
-def rates_of_connections(before: Look, now: Look) -> dict[str, dict[str, float]]:
+def rates_of_connections(before: Snapshot, now: Snapshot) -> dict[str, dict[str, float]]:
     """Return the deliveries in and out per second over the links of each connection.
 
     A new link has made its deliveries since the previous look.

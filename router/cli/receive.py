@@ -11,18 +11,18 @@ import attrs
 import click
 import trio
 
-from router.cli.ending import NotAll
+from router.cli.ending import Incomplete
 from router.cli.render import body_octets, message_as_json
-from router.cli.tally import Tally
+from router.cli.tally import RunStatistics
 from router.cli.traffic import Report, read_url, run
-from router.client import Received, Receiver, Url, connect
+from router.client import ReceivedMessage, Receiver, Url, connect
 from router.client.stamp import find_sent_ns
 from router.errors import AmqpError
 
-SETTLE: dict[str, Callable[[Received], None]] = {
-    "accept": Received.accept,
-    "reject": Received.reject,
-    "release": Received.release,
+SETTLE: dict[str, Callable[[ReceivedMessage], None]] = {
+    "accept": ReceivedMessage.accept,
+    "reject": ReceivedMessage.reject,
+    "release": ReceivedMessage.release,
     "modify": lambda received: received.modify(delivery_failed=True),
 }
 # Octets printed at once.
@@ -105,7 +105,7 @@ def receive(
         raise click.UsageError("give an address in the URL")
     shown = shown or ("none" if as_json else "body")
     plan = Plan(url, count, credit, settle, presettled, drain, shown, timeout)
-    tally = Tally("received", time.monotonic())
+    tally = RunStatistics("received", time.monotonic())
 
     async def work() -> None:
         await receive_all(plan, tally)
@@ -115,7 +115,7 @@ def receive(
     sys.exit(run(work, tally, Report(as_json=as_json, quiet=quiet, live=live)))
 
 
-async def receive_all(plan: Plan, tally: Tally) -> None:
+async def receive_all(plan: Plan, tally: RunStatistics) -> None:
     """Connect and receive; raise NotAll if fewer came than asked for, and ClientError."""
     tally.state = "connecting"
     async with connect(plan.url) as connection:
@@ -132,16 +132,16 @@ async def receive_all(plan: Plan, tally: Tally) -> None:
         else:
             await _print_messages(receiver, plan, tally)
     if plan.drain and plan.count is not None and tally.count < plan.count:
-        raise NotAll(f"only {tally.count} of {plan.count} messages were there")
+        raise Incomplete(f"only {tally.count} of {plan.count} messages were there")
 
 
-async def _count_messages(receiver: Receiver, plan: Plan, tally: Tally) -> None:
+async def _count_messages(receiver: Receiver, plan: Plan, tally: RunStatistics) -> None:
     while await _next_came(receiver, plan, tally):
         while receiver.waiting:
             _settle(_take(receiver, tally), plan, tally)
 
 
-async def _print_messages(receiver: Receiver, plan: Plan, tally: Tally) -> None:
+async def _print_messages(receiver: Receiver, plan: Plan, tally: RunStatistics) -> None:
     """Print as many messages as there are at once, and settle what was printed.
 
     The reader of the output may stop for a while; the connection is kept alive meanwhile.
@@ -158,7 +158,7 @@ async def _print_messages(receiver: Receiver, plan: Plan, tally: Tally) -> None:
             _settle(received, plan, tally)
 
 
-def _take(receiver: Receiver, tally: Tally) -> Received:
+def _take(receiver: Receiver, tally: RunStatistics) -> ReceivedMessage:
     received = receiver.receive_nowait()
     tally.add(len(received.payload), time.monotonic())
     sent_ns = find_sent_ns(received.payload)
@@ -167,7 +167,7 @@ def _take(receiver: Receiver, tally: Tally) -> Received:
     return received
 
 
-def _settle(received: Received, plan: Plan, tally: Tally) -> None:
+def _settle(received: ReceivedMessage, plan: Plan, tally: RunStatistics) -> None:
     if received.is_settled:
         tally.outcomes["settled"] += 1
     else:
@@ -175,20 +175,20 @@ def _settle(received: Received, plan: Plan, tally: Tally) -> None:
         tally.outcomes[OUTCOMES[plan.settle]] += 1
 
 
-async def _next_came(receiver: Receiver, plan: Plan, tally: Tally) -> bool:
+async def _next_came(receiver: Receiver, plan: Plan, tally: RunStatistics) -> bool:
     """Wait for a message; return False if all have come. Raises NotAll if none comes in time."""
     with trio.move_on_after(plan.timeout_s or float("inf")) as scope:
         return await receiver.wait_for_message()
     assert scope.cancelled_caught
     if plan.count is None:
         return False
-    raise NotAll(
+    raise Incomplete(
         f"{tally.count} of {plan.count} messages came, and no further one within"
         f" {plan.timeout_s:g} s"
     )
 
 
-def _rendered(received: Received, shown: str) -> bytes:
+def _rendered(received: ReceivedMessage, shown: str) -> bytes:
     try:
         message = received.message
     except AmqpError as error:

@@ -17,10 +17,10 @@ import trio
 
 from router import __version__
 from router.build import data_plane
-from router.cli.starting import Beginning, begin, read_again, tell_beginning, tell_end
+from router.cli.starting import StartupConfiguration, begin, read_again, tell_beginning, tell_end
 from router.config.qdrouterd.report import FLAG
 from router.config.saved import Preference
-from router.endpoints import Listening
+from router.endpoints import ListenerAddresses
 from router.errors import ConfigurationError
 from router.logs.journal import Journal
 from router.node import Node
@@ -37,7 +37,7 @@ NEVER = 1_000_000
 # How often the log reports how many lines were left out of it.
 REPORT_EVERY_S = 5.0
 STOPS = (signal.SIGTERM, signal.SIGINT)
-Started = Callable[[Node, list[Listening], Path | None], None]
+Started = Callable[[Node, list[ListenerAddresses], Path | None], None]
 WEAKER_SECURITY = (
     "Start with a file of Dispatch's even where it asks for TLS, authentication or policies that "
     "are not supported, and run without them."
@@ -87,7 +87,7 @@ def run(
         sys.exit(end.status)
 
 
-def announce(node: Node, listening: list[Listening], file: Path | None) -> None:
+def announce(node: Node, listening: list[ListenerAddresses], file: Path | None) -> None:
     """Print on standard output that the router runs, and where it listens."""
     for line in announcement(node.container_id, listening, file):
         click.echo(line)
@@ -107,7 +107,7 @@ class End:
 
 
 def run_until_stopped(
-    beginning: Beginning,
+    beginning: StartupConfiguration,
     started: Started,
     failed: Callable[[str], None] = say,
     stops: Iterable[signal.Signals] = STOPS,
@@ -147,7 +147,10 @@ def _leaves(failures: BaseExceptionGroup[BaseException]) -> Iterator[BaseExcepti
 
 
 async def _run(
-    beginning: Beginning, journal: Journal, started: Started, stops: tuple[signal.Signals, ...]
+    beginning: StartupConfiguration,
+    journal: Journal,
+    started: Started,
+    stops: tuple[signal.Signals, ...],
 ) -> int | None:
     file, start = beginning.base.file, beginning.start
     node = Node(
@@ -210,7 +213,7 @@ async def _run_node(
     node: Node,
     stop: trio.Event,
     whole: trio.CancelScope,
-    task_status: trio.TaskStatus[list[Listening]],
+    task_status: trio.TaskStatus[list[ListenerAddresses]],
 ) -> None:
     """Run the node to its end, then end everything else."""
     await node.run(stop, task_status)
@@ -244,7 +247,9 @@ async def _watch_hangups(node: Node, stop: trio.Event) -> None:
                 await read_again(node, node.base.file)
 
 
-def announcement(container_id: str, listening: list[Listening], file: Path | None) -> list[str]:
+def announcement(
+    container_id: str, listening: list[ListenerAddresses], file: Path | None
+) -> list[str]:
     """Return the lines that a person at a terminal wants to see first."""
     configured = "the embedded default" if file is None else str(file)
     lines = [

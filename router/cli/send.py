@@ -12,11 +12,11 @@ import trio
 
 from router.amqp.message import AmqpValue, BodySection, Data, Message
 from router.amqp.performatives import Header, Properties
-from router.cli.ending import NotAll
-from router.cli.tally import Tally
+from router.cli.ending import Incomplete
+from router.cli.tally import RunStatistics
 from router.cli.traffic import Report, read_url, run
-from router.client import Sender, Sending, Url, connect
-from router.client.stamp import Stamped
+from router.client import Sender, SentMessage, Url, connect
+from router.client.stamp import StampedMessage
 
 DEFAULT_BODY = "hello, world"
 
@@ -171,7 +171,7 @@ def send(
         settle == "presettled",
         timeout,
     )
-    tally = Tally("sent", time.monotonic())
+    tally = RunStatistics("sent", time.monotonic())
 
     async def work() -> None:
         await send_all(plan, tally)
@@ -189,10 +189,10 @@ def _body(text: str | None, size: int | None, file: str | None) -> BodySection:
     return Data(Path(file).read_bytes())
 
 
-async def send_all(plan: Plan, tally: Tally) -> None:
+async def send_all(plan: Plan, tally: RunStatistics) -> None:
     """Connect and send; raise NotAll if not every message was accepted, and ClientError."""
 
-    def settled(sending: Sending) -> None:
+    def settled(sending: SentMessage) -> None:
         tally.add_outcome(sending.outcome, time.monotonic())
         tally.latencies.add(time.monotonic_ns() - sending.sent_ns)
 
@@ -207,11 +207,11 @@ async def send_all(plan: Plan, tally: Tally) -> None:
         await sender.wait_until_settled()
     refused = 0 if plan.presettled else tally.count - tally.outcomes["accepted"]
     if refused:
-        raise NotAll(f"{refused} of {tally.count} messages were not accepted")
+        raise Incomplete(f"{refused} of {tally.count} messages were not accepted")
 
 
-async def _send_messages(sender: Sender, plan: Plan, tally: Tally) -> None:
-    stamped = Stamped(plan.message)
+async def _send_messages(sender: Sender, plan: Plan, tally: RunStatistics) -> None:
+    stamped = StampedMessage(plan.message)
     pace = Pace(plan.rate)
     while tally.count < plan.count:
         while tally.count < plan.count and sender.has_room() and pace.allowed(tally.count):
@@ -233,4 +233,4 @@ async def _change(sender: Sender, plan: Plan, otherwise: str) -> None:
     with trio.move_on_after(plan.timeout_s or float("inf")) as scope:
         await sender.wait_for_change()
     if scope.cancelled_caught:
-        raise NotAll(f"{otherwise} within {plan.timeout_s:g} s")
+        raise Incomplete(f"{otherwise} within {plan.timeout_s:g} s")

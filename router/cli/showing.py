@@ -13,7 +13,7 @@ import click
 
 from router.cli import figures
 from router.cli.columns import Column
-from router.cli.looking import Seen
+from router.cli.looking import ViewData
 from router.cli.render import as_json
 from router.cli.tables import Cell, Head, Style, lay_out, plain
 
@@ -24,7 +24,7 @@ _SHEET: Final = (Head("", rank=0), Head("", right=True, cut=True, rank=0))
 
 
 def format_view(
-    seen: Seen, width: int | None, *, detail: bool = False, colours: bool = False
+    seen: ViewData, width: int | None, *, detail: bool = False, colours: bool = False
 ) -> Iterator[str]:
     """Yield the lines for people: a title and a table, or that there is nothing."""
     if not seen.entities:
@@ -53,7 +53,7 @@ def format_view(
 
 
 def _sheet(
-    columns: Sequence[Column], seen: Seen, *, colours: bool
+    columns: Sequence[Column], seen: ViewData, *, colours: bool
 ) -> tuple[Sequence[Head], list[list[Cell]]]:
     entity = seen.entities[0]
     rates = seen.rates_of(entity)
@@ -71,7 +71,7 @@ def _sheet(
 
 
 def _table(
-    columns: Sequence[Column], seen: Seen, *, colours: bool
+    columns: Sequence[Column], seen: ViewData, *, colours: bool
 ) -> tuple[Sequence[Head], list[list[Cell]]]:
     heads = [column.head for column in columns]
     rows = [
@@ -91,7 +91,9 @@ def _cell(column: Column, entity: Mapping[str, Any], *, colours: bool) -> Cell:
     return Cell(column.form(value), _ALARM if alarming else None)
 
 
-def format_csv(seen: Seen, *, header: bool = True, time_text: str | None = None) -> Iterator[str]:
+def format_csv(
+    seen: ViewData, *, header: bool = True, time_text: str | None = None
+) -> Iterator[str]:
     """Yield CSV lines: a header of the attribute names, and a row for each entity.
 
     `time_text`, if given, is a first column; rates are the last ones, `attribute/s`.
@@ -124,7 +126,7 @@ def _csv_line(values: Sequence[str]) -> str:
     return line.getvalue()
 
 
-def entities_as_json(seen: Seen) -> list[dict[str, Any]]:
+def entities_as_json(seen: ViewData) -> list[dict[str, Any]]:
     """Return a map for each entity: the attributes with a value and, if known, `rates`."""
     shown = []
     for entity in seen.entities:

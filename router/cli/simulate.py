@@ -73,7 +73,7 @@ def simulate(file: Path, is_json: bool, seed: int | None, quiet: bool) -> None:
     if seed is not None:
         settings = attrs.evolve(topology.simulation, seed=seed)
         topology = attrs.evolve(topology, simulation=settings)
-    teller = Teller(is_terminal=sys.stderr.isatty(), now=time.monotonic())
+    teller = ProgressReporter(is_terminal=sys.stderr.isatty(), now=time.monotonic())
 
     def tell(progress: Progress) -> None:
         if not quiet:
@@ -91,7 +91,7 @@ def simulate(file: Path, is_json: bool, seed: int | None, quiet: bool) -> None:
     raise SystemExit(1 if result.mistakes else 0)
 
 
-class Teller:
+class ProgressReporter:
     """Progress reports of a simulation, on one line if it can be overwritten."""
 
     def __init__(self, *, is_terminal: bool, now: float) -> None:

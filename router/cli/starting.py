@@ -13,8 +13,22 @@ import structlog
 import trio
 
 from router.config.mistakes import InvalidConfiguration, Mistake
-from router.config.reload import Applied, Difference, NotApplied, Overtaken, find_differences
-from router.config.saved import Base, Keeper, Preference, Start, choose, load_base, load_saved
+from router.config.reload import (
+    Applied,
+    Difference,
+    NotApplied,
+    StaleConfiguration,
+    find_differences,
+)
+from router.config.saved import (
+    BaseConfiguration,
+    Preference,
+    Start,
+    StateFile,
+    choose_start,
+    load_base,
+    load_saved,
+)
 from router.net.first_frames import find_too_long
 from router.node import Node
 
@@ -25,12 +39,12 @@ MOST_LOGGED = 50
 
 
 @attrs.frozen
-class Beginning:
+class StartupConfiguration:
     """Configuration to begin with. `keeper` is None if no changes are kept."""
 
-    base: Base
+    base: BaseConfiguration
     start: Start
-    keeper: Keeper | None = None
+    keeper: StateFile | None = None
     put_aside: bool = False
 
 
@@ -40,26 +54,26 @@ def begin(
     prefer: Preference | None = None,
     *,
     weaker_security: bool = False,
-) -> Beginning:
+) -> StartupConfiguration:
     """Read the configuration to run.
 
     Raises `router.errors.ConfigurationError`, and `OSError` if changes cannot be kept in `state`.
     """
     base = load_base(file, [find_too_long], weaker_security=weaker_security)
     if state is None:
-        return Beginning(base, Start(base.configuration))
+        return StartupConfiguration(base, Start(base.configuration))
     _check_place(state, file)
     saved = load_saved(state, [find_too_long])
-    start = choose(base, saved, state, prefer)
-    keeper = Keeper(state)
+    start = choose_start(base, saved, state, prefer)
+    keeper = StateFile(state)
     if saved is not None and not start.differences:
         # the file has all saved changes, or was preferred
         keeper.put_aside()
-        return Beginning(base, start, keeper, put_aside=prefer == "file")
+        return StartupConfiguration(base, start, keeper, put_aside=prefer == "file")
     if saved is not None and saved.digest != base.digest:
         # the saved changes were preferred: the next start need not ask again
         keeper.save(base, start.configuration, saved.revision, state.stat().st_mtime)
-    return Beginning(base, start, keeper)
+    return StartupConfiguration(base, start, keeper)
 
 
 def _check_place(state: Path, file: Path | None) -> None:
@@ -73,7 +87,7 @@ def _check_place(state: Path, file: Path | None) -> None:
         raise InvalidConfiguration([Mistake(str(state), 0, 0, "", "", problem)])
 
 
-def tell_beginning(beginning: Beginning) -> None:
+def tell_beginning(beginning: StartupConfiguration) -> None:
     """Log which configuration runs that is not in the file."""
     base, differences = beginning.base, beginning.start.differences
     _tell_report(base)
@@ -89,7 +103,7 @@ def tell_beginning(beginning: Beginning) -> None:
         _tell_each("saved", differences)
 
 
-def _tell_report(base: Base) -> None:
+def _tell_report(base: BaseConfiguration) -> None:
     """Log what a file of Dispatch asks for and does not get."""
     if base.report is None:
         return
@@ -118,12 +132,12 @@ def _tell_each(what: str, differences: tuple[Difference, ...]) -> None:
         log.warning(what, place=difference.place, what=difference.what)
 
 
-async def _applied(node: Node, base: Base) -> Applied:
+async def _applied(node: Node, base: BaseConfiguration) -> Applied:
     """Apply what the file says, whatever others have changed just before."""
     while True:
         try:
             return await node.apply(base.configuration, f"SIGHUP: {base.source}", base)
-        except Overtaken:
+        except StaleConfiguration:
             continue
 
 

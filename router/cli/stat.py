@@ -13,9 +13,9 @@ from typing import Any, Final
 import attrs
 import click
 
-from router.cli.asking import Place, ask, place_options
+from router.cli.asking import RouterTarget, ask, place_options
 from router.cli.figures import text
-from router.cli.looking import Seen, Slice, Viewer
+from router.cli.looking import EntityRange, ViewData, Viewer
 from router.cli.render import as_json
 from router.cli.showing import entities_as_json, format_csv, format_view
 from router.cli.views import VIEWS
@@ -130,7 +130,7 @@ _WHAT: Final = {
 )
 @place_options
 def stat(
-    place: Place,
+    place: RouterTarget,
     views: tuple[str, ...],
     all_entities: bool,
     verbose: int,
@@ -170,7 +170,7 @@ def stat(
     colours = is_terminal and "NO_COLOR" not in os.environ
     kind = "csv" if as_csv else "json" if is_json else "text"
     form = Form(kind, width, verbose > 0, colours)
-    part = Slice(offset, limit or None)
+    part = EntityRange(offset, limit or None)
     viewers = [
         Viewer(
             VIEWS[name],
@@ -203,11 +203,11 @@ def stat(
     ask(place, work)
 
 
-async def _look(viewers: Sequence[Viewer], management: ManagementClient) -> list[Seen]:
+async def _look(viewers: Sequence[Viewer], management: ManagementClient) -> list[ViewData]:
     return [await viewer.look(management) for viewer in viewers]
 
 
-def format_seen(seen: Sequence[Seen], form: Form) -> Iterator[str]:
+def format_seen(seen: Sequence[ViewData], form: Form) -> Iterator[str]:
     """Yield the lines of one look."""
     if form.kind == "csv":
         for each in seen:
@@ -222,7 +222,7 @@ def format_seen(seen: Sequence[Seen], form: Form) -> Iterator[str]:
             yield from format_view(each, form.width, detail=form.detail, colours=form.colours)
 
 
-def _watched_lines(seen: Sequence[Seen], form: Form, number: int) -> Iterator[str]:
+def _watched_lines(seen: Sequence[ViewData], form: Form, number: int) -> Iterator[str]:
     """Yield the lines of look `number`, from 0 on, with its time."""
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     if form.kind == "csv":
@@ -237,7 +237,7 @@ def _watched_lines(seen: Sequence[Seen], form: Form, number: int) -> Iterator[st
         yield ""
 
 
-def _as_map(seen: Sequence[Seen]) -> dict[str, Any]:
+def _as_map(seen: Sequence[ViewData]) -> dict[str, Any]:
     return {each.view.name: entities_as_json(each) for each in seen}
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from router.amqp.performatives import Rejected
-from router.client.failures import told_description
+from router.client.failures import describe_peer_error
 
 # Latencies are counted in classes, each this much larger than the previous one. A day's messages
 # take no more memory than a second's, and no percentile is off by more than half a class.
@@ -54,7 +54,7 @@ class Latencies:
 _LOG_STEP = math.log(STEP)
 
 
-class Tally:
+class RunStatistics:
     """Counts of one run: messages and octets, their outcomes, and their rate.
 
     `done` is the word for what happens to a message here, "sent" or "received".
@@ -87,7 +87,7 @@ class Tally:
         self.ended_s = now_s
         if isinstance(outcome, Rejected) and outcome.error is not None:
             error = outcome.error
-            reason = f"{error.condition}: {told_description(error) or 'no description'}"
+            reason = f"{error.condition}: {describe_peer_error(error) or 'no description'}"
             if reason in self.reasons or len(self.reasons) < REASONS:
                 self.reasons[reason] += 1
 

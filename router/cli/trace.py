@@ -11,7 +11,7 @@ import attrs
 import click
 
 from router.amqp.message import AmqpValue, Message
-from router.cli.asking import Place, ask, place_options
+from router.cli.asking import RouterTarget, ask, place_options
 from router.cli.recorded import recorded_lines
 from router.cli.render import as_json
 from router.cli.trace_lines import format_line
@@ -72,7 +72,7 @@ class Wanted:
 )
 @place_options
 def trace(
-    place: Place,
+    place: RouterTarget,
     recorded: Path | None,
     every: bool,
     delivery: bool,

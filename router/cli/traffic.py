@@ -14,8 +14,8 @@ import attrs
 import click
 import trio
 
-from router.cli.ending import EXIT_PIPE, until_ended
-from router.cli.tally import Tally
+from router.cli.ending import EXIT_PIPE, run_command
+from router.cli.tally import RunStatistics
 from router.client.url import Url, parse_url
 
 LIVE_EVERY_S = 0.5
@@ -39,10 +39,10 @@ class Report:
     live: bool = True
 
 
-def run(work: Callable[[], Awaitable[None]], tally: Tally, report: Report) -> int:
+def run(work: Callable[[], Awaitable[None]], tally: RunStatistics, report: Report) -> int:
     """Do the work until it ends or a signal comes, print a summary, and return the exit code."""
     is_drawn = report.live and not report.quiet and sys.stderr.isatty()
-    code = until_ended(work, partial(_draw, tally) if is_drawn else None)
+    code = run_command(work, partial(_draw, tally) if is_drawn else None)
     if code == EXIT_PIPE:
         return code
     if report.as_json:
@@ -53,7 +53,7 @@ def run(work: Callable[[], Awaitable[None]], tally: Tally, report: Report) -> in
     return code
 
 
-async def _draw(tally: Tally) -> None:
+async def _draw(tally: RunStatistics) -> None:
     """Keep a line on the terminal up to date."""
     try:
         while True:

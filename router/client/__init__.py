@@ -6,13 +6,13 @@ from router.client.connection import ClientConnection, connect
 from router.client.failures import ClientError, ConnectFailed, ConnectionLost, LinkLost
 from router.client.management import (
     ManagementClient,
-    NoAnswer,
+    NoResponse,
     RequestRefused,
     connect_management,
     open_management,
 )
-from router.client.receiver import Received, Receiver
-from router.client.sender import Sender, Sending
+from router.client.receiver import ReceivedMessage, Receiver
+from router.client.sender import Sender, SentMessage
 from router.client.url import Url, parse_url
 
 __all__ = [
@@ -29,15 +29,15 @@ __all__ = [
     "ManagementClient",
     "Message",
     "Modified",
-    "NoAnswer",
+    "NoResponse",
     "Properties",
-    "Received",
+    "ReceivedMessage",
     "Receiver",
     "Rejected",
     "Released",
     "RequestRefused",
     "Sender",
-    "Sending",
+    "SentMessage",
     "Url",
     "connect",
     "connect_management",

@@ -24,7 +24,13 @@ from router.amqp.performatives import Attach, Error, Source, Target
 from router.amqp.reading import TransferFrame
 from router.amqp.reading_disposition import DispositionFrame
 from router.amqp.types import Described, Symbol
-from router.client.failures import ClientError, ConnectFailed, ConnectionLost, LinkLost, told
+from router.client.failures import (
+    ClientError,
+    ConnectFailed,
+    ConnectionLost,
+    LinkLost,
+    error_from_peer,
+)
 from router.client.link import ClientLink
 from router.client.receiver import Receiver
 from router.client.sender import Sender
@@ -245,7 +251,7 @@ class ClientConnection:
 
     def failure(self, kind: type[ClientError]) -> ClientError:
         """Return why the connection is over."""
-        return told(kind, self._error, "the connection was closed")
+        return error_from_peer(kind, self._error, "the connection was closed")
 
     def check_open(self) -> None:
         """Raise ConnectionLost if the connection is over."""

@@ -34,14 +34,14 @@ class LinkLost(ClientError):
     """Refusal of a link, or its detach by the peer."""
 
 
-def told(kind: type[ClientError], error: Error | None, otherwise: str) -> ClientError:
+def error_from_peer(kind: type[ClientError], error: Error | None, otherwise: str) -> ClientError:
     """Return the failure for a peer's error; `otherwise` describes it if there is no error."""
     if error is None:
         return kind("", otherwise)
-    return kind(str(error.condition), told_description(error))
+    return kind(str(error.condition), describe_peer_error(error))
 
 
-def told_description(error: Error) -> str:
+def describe_peer_error(error: Error) -> str:
     """Return the description of a peer's error, with the address that it names.
 
     For a redirect, where it leads is added; the client does not follow redirects.

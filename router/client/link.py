@@ -7,7 +7,7 @@ from typing import Any
 import trio
 
 from router.amqp.performatives import Attach, Error
-from router.client.failures import ClientError, ConnectionLost, LinkLost, told
+from router.client.failures import ClientError, ConnectionLost, LinkLost, error_from_peer
 from router.engine import attaching
 from router.engine.events import LinkDetached
 from router.engine.link import OutgoingLink
@@ -67,7 +67,7 @@ class ClientLink:
             lost: ClientError = self.client.failure(ConnectionLost)
             return lost
         what = "the link was closed" if self._closed_here else "the peer detached the link"
-        return told(LinkLost, self.error, what)
+        return error_from_peer(LinkLost, self.error, what)
 
     async def wait_for_change(self) -> None:
         """Wait until something has happened on this link: credit, a message, its end."""

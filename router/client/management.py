@@ -22,19 +22,19 @@ from router.amqp.message import AmqpValue, Message, Properties
 from router.amqp.performatives import Accepted, Rejected
 from router.amqp.types import Int
 from router.client.connection import ClientConnection, connect
-from router.client.failures import ClientError, told_description
+from router.client.failures import ClientError, describe_peer_error
 from router.client.receiver import Receiver
-from router.client.sender import Sender, Sending
+from router.client.sender import Sender, SentMessage
 from router.client.url import Url, parse_url
 from router.errors import AmqpError, TriouteError
 
-NODE: Final = "$management"
+MANAGEMENT_NODE: Final = "$management"
 TIMEOUT_S: Final = 5.0
 # Entities per request: a response stays well under a mebibyte.
 PAGE: Final = 500
 
 
-class NoAnswer(ClientError):
+class NoResponse(ClientError):
     """Lack of a response: none came in time, or nobody was there to take the request."""
 
 
@@ -81,19 +81,19 @@ async def connect_management(
     where = parse_url(url) if isinstance(url, str) else url
     async with connect(where, timeout_s=timeout_s) as connection:
         yield await open_management(
-            connection, node=node or where.address or NODE, timeout_s=timeout_s
+            connection, node=node or where.address or MANAGEMENT_NODE, timeout_s=timeout_s
         )
 
 
 async def open_management(
-    connection: ClientConnection, *, node: str = NODE, timeout_s: float = TIMEOUT_S
+    connection: ClientConnection, *, node: str = MANAGEMENT_NODE, timeout_s: float = TIMEOUT_S
 ) -> ManagementClient:
     """Attach to a management node over an open connection; raise LinkLost or NoAnswer."""
     with trio.move_on_after(timeout_s):
         replies = await connection.open_receiver(None)
         sender = await connection.open_sender(node)
         return ManagementClient(node, sender, replies, timeout_s)
-    raise NoAnswer("", f"{node}: the router did not attach within {timeout_s:g} s")
+    raise NoResponse("", f"{node}: the router did not attach within {timeout_s:g} s")
 
 
 class ManagementClient:
@@ -152,7 +152,7 @@ class ManagementClient:
         """Send a request and wait for its response."""
         refused: list[str] = []
 
-        def told(sending: Sending) -> None:
+        def told(sending: SentMessage) -> None:
             if not isinstance(sending.outcome, Accepted | None):
                 refused.append(_why(sending.outcome))
                 scope.cancel()
@@ -166,8 +166,8 @@ class ManagementClient:
             finally:
                 self._sender.outcome_told = None
         if refused:
-            raise NoAnswer("", f"{self.node} did not take the request: {refused[0]}")
-        raise NoAnswer("", f"{self.node} did not answer within {timeout_s:g} s")
+            raise NoResponse("", f"{self.node} did not take the request: {refused[0]}")
+        raise NoResponse("", f"{self.node} did not answer within {timeout_s:g} s")
 
     async def _matching(self, request: Message) -> Message:
         """Return the response to this request; late responses to earlier ones are skipped."""
@@ -178,7 +178,7 @@ class ManagementClient:
             try:
                 answer = received.message
             except AmqpError as error:
-                raise NoAnswer(error.condition, f"the answer is no message: {error}") from None
+                raise NoResponse(error.condition, f"the answer is no message: {error}") from None
             told = answer.properties
             if told is not None and told.correlation_id == request.properties.correlation_id:
                 return answer
@@ -284,7 +284,7 @@ def _body(answer: Message) -> Any:
     properties = answer.application_properties or {}
     status = properties.get("statusCode")
     if isinstance(status, bool) or not isinstance(status, int):
-        raise NoAnswer("", "the answer has no statusCode")
+        raise NoResponse("", "the answer has no statusCode")
     if not 200 <= status < 300:
         raise RequestRefused(int(status), str(properties.get("statusDescription") or ""))
     section = answer.body[0] if answer.body else None
@@ -299,14 +299,14 @@ def _table(body: Any) -> Table:
     """Return the body of a response to QUERY; raise NoAnswer if it is no table."""
     names, rows = (_map(body).get(name) for name in ("attributeNames", "results"))
     if not isinstance(names, list) or not isinstance(rows, list):
-        raise NoAnswer("", "the answer to a QUERY has no attributeNames or no results")
+        raise NoResponse("", "the answer to a QUERY has no attributeNames or no results")
     if any(not isinstance(row, list) or len(row) != len(names) for row in rows):
-        raise NoAnswer("", "the answer to a QUERY has a row that is not as long as its names")
+        raise NoResponse("", "the answer to a QUERY has a row that is not as long as its names")
     return Table(tuple(map(str, names)), tuple(map(tuple, rows)))
 
 
 def _why(outcome: Any) -> str:
     """Return why a request was not taken, from an outcome other than accepted."""
     if isinstance(outcome, Rejected) and outcome.error is not None:
-        return f"{outcome.error.condition}: {told_description(outcome.error)}"
+        return f"{outcome.error.condition}: {describe_peer_error(outcome.error)}"
     return type(outcome).__name__.lower()

@@ -27,7 +27,7 @@ _RELEASED = int(constants.Descriptor.RELEASED)
 _MODIFIED = int(constants.Descriptor.MODIFIED)
 
 
-class Received:
+class ReceivedMessage:
     """Received message; `payload` is its encoding, `is_settled` tells whether it is settled.
 
     Each of accept, reject, release and modify settles it, once; a second call has no effect. They
@@ -107,7 +107,7 @@ class Receiver(ClientLink):
         # messages that have come, and messages that were handed out
         self.arrived = 0
         self.taken = 0
-        self._queue: deque[Received] = deque()
+        self._queue: deque[ReceivedMessage] = deque()
         # with drain: how much of the credit last given is unused, and whether nothing more will
         # come
         self._asked_for = 0
@@ -133,7 +133,7 @@ class Receiver(ClientLink):
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> Received:
+    async def __anext__(self) -> ReceivedMessage:
         """Return the next message. Raises LinkLost or ConnectionLost.
 
         Other tasks run whenever no message waits, which the credit window brings about soon enough.
@@ -142,7 +142,7 @@ class Receiver(ClientLink):
             raise StopAsyncIteration
         return self.receive_nowait()
 
-    async def receive(self) -> Received:
+    async def receive(self) -> ReceivedMessage:
         """Wait for the next message and return it.
 
         Raises trio.EndOfChannel if none will come, LinkLost, or ConnectionLost.
@@ -164,7 +164,7 @@ class Receiver(ClientLink):
             await self.wait_for_change()
         return True
 
-    def receive_nowait(self) -> Received:
+    def receive_nowait(self) -> ReceivedMessage:
         """Return a message that has come already. Raises trio.WouldBlock if there is none."""
         if not self._queue:
             raise trio.WouldBlock
@@ -179,7 +179,7 @@ class Receiver(ClientLink):
         return received
 
     def settle(self, delivery: Delivery, code: int, state: bytes) -> None:
-        """Send an outcome to the sender; see `Received`."""
+        """Send an outcome to the sender; see `ReceivedMessage`."""
         if not delivery.incoming_open:
             if self.is_over and not delivery.settled:
                 raise self.failure()
@@ -239,7 +239,7 @@ class Receiver(ClientLink):
         # complete.
         self.session.window.held_frames += frames
         self.arrived += 1
-        self._queue.append(Received(self, delivery, payload, frames))
+        self._queue.append(ReceivedMessage(self, delivery, payload, frames))
         self.changed()
 
     def transfer_aborted(self, delivery: Delivery) -> None:

@@ -37,7 +37,7 @@ _PLAIN: dict[int, Outcome] = {
 }
 
 
-class Sending:
+class SentMessage:
     """Message that was sent. `sent_ns` is the time of sending, by `time.monotonic_ns`.
 
     Once `is_settled`, `outcome` is the receiver's; None means that the message was pre-settled, or
@@ -90,7 +90,7 @@ class Sender(ClientLink):
         super().__init__(client, session)
         self.presettled = presettled
         self.window = window
-        self.outcome_told: Callable[[Sending], None] | None = None
+        self.outcome_told: Callable[[SentMessage], None] | None = None
         # deliveries whose outcome was lost with the link
         self.lost = 0
         # rest of the current delivery, which the session window held back: (delivery, octets,
@@ -140,7 +140,7 @@ class Sender(ClientLink):
         if self.is_over:
             raise self.failure()
 
-    def send_nowait(self, message: Message | bytes | bytearray | memoryview) -> Sending:
+    def send_nowait(self, message: Message | bytes | bytearray | memoryview) -> SentMessage:
         """Send a message, or its encoding, at once; it leaves when the caller next waits.
 
         A memoryview is not copied: its content must not change until the message is settled.
@@ -153,7 +153,7 @@ class Sender(ClientLink):
         delivery = Delivery.__new__(Delivery)
         delivery.settled = self.presettled
         delivery.complete = True
-        sending = Sending(self)
+        sending = SentMessage(self)
         delivery.address = sending
         session.begin_outgoing(link, delivery)
         sending.is_settled = not delivery.outgoing_open
@@ -184,7 +184,7 @@ class Sender(ClientLink):
             self.session.tell_receiver(
                 delivery, True, frame.state_code, frame.octets, frame.state_at, count
             )
-        sending: Sending = delivery.address
+        sending: SentMessage = delivery.address
         sending.settle(outcome)
         if self.outcome_told is not None:
             self.outcome_told(sending)

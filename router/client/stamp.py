@@ -23,7 +23,7 @@ _NAME = b"\xa3" + bytes([len(SENT_NS)]) + SENT_NS.encode() + bytes([_WIDE_ULONG]
 _PLACEHOLDER = ULong(ULong.HIGHEST)
 
 
-class Stamped:
+class StampedMessage:
     """Message that is encoded once, and stamped anew each time that it is sent."""
 
     def __init__(self, message: Message) -> None:

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 import attrs
 
 from router.config import kinds
-from router.config.containers import CONTAINER, ENTITY_NAME, name_at
+from router.config.containers import CONTAINER, ENTITY_NAME, name_with_container
 from router.config.setting import checked, setting
 
 AutoLinkDirection = Literal["in", "out"]
@@ -16,7 +16,7 @@ AutoLinkDirection = Literal["in", "out"]
 def _name_from_address(self: AutoLinkSettings) -> str:
     name = f"autoLink/{self.direction}/{self.address}"
     # several brokers may have the same address
-    return name_at(name, self.container_id, self.connection)
+    return name_with_container(name, self.container_id, self.connection)
 
 
 @attrs.frozen(kw_only=True, field_transformer=checked)

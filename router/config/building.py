@@ -16,7 +16,7 @@ import attrs
 from router.config.checks import Check, find_contradictions, users_file_mistakes
 from router.config.mistakes import Finding, Mistake, Path as DataPath, format_path
 from router.config.model import Configuration
-from router.config.plugin_classes import anchored
+from router.config.plugin_classes import with_absolute_paths
 from router.config.positions import line_of
 from router.config.structure import structure, value_at
 
@@ -63,7 +63,7 @@ def build(data: dict[str, Any], folder: Path | None, further: Iterable[Check] = 
     the checks of other parts of the router.
     """
     refused = structure(data).findings
-    usable = without(data, {finding.path for finding in refused})
+    usable = without_paths(data, {finding.path for finding in refused})
     configuration = _anchored(structure(usable).configuration, folder or Path())
     wrong = {finding.path for finding in refused}
     # An unknown attribute was probably meant to be the one with the nearest name.
@@ -72,12 +72,12 @@ def build(data: dict[str, Any], folder: Path | None, further: Iterable[Check] = 
     contradictions: dict[DataPath, Finding] = {}
     checks = (find_contradictions, *further)
     for finding in chain.from_iterable(check(configuration, usable) for check in checks):
-        if not any(touches(path, wrong) for path in (finding.path, *finding.concerns)):
+        if not any(is_within(path, wrong) for path in (finding.path, *finding.concerns)):
             contradictions.setdefault(finding.path, finding)
     return Built(configuration, (*refused, *contradictions.values()))
 
 
-def without(data: dict[str, Any], gone: set[DataPath]) -> dict[str, Any]:
+def without_paths(data: dict[str, Any], gone: set[DataPath]) -> dict[str, Any]:
     """Return a copy of `data` without the values at `gone`.
 
     In a list, an empty table takes the place of a removed one, so that indices stay the same.
@@ -101,7 +101,7 @@ def without(data: dict[str, Any], gone: set[DataPath]) -> dict[str, Any]:
     return result
 
 
-def touches(path: DataPath, wrong: set[DataPath]) -> bool:
+def is_within(path: DataPath, wrong: set[DataPath]) -> bool:
     """Return whether a path is, or leads into, one of the `wrong` paths."""
     return any(path[:length] in wrong for length in range(1, len(path) + 1))
 
@@ -120,8 +120,10 @@ def _anchored(configuration: Configuration, folder: Path) -> Configuration:
         connectors=tuple(
             connector
             if connector.sasl_password is None
-            else attrs.evolve(connector, sasl_password=connector.sasl_password.anchored(folder))
+            else attrs.evolve(
+                connector, sasl_password=connector.sasl_password.with_absolute_path(folder)
+            )
             for connector in configuration.connectors
         ),
-        plugins=tuple(anchored(plugin, folder) for plugin in configuration.plugins),
+        plugins=tuple(with_absolute_paths(plugin, folder) for plugin in configuration.plugins),
     )

@@ -29,7 +29,7 @@ from router.config.users import load_users
 Check = Callable[[Configuration, Mapping[str, Any]], Iterator[Finding]]
 
 # How many of the equal ones before it each duplicate is compared with.
-MOST_NAMED: Final = 3
+MAX_DUPLICATES_COMPARED: Final = 3
 HTTP_ATTRIBUTES: Final = (
     "host",
     "port",
@@ -358,7 +358,7 @@ def _repeats(keys: Sequence[Hashable | None]) -> Iterator[tuple[int, int]]:
             continue
         earlier = seen.setdefault(key, [])
         yield from ((index, first) for first in earlier)
-        if len(earlier) < MOST_NAMED:
+        if len(earlier) < MAX_DUPLICATES_COMPARED:
             earlier.append(index)
 
 

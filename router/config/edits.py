@@ -26,7 +26,7 @@ class Edit:
     new: Any
 
     @property
-    def undone(self) -> Edit:
+    def inverse(self) -> Edit:
         """Return the edit that reverts this one."""
         return Edit(self.entity, self.new, self.old)
 
@@ -34,7 +34,7 @@ class Edit:
 Edits = Sequence[Edit]
 
 
-def others(edits: Edits, entity: str) -> tuple[list[Any], list[Any]]:
+def removed_and_added(edits: Edits, entity: str) -> tuple[list[Any], list[Any]]:
     """Return the entities of a kind that the edits take away, and those that they bring in."""
     gone = [each.old for each in edits if each.entity.name == entity and each.old is not None]
     come = [each.new for each in edits if each.entity.name == entity and each.new is not None]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from router.config.exchange_loops import Place, name_of
+from router.config.exchange_loops import Place, address_name
 from router.config.mistakes import Finding, Path
 from router.config.model import Configuration
 
@@ -37,7 +37,7 @@ def _repeats(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Fin
     exchanges, bindings = configuration.exchanges, configuration.bindings
     yield from _same("exchange", "name", [each.name for each in exchanges], "is the name of")
     # as in Dispatch, whatever the phase
-    places = [each.address and name_of(each.address) for each in exchanges]
+    places = [each.address and address_name(each.address) for each in exchanges]
     yield from _same("exchange", "address", places, "is the address of")
     same = [
         each.exchange_name
@@ -45,7 +45,7 @@ def _repeats(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Fin
         and (
             each.exchange_name,
             each.binding_key,
-            name_of(each.next_hop_address),
+            address_name(each.next_hop_address),
             each.next_hop_phase,
         )
         for each in bindings
@@ -115,14 +115,14 @@ def _loops(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Findi
     for index, exchange in enumerate(configuration.exchanges):
         if exchange.name is None or exchange.address is None:
             continue
-        at.setdefault((name_of(exchange.address), exchange.phase), exchange.name)
+        at.setdefault((address_name(exchange.address), exchange.phase), exchange.name)
         hops = leads.setdefault(exchange.name, [])
         if exchange.alternate_address is not None:
-            place = (name_of(exchange.alternate_address), exchange.alternate_phase)
+            place = (address_name(exchange.alternate_address), exchange.alternate_phase)
             hops.append((place, ("exchange", index, "alternateAddress")))
     for index, binding in enumerate(configuration.bindings):
         if binding.exchange_name in leads and binding.next_hop_address is not None:
-            place = (name_of(binding.next_hop_address), binding.next_hop_phase)
+            place = (address_name(binding.next_hop_address), binding.next_hop_phase)
             leads[binding.exchange_name].append((place, ("binding", index, "nextHopAddress")))
     for name, where in _closing(at, leads):
         phase = "alternatePhase" if where[2] == "alternateAddress" else "nextHopPhase"

@@ -17,15 +17,15 @@ from router.config.edits import Edit, Edits
 Place = tuple[str, int]
 
 # How many steps are walked, for each edit, before the whole configuration is checked instead.
-MOST_WALKED: Final = 1000
+MAX_STEPS_PER_EDIT: Final = 1000
 
 
-def name_of(address: str) -> str:
+def address_name(address: str) -> str:
     """Return an address without slashes in front and separators behind: the name it stands for."""
     return address.lstrip("/").rstrip("/.")
 
 
-class Loops:
+class ExchangeGraph:
     """Graph of the exchanges of one configuration; no two have the same name or address."""
 
     def __init__(self) -> None:
@@ -49,9 +49,9 @@ class Loops:
                 if one is not None:
                     self._count(one.exchange_name, _hop(one), by)
 
-    def may_be_closed_by(self, edits: Edits) -> bool:
+    def may_close_loop(self, edits: Edits) -> bool:
         """Return whether a change is part of a loop, or the walk to find out is too long."""
-        left = MOST_WALKED * len(edits)
+        left = MAX_STEPS_PER_EDIT * len(edits)
         for edit in edits:
             new = edit.new
             if new is None:
@@ -121,7 +121,7 @@ class Loops:
 
     def _settle(self, exchange: Any) -> None:
         if exchange.name is not None and exchange.address is not None:
-            place = name_of(exchange.address), exchange.phase
+            place = address_name(exchange.address), exchange.phase
             self._places[exchange.name] = place
             self._exchanges[place] = exchange.name
 
@@ -148,9 +148,9 @@ def _count(counters: dict[Any, Counter[Any]], key: Any, value: Any, by: int) -> 
 
 def _alternate(exchange: Any) -> Place | None:
     address = exchange.alternate_address
-    return None if address is None else (name_of(address), exchange.alternate_phase)
+    return None if address is None else (address_name(address), exchange.alternate_phase)
 
 
 def _hop(binding: Any) -> Place | None:
     address = binding.next_hop_address
-    return None if address is None else (name_of(address), binding.next_hop_phase)
+    return None if address is None else (address_name(address), binding.next_hop_phase)

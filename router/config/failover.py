@@ -8,13 +8,13 @@ import attrs
 
 from router.config import kinds
 from router.config.setting import setting
-from router.config.urls import USUAL_PORTS, urls
+from router.config.urls import DEFAULT_PORTS, urls
 
 # Attribute of a listener.
 FAILOVER_URLS: Final[tuple[str, ...]] = attrs.field(
     default=(),
     metadata=setting(
-        urls(*USUAL_PORTS),
+        urls(*DEFAULT_PORTS),
         "Where else clients find what they find here, told to them in open as "
         "failover-server-list; many go there by themselves when their connection is lost.",
     ),

@@ -3,7 +3,7 @@
 A kind is the only place that knows its rule. The loader reads the file with it, the model checks
 what a program passes, and the reference prints its words, so the three cannot disagree. Two
 properties hold for every kind and are tested: reading a value that was read returns the same
-value, and a value that is not allowed raises `Refused`, never another exception.
+value, and a value that is not allowed raises `ValueNotAllowed`, never another exception.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SHORTEST_PERIOD_S: Final = 0.25
 HIGHEST_COST: Final = 1_000_000
 
 
-class Refused(ValueError):
+class ValueNotAllowed(ValueError):
     """Refusal of a value that is not allowed.
 
     `allowed` says in words what is, as the rest of "give ...".
@@ -56,7 +56,7 @@ def flag() -> Kind:
 
     def read(value: object) -> bool:
         if not isinstance(value, bool):
-            raise Refused(words)
+            raise ValueNotAllowed(words)
         return value
 
     return Kind(words, read)
@@ -70,7 +70,7 @@ def whole_number(low: int, high: int, unit: str, *, zero: str = "") -> Kind:
 
     def read(value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise Refused(words)
+            raise ValueNotAllowed(words)
         return value
 
     return Kind(words, read, unit)
@@ -82,7 +82,7 @@ def priority() -> Kind:
 
     def read(value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not -1 <= value <= 9:
-            raise Refused(words)
+            raise ValueNotAllowed(words)
         return value
 
     return Kind(words, read)
@@ -97,7 +97,7 @@ def cost() -> Kind:
 
     def read(value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= HIGHEST_COST:
-            raise Refused(words)
+            raise ValueNotAllowed(words)
         return value
 
     return Kind(words, read)
@@ -109,9 +109,9 @@ def period(high: int) -> Kind:
 
     def read(value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise Refused(words)
+            raise ValueNotAllowed(words)
         if not SHORTEST_PERIOD_S <= value <= high:
-            raise Refused(words)
+            raise ValueNotAllowed(words)
         return float(value)
 
     return Kind(words, read, "seconds")
@@ -128,11 +128,11 @@ def seconds(high: int, *, zero: str) -> Kind:
 
     def read(value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise Refused(words)
+            raise ValueNotAllowed(words)
         # AMQP has no unit below milliseconds (idle-time-out, AMQP 1.0 part 2.7.1). The
         # comparison also refuses nan.
         if value != 0 and not 0.001 <= value <= high:
-            raise Refused(words)
+            raise ValueNotAllowed(words)
         return abs(float(value))
 
     return Kind(words, read, "seconds")
@@ -146,9 +146,9 @@ def number(low: float, high: float, unit: str = "") -> Kind:
     def read(value: object) -> float:
         # the comparison also refuses nan
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise Refused(words)
+            raise ValueNotAllowed(words)
         if not low <= value <= high:
-            raise Refused(words)
+            raise ValueNotAllowed(words)
         return float(value)
 
     return Kind(words, read, unit)
@@ -167,9 +167,9 @@ def names(longest: int, least: int = 0, most: int = 10_000) -> Kind:
     def read(value: object) -> tuple[str, ...]:
         listed = [value] if isinstance(value, str) and least < 2 else value
         if not isinstance(listed, (list, tuple)) or not least <= len(listed) <= most:
-            raise Refused(words)
+            raise ValueNotAllowed(words)
         if not all(isinstance(name, str) for name in listed) or len(set(listed)) != len(listed):
-            raise Refused(words)
+            raise ValueNotAllowed(words)
         for name in listed:
             one.read(name)
         return tuple(listed)
@@ -183,7 +183,7 @@ def choice(choices: tuple[str, ...]) -> Kind:
 
     def read(value: object) -> str:
         if not isinstance(value, str) or value not in choices:
-            raise Refused(words)
+            raise ValueNotAllowed(words)
         return value
 
     return Kind(words, read)
@@ -197,9 +197,9 @@ def text(longest: int, *, spaces: bool = True) -> Kind:
 
     def read(value: object) -> str:
         if not isinstance(value, str) or not 1 <= len(value) <= longest:
-            raise Refused(words)
+            raise ValueNotAllowed(words)
         if not value.isprintable() or (" " in value and not spaces):
-            raise Refused(words)
+            raise ValueNotAllowed(words)
         return value
 
     return Kind(words, read)
@@ -214,7 +214,7 @@ def port(low: int) -> Kind:
         if value == "amqp":
             return AMQP_PORT
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= 65535:
-            raise Refused(words)
+            raise ValueNotAllowed(words)
         return value
 
     return Kind(words, read)
@@ -228,10 +228,10 @@ def mechanisms(known: tuple[str, ...]) -> Kind:
         if isinstance(value, str):
             value = value.split()
         if not isinstance(value, (list, tuple)) or not value:
-            raise Refused(words)
+            raise ValueNotAllowed(words)
         named = tuple(name for name in value if isinstance(name, str) and name in known)
         if len(named) != len(value) or len(set(named)) != len(named):
-            raise Refused(words)
+            raise ValueNotAllowed(words)
         return named
 
     return Kind(words, read)
@@ -243,7 +243,7 @@ def host() -> Kind:
 
     def read(value: object) -> str:
         if not isinstance(value, str) or not is_host(value):
-            raise Refused(words)
+            raise ValueNotAllowed(words)
         return value
 
     return Kind(words, read)
@@ -261,12 +261,12 @@ def hosts(*, any_host: bool = False) -> Kind:
 
     def read(value: object) -> tuple[str, ...]:
         if not isinstance(value, (list, tuple)):
-            raise Refused(words)
+            raise ValueNotAllowed(words)
         named = tuple(
             name for name in value if isinstance(name, str) and (name in others or is_host(name))
         )
         if len(named) != len(value) or len({name.lower() for name in named}) != len(named):
-            raise Refused(words)
+            raise ValueNotAllowed(words)
         return named
 
     return Kind(words, read)
@@ -280,7 +280,7 @@ def file_path() -> Kind:
         if isinstance(value, Path):
             return value
         if not isinstance(value, str) or not value or not value.isprintable():
-            raise Refused(words)
+            raise ValueNotAllowed(words)
         return Path(value)
 
     return Kind(words, read)
@@ -294,10 +294,10 @@ def secret() -> Kind:
         if isinstance(value, Secret):
             return value
         if not isinstance(value, str):
-            raise Refused(words)
+            raise ValueNotAllowed(words)
         found = Secret.parse(value)
         if not found.reference or not (found.kind == "literal" or found.reference.isprintable()):
-            raise Refused(words)
+            raise ValueNotAllowed(words)
         return found
 
     return Kind(words, read, secret=True)
@@ -312,9 +312,9 @@ def secret_reference() -> Kind:
             return value
         found = Secret.parse(value) if isinstance(value, str) else None
         if found is None or found.kind == "literal":
-            raise Refused(words)
+            raise ValueNotAllowed(words)
         if not found.reference or not found.reference.isprintable():
-            raise Refused(words)
+            raise ValueNotAllowed(words)
         return found
 
     return Kind(words, read, secret=True)
@@ -338,7 +338,7 @@ def _spelt_out(what: str) -> Kind:
 
     def read(value: object) -> str:
         if not _is_address(value) or set(value) & set("*#") or "" in address_tokens(value):
-            raise Refused(words)
+            raise ValueNotAllowed(words)
         return value
 
     return Kind(words, read)
@@ -353,10 +353,10 @@ def address_pattern() -> Kind:
 
     def read(value: object) -> str:
         if not _is_address(value):
-            raise Refused(words)
+            raise ValueNotAllowed(words)
         for token in address_tokens(value):
             if not token or (token not in ("*", "#") and set(token) & set("*#")):
-                raise Refused(words)
+                raise ValueNotAllowed(words)
         return value
 
     return Kind(words, read)

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, get_args
 import attrs
 
 from router.config import kinds
-from router.config.containers import CONTAINER, ENTITY_NAME, name_at
+from router.config.containers import CONTAINER, ENTITY_NAME, name_with_container
 from router.config.setting import checked, setting
 
 LinkDirection = Literal["in", "out"]
@@ -21,7 +21,7 @@ def _name_from_address(self: LinkRouteSettings) -> str:
     text = self.pattern if self.prefix is None else self.prefix
     name = f"linkRoute/{self.direction}/{text}"
     # several link routes may share a pattern, each with a container of its own
-    return name_at(name, self.container_id, self.connection)
+    return name_with_container(name, self.container_id, self.connection)
 
 
 @attrs.frozen(kw_only=True, field_transformer=checked)

@@ -19,7 +19,7 @@ from router.config.checks import Check
 from router.config.mistakes import InvalidConfiguration, Mistake, Path as DataPath
 from router.config.model import Configuration
 from router.config.positions import locate
-from router.config.qdrouterd.form import form_of
+from router.config.qdrouterd.form import detect_form
 from router.config.qdrouterd.reading import parse_dispatch
 from router.config.qdrouterd.report import Report
 
@@ -51,7 +51,7 @@ def load_file(
     mistake found, also if the file cannot be read.
     """
     text, source = read_text(path), str(path)
-    form = form_of(text, path.suffix)
+    form = detect_form(text, path.suffix)
     if form == "toml":
         configuration = parse_configuration(
             text, source=source, folder=path.parent, further=further

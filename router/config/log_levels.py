@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, Literal, get_args
 
-from router.config.kinds import Kind, Refused
+from router.config.kinds import Kind, ValueNotAllowed
 
 LogLevel = Literal["trace", "debug", "info", "notice", "warning", "error", "critical"]
 LEVELS: Final[tuple[LogLevel, ...]] = get_args(LogLevel)
@@ -30,7 +30,7 @@ _WORDS: Final = (
     f"levels with commas between, out of {', '.join(LEVELS)}, each with a + for it and all above "
     f"it; or {NONE}"
 )
-LONGEST: Final = 200
+MAX_TEXT_LENGTH: Final = 200
 
 
 def bit(level: str) -> int:
@@ -40,8 +40,8 @@ def bit(level: str) -> int:
 
 def parse_enabled(text: object) -> int:
     """Return the mask of the levels that text like `debug, warning+` enables; raises Refused."""
-    if not isinstance(text, str) or len(text) > LONGEST:
-        raise Refused(_WORDS)
+    if not isinstance(text, str) or len(text) > MAX_TEXT_LENGTH:
+        raise ValueNotAllowed(_WORDS)
     words = [word for word in _SEPARATORS.split(text) if word]
     if words == [NONE]:
         return 0
@@ -49,11 +49,11 @@ def parse_enabled(text: object) -> int:
     for word in words:
         level = word.removesuffix("+")
         if level not in LEVELS:
-            raise Refused(_WORDS)
+            raise ValueNotAllowed(_WORDS)
         # the bits of the level and all above it, or its own alone
         mask |= (1 << len(LEVELS)) - bit(level) if word.endswith("+") else bit(level)
     if not mask:
-        raise Refused(_WORDS)
+        raise ValueNotAllowed(_WORDS)
     return mask
 
 
@@ -63,11 +63,11 @@ def module_levels() -> Kind:
 
     def read(value: object) -> Mapping[str, str]:
         if not isinstance(value, Mapping):
-            raise Refused(words)
+            raise ValueNotAllowed(words)
         levels = {}
         for module, enabled in value.items():
             if module not in MODULES:
-                raise Refused(f"a table of modules, out of {', '.join(MODULES)}")
+                raise ValueNotAllowed(f"a table of modules, out of {', '.join(MODULES)}")
             parse_enabled(enabled)
             levels[module] = str(enabled)
         return levels

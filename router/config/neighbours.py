@@ -15,13 +15,13 @@ import attrs
 
 from router.config.checks import tokens_covered
 from router.config.edits import Edit, Edits
-from router.config.exchange_loops import Loops, name_of
+from router.config.exchange_loops import ExchangeGraph, address_name
 from router.config.exchanges import BindingSettings, ExchangeSettings
 from router.config.link_routes import covered
 from router.config.model import ENTITIES, Configuration
 
 # The entities in the index, and the attributes of the configuration that hold them.
-ENTERED: Final = {
+INDEXED: Final = {
     each.name: each.attribute
     for each in ENTITIES
     if each.name in ("address", "linkRoute", "autoLink", "exchange", "binding")
@@ -30,16 +30,16 @@ ENTERED: Final = {
 Key = tuple[Hashable, ...]
 
 
-class Neighbours:
+class ConflictIndex:
     """Entities of one configuration, indexed by what they may share with others."""
 
     def __init__(self, configuration: Configuration) -> None:
         self._configuration = configuration
         # by key: an entity or, where several share the key, a dict of them by identity
         self._sharing: dict[Key, Any] = {}
-        self._loops = Loops()
+        self._loops = ExchangeGraph()
         for entity in ENTITIES:
-            if entity.name in ENTERED:
+            if entity.name in INDEXED:
                 for one in getattr(configuration, entity.attribute):
                     edit = Edit(entity, None, one)
                     self._enter(edit)
@@ -49,7 +49,7 @@ class Neighbours:
         """Return whether the index holds the entities of a configuration."""
         return all(
             getattr(self._configuration, each) is getattr(configuration, each)
-            for each in ENTERED.values()
+            for each in INDEXED.values()
         )
 
     def change(
@@ -60,26 +60,26 @@ class Neighbours:
         Return False, and leave the index as it is, if it may have some. `is_right` checks a small
         configuration: the new entities, and all that share something with them.
         """
-        edits = [edit for edit in edits if edit.entity.name in ENTERED]
+        edits = [edit for edit in edits if edit.entity.name in INDEXED]
         for edit in edits:
             self._enter(edit)
         if is_right(self._around(wanted, edits)):
             for edit in edits:
                 self._loops.enter(edit)
-            if not self._loops.may_be_closed_by(edits):
+            if not self._loops.may_close_loop(edits):
                 self._configuration = wanted
                 return True
             for edit in reversed(edits):
-                self._loops.enter(edit.undone)
+                self._loops.enter(edit.inverse)
         for edit in reversed(edits):
-            self._enter(edit.undone)
+            self._enter(edit.inverse)
         return False
 
     def _around(self, wanted: Configuration, edits: Edits) -> Configuration:
-        found: dict[str, dict[int, Any]] = {attribute: {} for attribute in ENTERED.values()}
+        found: dict[str, dict[int, Any]] = {attribute: {} for attribute in INDEXED.values()}
         for edit in edits:
             for entity, one in self._near(edit):
-                found[ENTERED[entity]][id(one)] = one
+                found[INDEXED[entity]][id(one)] = one
         # a binding is valid only together with its exchange
         for binding in found["bindings"].values():
             for one in self._with(("exchange", "name", binding.exchange_name)):
@@ -158,12 +158,12 @@ def _keys(kind: str, one: Any) -> Iterator[Key]:
     elif kind == "linkRoute":
         yield kind, one.direction, covered(one), one.container_id, one.connection
     elif kind == "exchange" and one.address is not None:
-        yield kind, "address", name_of(one.address)
+        yield kind, "address", address_name(one.address)
     elif kind == "binding":
         yield _said(one)
 
 
 def _said(one: BindingSettings) -> Key:
     hop = one.next_hop_address
-    name = None if hop is None else name_of(hop)
+    name = None if hop is None else address_name(hop)
     return "binding", one.exchange_name, one.binding_key, name, one.next_hop_phase

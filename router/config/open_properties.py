@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-from router.config.kinds import Kind, Refused
+from router.config.kinds import Kind, ValueNotAllowed
 
 RESERVED_KEYS: Final = (
     "product",
@@ -26,7 +26,7 @@ RESERVED_PREFIXES: Final = ("qd.", "x-opt-qd.", "trioute.")
 SMALLEST_LONG: Final = -(2**63)
 LARGEST_LONG: Final = 2**63 - 1
 # The specification allows any depth, but the whole map has to fit one frame.
-DEEPEST: Final = 8
+MAX_DEPTH: Final = 8
 
 
 def open_properties() -> Kind:
@@ -39,14 +39,14 @@ def open_properties() -> Kind:
 
     def read(value: object) -> Mapping[str, object]:
         if not isinstance(value, Mapping):
-            raise Refused(words)
+            raise ValueNotAllowed(words)
         for key, item in value.items():
             if not isinstance(key, str) or not _is_symbol(key):
-                raise Refused("keys of 1 to 255 ASCII characters, as AMQP symbols are")
+                raise ValueNotAllowed("keys of 1 to 255 ASCII characters, as AMQP symbols are")
             if key in RESERVED_KEYS or key.startswith(RESERVED_PREFIXES):
-                raise Refused(f"a table without {key}, which the router sets itself")
-            if not _is_property(item, DEEPEST):
-                raise Refused(words)
+                raise ValueNotAllowed(f"a table without {key}, which the router sets itself")
+            if not _is_property(item, MAX_DEPTH):
+                raise ValueNotAllowed(words)
         return dict(value)
 
     return Kind(words, read)

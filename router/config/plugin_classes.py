@@ -19,7 +19,7 @@ from router.config.plugins import PluginSettings
 from router.config.secret import Secret
 from router.config.setting import file_name, setting_of
 from router.config.structure import Form
-from router.errors import ConfigurationError, words_of
+from router.errors import ConfigurationError, describe_exception
 
 ENTRY_POINTS: Final = "trioute.plugins"
 _SETTINGS: Final[Path] = ("settings",)
@@ -56,7 +56,7 @@ class Installed:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            raise PluginUnusable(f"cannot be imported: {words_of(error)}") from error
+            raise PluginUnusable(f"cannot be imported: {describe_exception(error)}") from error
         return _checked(found)
 
 
@@ -128,7 +128,7 @@ def read_settings(
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - a plugin's own check may raise anything
-        problem = f"is refused by the plugin: {words_of(error)}"
+        problem = f"is refused by the plugin: {describe_exception(error)}"
         return None, (Finding(_SETTINGS, problem),)
     fields = {file_name(each.name): each for each in attrs.fields(plugin.settings_class)}
     findings = tuple(_tamed(finding, fields) for finding in findings)
@@ -148,7 +148,7 @@ def _tamed(finding: Finding, fields: Mapping[str, attrs.Attribute[Any]]) -> Find
     return finding
 
 
-def anchored(plugin: PluginSettings, folder: FilePath) -> PluginSettings:
+def with_absolute_paths(plugin: PluginSettings, folder: FilePath) -> PluginSettings:
     """Return a plugin's section with file paths relative to `folder` made absolute.
 
     Settings that are wrong, or of a plugin that cannot be used, stay as they are.

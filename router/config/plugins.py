@@ -10,7 +10,7 @@ from typing import Final
 import attrs
 
 from router.config import kinds
-from router.config.kinds import Kind, Refused
+from router.config.kinds import Kind, ValueNotAllowed
 from router.config.setting import checked, setting
 
 _NAME: Final = kinds.text(255, spaces=False)
@@ -31,7 +31,7 @@ def settings_table() -> Kind:
 
     def read(value: object) -> Mapping[str, object]:
         if not isinstance(value, Mapping) or not _is_plain(value, _DEEPEST):
-            raise Refused(words)
+            raise ValueNotAllowed(words)
         return dict(value)
 
     return Kind(words, read)

@@ -8,16 +8,16 @@ from router.config.checks import Check
 from router.config.edits import Edits
 from router.config.mistakes import Mistake
 from router.config.model import Configuration
-from router.config.neighbours import ENTERED, Neighbours
+from router.config.neighbours import INDEXED, ConflictIndex
 from router.config.validate import find_mistakes
 
 
-class Rechecks:
+class IncrementalChecks:
     """Checks of the configurations of one router; `further` are those of its other parts."""
 
     def __init__(self, further: Sequence[Check] = ()) -> None:
         self._further = further
-        self._neighbours: Neighbours | None = None
+        self._neighbours: ConflictIndex | None = None
 
     def find_mistakes(
         self, old: Configuration, wanted: Configuration, edits: Edits | None
@@ -29,7 +29,7 @@ class Rechecks:
         neighbours = self._neighbours
         is_known = neighbours is not None and neighbours.are_of(old)
         # changes of other entities may concern any of those in the index
-        is_among_them = edits is not None and all(each.entity.name in ENTERED for each in edits)
+        is_among_them = edits is not None and all(each.entity.name in INDEXED for each in edits)
         if edits is not None and neighbours is not None and is_among_them and is_known:
             if neighbours.change(wanted, edits, self._is_right):
                 return []
@@ -38,7 +38,7 @@ class Rechecks:
             self._forget()
         if is_among_them and not mistakes:
             self._forget()
-            self._neighbours = Neighbours(wanted)
+            self._neighbours = ConflictIndex(wanted)
         return mistakes
 
     def _is_right(self, configuration: Configuration) -> bool:

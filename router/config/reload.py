@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from router.config.edits import Edits, others
+from router.config.edits import Edits, removed_and_added
 from router.config.model import ENTITIES, Configuration, Entity
 from router.config.redirects import RedirectSettings
 from router.config.setting import file_name, setting_of
@@ -23,7 +23,7 @@ What = Literal["added", "removed", "changed"]
 SECRET: Final = "(a secret)"
 
 # Attributes that only a restart can change, by entity and attribute, and why.
-NOT_LIVE: Final = {
+RESTART_ONLY: Final = {
     ("router", "id"): "peers and the addresses of this router know it by that name",
     ("router", "mode"): "what the router is to others is decided when it starts",
 }
@@ -40,7 +40,7 @@ class NotApplied(ConfigurationError):
         super().__init__("\n".join(self.reasons))
 
 
-class Overtaken(NotApplied):
+class StaleConfiguration(NotApplied):
     """Refusal because the configuration changed meanwhile; redo the change on the new one."""
 
     def __init__(self) -> None:
@@ -108,13 +108,13 @@ def find_differences(
     return tuple(sorted(found, key=lambda each: order.index(each.what)))
 
 
-def find_impossible(differences: Iterable[Difference]) -> list[str]:
+def find_restart_only(differences: Iterable[Difference]) -> list[str]:
     """Return why a running router cannot apply the differences, a sentence each."""
     return [
         f"{difference.entity}.{field.name} cannot be changed while the router runs: {reason}"
         for difference in differences
         for field in difference.fields
-        for (entity, name), reason in NOT_LIVE.items()
+        for (entity, name), reason in RESTART_ONLY.items()
         if (entity, file_name(name)) == (difference.entity, field.name)
     ]
 
@@ -138,7 +138,7 @@ def _entities(
     """Return the entities of a kind that may differ in two configurations, by their keys."""
     if edits is None:
         return _by_key(entity, old, new), _by_key(entity, new, old)
-    gone, come = others(edits, entity.name)
+    gone, come = removed_and_added(edits, entity.name)
     if not entity.repeated:
         return ({"": gone[0]}, {"": come[0]}) if gone else ({}, {})
     return {key_of(each): each for each in gone}, {key_of(each): each for each in come}

@@ -12,7 +12,7 @@ from router.config.model import ENTITIES, Configuration
 from router.config.reload import Difference, key_of
 
 # How many revisions are kept, including the one that runs.
-MOST: Final = 20
+MAX_REVISIONS: Final = 20
 
 
 @attrs.frozen
@@ -35,7 +35,7 @@ class History:
 
     def __init__(self, configuration: Configuration, at_s: float, number: int = 1) -> None:
         first = Revision(number, at_s, "start", (), configuration)
-        self._revisions: deque[Revision] = deque([first], MOST)
+        self._revisions: deque[Revision] = deque([first], MAX_REVISIONS)
 
     @property
     def current(self) -> Revision:
@@ -63,7 +63,7 @@ class History:
         """
         number = self.current.number + 1
         revision = Revision(number, at_s, cause, differences, configuration)
-        oldest = self._revisions.popleft() if len(self._revisions) == MOST else None
+        oldest = self._revisions.popleft() if len(self._revisions) == MAX_REVISIONS else None
         self._revisions.append(revision)
         return revision, oldest
 

@@ -30,7 +30,7 @@ from router.config.model import Configuration
 from router.config.qdrouterd.report import Report
 from router.config.reload import Difference, find_differences
 from router.config.replacing import move_file, replace_file
-from router.config.shown import shown
+from router.config.shown import format_differences
 from router.config.write import format_configuration
 from router.errors import ConfigurationError
 
@@ -50,7 +50,7 @@ _REVISION: Final = re.compile(r"^#: revision (\d{1,9}) of ", re.MULTILINE)
 
 
 @attrs.frozen
-class Base:
+class BaseConfiguration:
     """Configuration file as it was given to the router.
 
     `file` is None for the embedded default, and `report` for all but a Dispatch file. With
@@ -92,22 +92,22 @@ class Start:
     revision: int = 0
 
 
-class Edited(ConfigurationError):
+class BaseEdited(ConfigurationError):
     """Refusal to start: the configuration file changed since changes were saved over it."""
 
 
 def load_base(
     file: Path | None, further: Iterable[Check] = (), *, weaker_security: bool = False
-) -> Base:
+) -> BaseConfiguration:
     """Read a configuration file, or the embedded default; see `router.config.load.load_file`.
 
     Raises `router.config.mistakes.InvalidConfiguration`.
     """
     if file is None:
         text = default_text()
-        return Base(parse_configuration(text, source=DEFAULT_SOURCE, further=further))
+        return BaseConfiguration(parse_configuration(text, source=DEFAULT_SOURCE, further=further))
     loaded = load_file(file, further, weaker_security=weaker_security)
-    return Base(loaded.configuration, file, loaded.report, weaker_security)
+    return BaseConfiguration(loaded.configuration, file, loaded.report, weaker_security)
 
 
 def load_saved(file: Path, further: Iterable[Check] = ()) -> Saved | None:
@@ -126,7 +126,9 @@ def load_saved(file: Path, further: Iterable[Check] = ()) -> Saved | None:
     return Saved(configuration, digest[1], int(revision[1]))
 
 
-def choose(base: Base, saved: Saved | None, file: Path, prefer: Preference | None) -> Start:
+def choose_start(
+    base: BaseConfiguration, saved: Saved | None, file: Path, prefer: Preference | None
+) -> Start:
     """Return what the router runs, given what was saved in `file`, if anything.
 
     Raises Edited if either may be meant and `prefer` does not say which.
@@ -137,28 +139,30 @@ def choose(base: Base, saved: Saved | None, file: Path, prefer: Preference | Non
     if not differences or prefer == "file":
         return Start(base.configuration, (), saved.revision)
     if prefer != "saved" and saved.digest != base.digest:
-        raise Edited(
+        raise BaseEdited(
             f"{base.source} was edited since changes were saved over it in {file}, and not all of "
             "them are in it. In what was saved there is, other than in the file:\n"
-            f"{shown(differences)}\n"
+            f"{format_differences(differences)}\n"
             "With --prefer saved that is run, and with --prefer file the file, and what was saved "
-            f"is put aside as {aside(file)}"
+            f"is put backup_path as {backup_path(file)}"
         )
     return Start(saved.configuration, differences, saved.revision)
 
 
-def aside(file: Path) -> Path:
+def backup_path(file: Path) -> Path:
     """Return the path to move saved changes to when they are not wanted any more."""
     return file.with_name(f"{file.name}.old")
 
 
-class Keeper:
+class StateFile:
     """Writer of the file that keeps changes for the next start."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
 
-    def save(self, base: Base, configuration: Configuration, revision: int, at_s: float) -> None:
+    def save(
+        self, base: BaseConfiguration, configuration: Configuration, revision: int, at_s: float
+    ) -> None:
         """Save a configuration if it differs from the base; otherwise put the file aside.
 
         Raises OSError. `at_s` is in seconds since 1970.
@@ -172,4 +176,4 @@ class Keeper:
 
     def put_aside(self) -> None:
         """Rename the file, so that nothing is saved; raises OSError."""
-        move_file(self.file, aside(self.file))
+        move_file(self.file, backup_path(self.file))

@@ -44,7 +44,7 @@ class Secret:
                 return cls(kind, text.removeprefix(form))
         return cls("literal", text)
 
-    def anchored(self, folder: Path) -> Secret:
+    def with_absolute_path(self, folder: Path) -> Secret:
         """Return the same secret, with the path of a file made relative to `folder`."""
         if self.kind != "file":
             return self

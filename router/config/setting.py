@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from router.config.kinds import Kind, Refused
+from router.config.kinds import Kind, ValueNotAllowed
 
 
 @attrs.frozen
@@ -62,7 +62,7 @@ def _check(_: object, field: attrs.Attribute[Any], value: object) -> None:
     kind = setting_of(field).kind
     try:
         same = kind.read(value) == value
-    except Refused as refused:
+    except ValueNotAllowed as refused:
         raise ValueError(f"{field.name}: {value!r} is not allowed; {refused}") from None
     if not same:
         raise ValueError(f"{field.name}: {value!r} is not allowed; give {kind.words}")

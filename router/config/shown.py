@@ -19,12 +19,12 @@ SIGNS: Final = {"added": "+", "changed": "~", "removed": "-"}
 _INDENT: Final = "      "
 
 
-def shown(differences: Iterable[Difference]) -> str:
+def format_differences(differences: Iterable[Difference]) -> str:
     """Return all differences as one text without a line end."""
-    return "\n".join(line for difference in differences for line in shown_lines(difference))
+    return "\n".join(line for difference in differences for line in format_difference(difference))
 
 
-def shown_lines(difference: Difference) -> Iterator[str]:
+def format_difference(difference: Difference) -> Iterator[str]:
     """Yield the lines of one difference; a removed entity is only named."""
     yield f"{SIGNS[difference.what]} {difference.place}"
     if difference.what != "removed":

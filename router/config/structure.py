@@ -15,7 +15,7 @@ from cattrs import ClassValidationError, Converter, ForbiddenExtraKeysError
 from cattrs.errors import IterableValidationError
 from cattrs.gen import make_dict_structure_fn, override
 
-from router.config.kinds import Kind, Refused
+from router.config.kinds import Kind, ValueNotAllowed
 from router.config.mistakes import Finding, Path, format_value
 from router.config.model import ENTITIES, Configuration, Entity
 from router.config.setting import file_name, setting_of
@@ -93,7 +93,7 @@ def _value_hook(kind: Kind) -> Any:
 def _table_hook(entity: Entity, reader: Any) -> Any:
     def read_table(value: object, target: Any) -> Any:
         if not isinstance(value, Mapping):
-            raise Refused(f"a table, {_header(entity)}")
+            raise ValueNotAllowed(f"a table, {_header(entity)}")
         return reader(value, target)
 
     return read_table
@@ -102,9 +102,9 @@ def _table_hook(entity: Entity, reader: Any) -> Any:
 def _list_hook(entity: Entity, converter: Converter) -> Any:
     def read_list(value: object, target: Any) -> Any:
         if isinstance(value, Mapping):
-            raise Refused(f"a list of tables: write {_header(entity)}, in two brackets")
+            raise ValueNotAllowed(f"a list of tables: write {_header(entity)}, in two brackets")
         if not isinstance(value, list):
-            raise Refused(f"a list of tables, {_header(entity)}")
+            raise ValueNotAllowed(f"a list of tables, {_header(entity)}")
         return converter.structure(value, target)
 
     return read_list
@@ -134,7 +134,7 @@ def _findings(
         case ForbiddenExtraKeysError():
             for key in sorted(error.extra_fields):
                 yield _unknown(key, form, model, path)
-        case Refused():
+        case ValueNotAllowed():
             yield Finding(path, "is not allowed", f"give {error.allowed}", shown=True)
         case _:
             # The hooks above raise nothing else; if they did, it would be a bug in this module.

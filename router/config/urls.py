@@ -6,12 +6,12 @@ from typing import Final
 
 import attrs
 
-from router.config.kinds import AMQP_PORT, Kind, Refused, is_host
+from router.config.kinds import AMQP_PORT, Kind, ValueNotAllowed, is_host
 
 # The default port of each scheme.
-USUAL_PORTS: Final = {"amqp": AMQP_PORT, "amqps": 5671, "ws": 80, "wss": 443}
+DEFAULT_PORTS: Final = {"amqp": AMQP_PORT, "amqps": 5671, "ws": 80, "wss": 443}
 # A list has to fit one open, and its entries are tried one by one.
-MOST_URLS: Final = 16
+MAX_URLS: Final = 16
 
 
 @attrs.frozen
@@ -26,12 +26,12 @@ class Url:
 def parse_url(text: str) -> Url:
     """Read a URL; raises ValueError if the text is none."""
     scheme, separator, rest = text.rpartition("://")
-    if separator and scheme not in USUAL_PORTS:
+    if separator and scheme not in DEFAULT_PORTS:
         raise ValueError(f"no scheme {scheme!r}")
     host, port = _split(rest)
     if not is_host(host):
         raise ValueError(f"no host {host!r}")
-    usual = USUAL_PORTS[scheme or "amqp"]
+    usual = DEFAULT_PORTS[scheme or "amqp"]
     return Url(scheme or None, host, usual if port is None else _port(port))
 
 
@@ -58,7 +58,7 @@ def urls(*schemes: str) -> Kind:
     As in Dispatch, one text with commas is a list, too.
     """
     words = (
-        f"a list of up to {MOST_URLS} different URLs scheme://host:port, without the port for the "
+        f"a list of up to {MAX_URLS} different URLs scheme://host:port, without the port for the "
         f"usual one, the scheme being {' or '.join(schemes)} or left out, or the same as one text "
         "with commas"
     )
@@ -66,8 +66,8 @@ def urls(*schemes: str) -> Kind:
     def read(value: object) -> tuple[str, ...]:
         if isinstance(value, str):
             value = [each.strip() for each in value.split(",")]
-        if not isinstance(value, (list, tuple)) or len(value) > MOST_URLS:
-            raise Refused(words)
+        if not isinstance(value, (list, tuple)) or len(value) > MAX_URLS:
+            raise ValueNotAllowed(words)
         found: dict[Url, str] = {}
         for each in value:
             try:
@@ -75,7 +75,7 @@ def urls(*schemes: str) -> Kind:
             except ValueError:
                 url = None
             if url is None or (url.scheme or schemes[0]) not in schemes or url in found:
-                raise Refused(words)
+                raise ValueNotAllowed(words)
             found[url] = each
         return tuple(found.values())
 

@@ -24,9 +24,9 @@ from router.config.mistakes import InvalidConfiguration, Mistake
 SCHEME: Final = "scrypt"
 # 16 MiB and about 35 ms. More would be stronger against a stolen file, but after a restart every
 # client logs in at once, and those that wait longer than the handshake timeout try again.
-N: Final = 2**14
-R: Final = 8
-P: Final = 1
+SCRYPT_N: Final = 2**14
+SCRYPT_R: Final = 8
+SCRYPT_P: Final = 1
 SALT_BYTES: Final = 16
 HASH_BYTES: Final = 32
 # Limits of what one login may cost: 128 * n * r bytes, and time proportional to n * r * p.
@@ -62,7 +62,9 @@ class PasswordHash:
 
 def _decoy(users: Users) -> PasswordHash:
     dearest = max(users.by_name.values(), key=lambda one: one.work, default=None)
-    n, r, p = (N, R, P) if dearest is None else (dearest.n, dearest.r, dearest.p)
+    n, r, p = (
+        (SCRYPT_N, SCRYPT_R, SCRYPT_P) if dearest is None else (dearest.n, dearest.r, dearest.p)
+    )
     return PasswordHash(n, r, p, os.urandom(SALT_BYTES), os.urandom(HASH_BYTES))
 
 
@@ -135,8 +137,8 @@ def hash_password(password: str) -> str:
     if len(data) > LONGEST_PASSWORD_BYTES:
         raise ValueError(f"a password is of at most {LONGEST_PASSWORD_BYTES} bytes")
     salt = os.urandom(SALT_BYTES)
-    digest = _scrypt(data, salt, N, R, P, HASH_BYTES)
-    parts = (SCHEME, str(N), str(R), str(P), _encode(salt), _encode(digest))
+    digest = _scrypt(data, salt, SCRYPT_N, SCRYPT_R, SCRYPT_P, HASH_BYTES)
+    parts = (SCHEME, str(SCRYPT_N), str(SCRYPT_R), str(SCRYPT_P), _encode(salt), _encode(digest))
     return "$".join(parts)
 
 

@@ -14,9 +14,9 @@ from typing import Any, Final
 from router.amqp.performatives import Error
 from router.control.containers import Containers
 from router.control.keeping import Attempt, LinkSupervisor, Status, SupervisedLink
-from router.control.redirected import Redirected
+from router.control.redirected import Redirects
 from router.core.addresses.table import address_name
-from router.core.links.auto_links import AutoLink, AutoLinkChanged, Plan
+from router.core.links.auto_links import AutoLink, AutoLinkChanged, AutoLinkRule
 from router.core.model.split_table import ListedTable
 from router.engine.deferred import CHANGES_AT_ONCE, THINGS_A_STEP, drained, emptied
 
@@ -33,7 +33,7 @@ _RANKS: Final = {status: rank for rank, status in enumerate(_STATUSES)}
 class Line(SupervisedLink[AutoLink]):
     """Auto-link on one connection."""
 
-    def __init__(self, keeper: AutoLinks, plan: Plan, connection: Any, now: float) -> None:
+    def __init__(self, keeper: AutoLinks, plan: AutoLinkRule, connection: Any, now: float) -> None:
         super().__init__(keeper, plan.name, connection, now)
         self.plan = plan
         # the condition that has been announced
@@ -51,13 +51,13 @@ class Line(SupervisedLink[AutoLink]):
         return self.own.link if is_there and self.own is not None else None
 
 
-class Wanted:
+class AutoLinkPlans:
     """Configured auto-links, with indexes to find them.
 
     Each change of the configuration makes a new one beside the one that counts until then.
     """
 
-    def __init__(self, plans: Iterable[Plan] = ()) -> None:
+    def __init__(self, plans: Iterable[AutoLinkRule] = ()) -> None:
         # by name, in the order of the configuration
         self.plans = {plan.name: plan for plan in plans}
         # names of the auto-links by container-id, or by listener or connector
@@ -67,7 +67,7 @@ class Wanted:
         for plan in self.plans.values():
             self._enter(plan)
 
-    def put(self, name: str, plan: Plan | None) -> None:
+    def put(self, name: str, plan: AutoLinkRule | None) -> None:
         """Replace the auto-link of a name, or remove it; the others cost nothing."""
         before = self.plans.get(name)
         if before is not None:
@@ -84,11 +84,11 @@ class Wanted:
             self.plans[name] = plan
             self._enter(plan)
 
-    def _enter(self, plan: Plan) -> None:
+    def _enter(self, plan: AutoLinkRule) -> None:
         self.by_container.setdefault(_key(plan), {})[plan.name] = None
         self.claims[address_name(plan.address)] += 1
 
-    def on(self, connection: Any) -> list[str]:
+    def names_on(self, connection: Any) -> list[str]:
         """Return the names of the auto-links that are wanted on a connection."""
         return [
             name for key in _keys_of(connection) for name in list(self.by_container.get(key, ()))
@@ -112,9 +112,9 @@ class AutoLinks(LinkSupervisor[Line]):
     def __init__(self, forwarder: Any, containers: Containers) -> None:
         super().__init__(forwarder)
         self.containers = containers
-        self.redirected = Redirected(self, containers)
+        self.redirected = Redirects(self, containers)
         containers.watchers.append(self)
-        self._wanted = Wanted()
+        self._wanted = AutoLinkPlans()
         self._lines: ListedTable[str, dict[Any, Line]] = ListedTable()
         # number of lines of each name by rank of their status; and number of names by the rank of
         # their best line
@@ -126,18 +126,18 @@ class AutoLinks(LinkSupervisor[Line]):
     # Wanted auto-links.
 
     @property
-    def plans(self) -> dict[str, Plan]:
+    def plans(self) -> dict[str, AutoLinkRule]:
         """Return the configured auto-links by name, in the order of the configuration."""
         return self._wanted.plans
 
-    def configure(self, plans: Iterable[Plan]) -> None:
+    def configure(self, plans: Iterable[AutoLinkRule]) -> None:
         """Make these the configured auto-links, and no others; otherwise as `change`."""
-        wanted, before = Wanted(plans), self.plans
+        wanted, before = AutoLinkPlans(plans), self.plans
         names = [*before, *(name for name in wanted.plans if name not in before)]
         others = [name for name in names if before.get(name) != wanted.plans.get(name)]
         self.change(wanted, others[::-1])
 
-    def change(self, wanted: Wanted, names: list[str]) -> None:
+    def change(self, wanted: AutoLinkPlans, names: list[str]) -> None:
         """Replace the configured auto-links; those that stay the same are left alone.
 
         `names` lists all others, and is emptied: if there are very many, the last are attached or
@@ -152,7 +152,7 @@ class AutoLinks(LinkSupervisor[Line]):
         see_to = partial(self._is_changed, before)
         self.forwarder.turn.deferred.go_through(drained(names), see_to, over, CHANGES_AT_ONCE)
 
-    def change_few(self, plans: dict[str, Plan | None]) -> None:
+    def change_few(self, plans: dict[str, AutoLinkRule | None]) -> None:
         """Replace or remove auto-links by name; all others cost nothing. Call it in a turn."""
         self.forwarder.table.claim(self._wanted.claims)
         for name, plan in plans.items():
@@ -160,11 +160,11 @@ class AutoLinks(LinkSupervisor[Line]):
             self._wanted.put(name, plan)
             self._is_another(name, before, plan)
 
-    def _is_changed(self, before: Wanted, name: str) -> None:
+    def _is_changed(self, before: AutoLinkPlans, name: str) -> None:
         """Apply the change of the auto-link of this name: another, the first, or none."""
         self._is_another(name, before.plans.get(name), self.plans.get(name))
 
-    def _is_another(self, name: str, old: Plan | None, new: Plan | None) -> None:
+    def _is_another(self, name: str, old: AutoLinkRule | None, new: AutoLinkRule | None) -> None:
         for plan in (old, new):
             if plan is not None:
                 self.forwarder.table.claims_changed(address_name(plan.address))
@@ -189,7 +189,7 @@ class AutoLinks(LinkSupervisor[Line]):
         own = line.own
         if self.redirected.owns(line):
             self.redirected.left(line)
-        elif own is not None and not own.is_in_place(self.forwarder.table):
+        elif own is not None and not own.is_at_current_phase(self.forwarder.table):
             self.retire(line)
             plan = self.plans.get(line.name)
             if plan is not None:
@@ -208,20 +208,20 @@ class AutoLinks(LinkSupervisor[Line]):
                 self._want(plan, connection)
 
         # connections that open later are handled then
-        names = self._wanted.on(connection)
+        names = self._wanted.names_on(connection)
         self.forwarder.turn.deferred.go_through(names, want, at_once=CHANGES_AT_ONCE)
 
     def container_left(self, connection: Any) -> None:
         """Forget the auto-links of a connection that is over."""
         self.lose(connection)
 
-    def _want(self, plan: Plan, connection: Any) -> None:
+    def _want(self, plan: AutoLinkRule, connection: Any) -> None:
         lines = self._lines.setdefault(plan.name, {})
         if connection in lines:
             return
         self.keep(self.enter(plan, connection))
 
-    def enter(self, plan: Plan, connection: Any) -> Line:
+    def enter(self, plan: AutoLinkRule, connection: Any) -> Line:
         """Make a line for an auto-link, and add it to the tables."""
         line = Line(self, plan, connection, self.now)
         self._lines.setdefault(plan.name, {})[connection] = line
@@ -268,7 +268,7 @@ class AutoLinks(LinkSupervisor[Line]):
     def see_to(self, line: Line, own: Attempt, now: float) -> None:
         """Make a quiescing line idle for a while before it is detached."""
         if line.status is Status.QUIESCING and self.is_quiet(line, own, now):
-            self.become(line, Status.IDLE)
+            self.set_status(line, Status.IDLE)
         elif line.status is Status.IDLE:
             own.detach()
 
@@ -345,7 +345,7 @@ def _best(standing: Iterable[int]) -> int | None:
     return next((rank for rank, count in enumerate(standing) if count), None)
 
 
-def _key(plan: Plan) -> tuple[str | None, str | None]:
+def _key(plan: AutoLinkRule) -> tuple[str | None, str | None]:
     if plan.container_id is not None:
         return plan.container_id, None
     return None, plan.connection

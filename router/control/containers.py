@@ -13,7 +13,7 @@ from router.engine.events import ConnectionClosed, ConnectionOpened
 ROLE = "route-container"
 
 
-class Watcher(Protocol):
+class ContainerObserver(Protocol):
     """Observer of connections to containers."""
 
     def container_came(self, connection: Any) -> None:
@@ -30,9 +30,9 @@ class Containers:
         # dictionaries keep the order, and thousands of connections may come and go
         self._by_id: dict[str, dict[Any, None]] = {}
         self._by_name: dict[str, dict[Any, None]] = {}
-        self.watchers: list[Watcher] = []
+        self.watchers: list[ContainerObserver] = []
         # connections that serve one purpose only, by name: who is told of them
-        self.aside: dict[str, Watcher] = {}
+        self.aside: dict[str, ContainerObserver] = {}
 
     def find(self, container_id: str | None, connection: str | None) -> list[Any]:
         """Return the open connections to a container.
@@ -44,7 +44,7 @@ class Containers:
             return list(self._by_id.get(container_id, ()))
         return list(self._by_name.get(connection or "", ()))
 
-    def is_meant(self, connection: Any, container_id: str | None, name: str | None) -> bool:
+    def would_find(self, connection: Any, container_id: str | None, name: str | None) -> bool:
         """Return whether `find` would return this connection while it is open."""
         if container_id is not None:
             return bool(connection.remote_open.container_id == container_id)

@@ -9,13 +9,13 @@ from router.control.auto_links import AutoLinks
 from router.control.containers import Containers
 from router.control.edge.edge import EdgeRouter, configured_plan
 from router.control.edge.edges import Edges
-from router.control.edge.messages import Port
+from router.control.edge.messages import ControlLinks
 from router.control.link_routes import LinkRouting
-from router.control.network.adjacency import Adjacency
+from router.control.network.adjacency import Neighbours
 from router.control.network.charges import charge_routes
 
 
-class Control:
+class ControlPlane:
     """Control plane of one router; `forwarder` is its core."""
 
     def __init__(self, forwarder: Any) -> None:
@@ -24,17 +24,17 @@ class Control:
         self.link_routes = LinkRouting(forwarder.link_routes, forwarder.turn, self.containers)
         self.auto_links = AutoLinks(forwarder, self.containers)
         # the connections to other routers; None in a router that is in no network
-        self.network: Adjacency | None = None
+        self.network: Neighbours | None = None
         # in an edge router, and in an interior that accepts edges; None otherwise
         self.edge: EdgeRouter | None = None
         self.edges: Edges | None = None
 
-    def serve_edges(self, port: Port) -> Edges:
+    def serve_edges(self, port: ControlLinks) -> Edges:
         """Accept edge routers at this router."""
         self.forwarder.network.edges = self.edges = Edges(self.forwarder, port)
         return self.edges
 
-    def be_edge(self, port: Port) -> EdgeRouter:
+    def be_edge(self, port: ControlLinks) -> EdgeRouter:
         """Make this router an edge router."""
         me = self.forwarder.reach.me
         self.forwarder.network.edges = self.edge = EdgeRouter(self.forwarder, me, port)

@@ -25,16 +25,16 @@ from router.errors import AmqpError, Scope
 
 # The retry delay varies by up to a quarter, so that lines that failed together are not always tried
 # together.
-SPREAD: Final = 0.25
+RETRY_JITTER: Final = 0.25
 # A link that was attached for so long counts as stable: its attempts start anew.
 STABLE_S: Final = 10.0
 # How long the peer may take to answer.
-ANSWER_S: Final = 10.0
+ANSWER_TIMEOUT_S: Final = 10.0
 # Most attaches under way on one connection.
-MOST_AT_ONCE: Final = 64
+MAX_ATTACHES: Final = 64
 # Time for a link that is not wanted any more to settle its deliveries, and for those to arrive that
 # the peer sent before it heard of that.
-QUIESCE_S: Final = 30.0
+QUIESCE_TIMEOUT_S: Final = 30.0
 GRACE_S: Final = 0.5
 
 NO_ANSWER: Final = "trioute:no-answer"
@@ -114,7 +114,7 @@ class SupervisedLink(Generic[A]):
 L = TypeVar("L", bound=SupervisedLink[Any])
 
 
-class _Pace(Generic[L]):
+class _ConnectionLines(Generic[L]):
     """Lines of one connection, of which a limited number is attached at a time."""
 
     def __init__(self) -> None:
@@ -144,7 +144,7 @@ class LinkSupervisor(Generic[L]):
         self.leaving: OrderedDict[L, None] = OrderedDict()
         # number of lines by status, with those that are quiescing
         self.statuses: Counter[Status] = Counter()
-        self._paces: dict[Any, _Pace[L]] = {}
+        self._paces: dict[Any, _ConnectionLines[L]] = {}
         # number of failed lines by connection
         self._failed: Counter[Any] = Counter()
         self._timers: list[tuple[float, int, L]] = []
@@ -188,7 +188,7 @@ class LinkSupervisor(Generic[L]):
 
     def keep(self, line: L) -> None:
         """Keep a line attached from now on; it is in the tables already."""
-        pace = self._paces.setdefault(line.connection, _Pace())
+        pace = self._paces.setdefault(line.connection, _ConnectionLines())
         if line not in pace.lines:
             pace.lines[line] = None
             self.statuses[line.status] += 1
@@ -209,8 +209,8 @@ class LinkSupervisor(Generic[L]):
             return
         self.leaving[line] = None
         was_attached = line.status is Status.ACTIVE
-        self.become(line, Status.QUIESCING)
-        self._at(line, self.now + QUIESCE_S)
+        self.set_status(line, Status.QUIESCING)
+        self._at(line, self.now + QUIESCE_TIMEOUT_S)
         own.quiesce(self.forwarder)
         if not was_attached:
             own.detach()
@@ -230,7 +230,7 @@ class LinkSupervisor(Generic[L]):
             self._failed.pop(connection, None)
 
         lines = (line for line, _ in emptied(pace.lines))
-        self.forwarder.turn.deferred.go_through(lines, self._forget, over, MOST_AT_ONCE)
+        self.forwarder.turn.deferred.go_through(lines, self._forget, over, MAX_ATTACHES)
 
     # Attaching.
 
@@ -239,18 +239,18 @@ class LinkSupervisor(Generic[L]):
         pace = self._paces.get(connection)
         if pace is not None and not pace.is_going_on:
             pace.is_going_on = True
-            self.forwarder.turn.deferred.work_off(self._attempts(pace), MOST_AT_ONCE)
+            self.forwarder.turn.deferred.work_off(self._attempts(pace), MAX_ATTACHES)
 
-    def _attempts(self, pace: _Pace[L]) -> Iterator[None]:
+    def _attempts(self, pace: _ConnectionLines[L]) -> Iterator[None]:
         """Attempt lines one by one, as very many may fail at once if no channel is left."""
-        while pace.waiting and len(pace.under_way) < MOST_AT_ONCE:
+        while pace.waiting and len(pace.under_way) < MAX_ATTACHES:
             line = pace.waiting.popleft()
             if not line.is_over and line not in self.leaving:
                 self._attempt(line, pace)
             yield
         pace.is_going_on = False
 
-    def _attempt(self, line: L, pace: _Pace[L]) -> None:
+    def _attempt(self, line: L, pace: _ConnectionLines[L]) -> None:
         connection = line.connection
         if not connection.is_open():
             # the connection is closing: `lose` follows
@@ -262,7 +262,7 @@ class LinkSupervisor(Generic[L]):
             return
         line.attempts += 1
         self.attempts += 1
-        self.become(line, Status.ATTACHING)
+        self.set_status(line, Status.ATTACHING)
         own = self.make(line, next(self._numbers))
         try:
             own.begin(connection)
@@ -271,11 +271,11 @@ class LinkSupervisor(Generic[L]):
             return
         line.own = own
         pace.under_way.add(line)
-        self._at(line, self.now + ANSWER_S)
+        self._at(line, self.now + ANSWER_TIMEOUT_S)
 
     def line_attached(self, line: L) -> None:
         """Make a line active: the peer has answered, in time or late."""
-        self.become(line, Status.ACTIVE)
+        self.set_status(line, Status.ACTIVE)
         line.due = None
         self.recovered(line)
         self._answered(line)
@@ -304,7 +304,7 @@ class LinkSupervisor(Generic[L]):
         """Make a line failed, and schedule the next attempt."""
         line.error = error
         line.failed_at = self.now
-        self.become(line, Status.FAILED)
+        self.set_status(line, Status.FAILED)
         self._at(line, self.now + self._delay_s(line))
         self.failed(line)
 
@@ -313,7 +313,7 @@ class LinkSupervisor(Generic[L]):
         seed = f"{line.connection.settings.container_id}/{line.name}/{line.attempts}"
         part = crc32(seed.encode()) / 2**32 * 2 - 1
         delay_s = max(self.retry_s(line), self._failed[line.connection] / self.retries_per_s)
-        return delay_s * (1 + SPREAD * part)
+        return delay_s * (1 + RETRY_JITTER * part)
 
     # The clock.
 
@@ -368,19 +368,19 @@ class LinkSupervisor(Generic[L]):
     def _unanswered(self, line: L, own: Attempt) -> None:
         """Handle a peer that has not answered in time."""
         frame = "begin" if own.link is None else "attach"
-        words = f"the {self.peer} has not answered the {frame} for {ANSWER_S:g} s"
+        words = f"the {self.peer} has not answered the {frame} for {ANSWER_TIMEOUT_S:g} s"
         error = AmqpError(NO_ANSWER, words, Scope.LINK)
         if own.link is not None:
             own.detach(error=error)
             return
         # another session would not be answered either; this one may be later
         self._failed_for(line, wire_error(error))
-        self._at(line, self.now + ANSWER_S)
+        self._at(line, self.now + ANSWER_TIMEOUT_S)
         self._answered(line)
 
     # Statuses and counts.
 
-    def become(self, line: L, status: Status) -> None:
+    def set_status(self, line: L, status: Status) -> None:
         """Set the status of a line, and count it."""
         if line.status is status:
             return
@@ -398,7 +398,7 @@ class LinkSupervisor(Generic[L]):
             return
         self.take_out(line)
         self.leaving.pop(line, None)
-        self.become(line, Status.INACTIVE)
+        self.set_status(line, Status.INACTIVE)
         self.statuses[Status.INACTIVE] -= 1
         line.is_over = True
         line.due = None

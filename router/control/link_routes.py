@@ -14,11 +14,11 @@ from router.engine.deferred import CHANGES_AT_ONCE, drained, emptied
 from router.engine.events import ConnectionClosed
 
 # A change of at most so many link routes is made in place.
-FEW: Final = 64
+MAX_SMALL_CHANGE: Final = 64
 
 
 @attrs.frozen(eq=False)
-class RouteChange:
+class LinkRouteChange:
     """Change of the configured link routes: names that are removed, rules that are added."""
 
     removed: list[str]
@@ -31,7 +31,7 @@ class RouteChange:
     @property
     def is_small(self) -> bool:
         """Return whether the configured link routes are changed in place, in one turn."""
-        return len(self.removed) + len(self.added) + len(self.left) <= FEW
+        return len(self.removed) + len(self.added) + len(self.left) <= MAX_SMALL_CHANGE
 
 
 class LinkRouting:
@@ -68,12 +68,12 @@ class LinkRouting:
         Those that stay cost nothing and keep their connections. No link ends because its route
         does.
         """
-        change = RouteChange(list(removed), list(added))
+        change = LinkRouteChange(list(removed), list(added))
         for _ in self.enter(change):
             pass
         self.take_up(change)
 
-    def enter(self, change: RouteChange) -> Iterator[None]:
+    def enter(self, change: LinkRouteChange) -> Iterator[None]:
         """Prepare a change in steps; it has no effect before `take_up`."""
         is_small = change.is_small
         if not is_small:
@@ -95,7 +95,7 @@ class LinkRouting:
                 change.configured[rule.name] = way
             yield
 
-    def take_up(self, change: RouteChange) -> None:
+    def take_up(self, change: LinkRouteChange) -> None:
         """Put a change into effect that `enter` has prepared. Call it in a turn."""
         deferred = self._turn.deferred
         if change.is_small:
@@ -109,7 +109,7 @@ class LinkRouting:
         deferred.go_through(change.came, self._routes.tell, at_once=CHANGES_AT_ONCE)
         deferred.go_through(drained(change.left), self._forget, at_once=CHANGES_AT_ONCE)
 
-    def give_up(self, change: RouteChange) -> None:
+    def give_up(self, change: LinkRouteChange) -> None:
         """Undo what `enter` has prepared of a change that is not taken up."""
         for way in change.left:
             way.until = NEVER
@@ -171,11 +171,11 @@ class LinkRouting:
 
     # Link routes that connections have requested.
 
-    def scoped(self, connection: Any) -> dict[str, LinkRoute]:
+    def requested_by(self, connection: Any) -> dict[str, LinkRoute]:
         """Return the link routes that a connection has requested, by name."""
         return dict(self._of_connection.get(connection, ()))
 
-    def every_scoped(self) -> Iterable[LinkRoute]:
+    def all_requested(self) -> Iterable[LinkRoute]:
         """Return all link routes that connections have requested."""
         return [way for ways in self._of_connection.values() for way in ways.values()]
 

@@ -15,16 +15,16 @@ from router.amqp.constants import Condition
 from router.amqp.performatives import Error
 from router.amqp.redirects import Redirect, redirect_of
 from router.control.containers import Containers
-from router.core.links.auto_links import Plan
+from router.core.links.auto_links import AutoLinkRule
 from router.engine.connection import Connection
 
 # How long the link may take to be attached at the other container.
-PATIENCE_S: Final = 15.0
+ATTACH_TIMEOUT_S: Final = 15.0
 # How many redirects may follow one another.
-MOST_HOPS: Final = 5
+MAX_REDIRECTS: Final = 5
 
 
-class Connecting(Protocol):
+class RedirectConnector(Protocol):
     """Maker of connections for redirected links."""
 
     def follow(self, connection: Connection, redirect: Redirect, name: str) -> str:
@@ -38,8 +38,8 @@ class Connecting(Protocol):
         """Close the connection of this name, and do not reconnect."""
 
 
-class Nowhere:
-    """Stand-in for `Connecting` in a router that makes no connections."""
+class NoConnector:
+    """Stand-in for `RedirectConnector` in a router that makes no connections."""
 
     def follow(self, connection: Connection, redirect: Redirect, name: str) -> str:
         """Refuse to follow a redirect."""
@@ -53,7 +53,7 @@ class Line(Protocol):
     """Link that is wanted on a connection, and its status there (`router.control.keeping`)."""
 
     connection: Connection
-    plan: Plan
+    plan: AutoLinkRule
     # the last error, and the time of the next attempt
     error: Error | None
     due: float | None
@@ -74,7 +74,7 @@ class Lines(Protocol[L]):
     def now(self) -> float:
         """Return the turn's time."""
 
-    def enter(self, plan: Plan, connection: Connection) -> L:
+    def enter(self, plan: AutoLinkRule, connection: Connection) -> L:
         """Make a line, and add it to the tables."""
 
     def keep(self, line: L) -> None:
@@ -91,7 +91,7 @@ class Lines(Protocol[L]):
 
 
 @attrs.define(eq=False)
-class Way(Generic[L]):
+class RedirectedLink(Generic[L]):
     """Redirect of a line, which is its `home`.
 
     `home` is the line where it is configured, `plan` the auto-link that is wanted at the other
@@ -101,22 +101,22 @@ class Way(Generic[L]):
 
     name: str
     home: L
-    plan: Plan
+    plan: AutoLinkRule
     until: float
     seen: frozenset[tuple[str | None, int | None, str]]
     line: L | None = None
 
 
-class Redirected(Generic[L]):
+class Redirects(Generic[L]):
     """Auto-links that are redirected; a watcher of their connections."""
 
     def __init__(self, auto_links: Lines[L], containers: Containers) -> None:
-        self.port: Connecting = Nowhere()
+        self.port: RedirectConnector = NoConnector()
         self._auto_links = auto_links
         self._containers = containers
         # by connection name, and by the line where the link is configured
-        self._ways: dict[str, Way[L]] = {}
-        self._by_home: dict[L, Way[L]] = {}
+        self._ways: dict[str, RedirectedLink[L]] = {}
+        self._by_home: dict[L, RedirectedLink[L]] = {}
         self._numbers = 0
 
     def __len__(self) -> int:
@@ -127,7 +127,7 @@ class Redirected(Generic[L]):
         """Return whether a line is attached, or being attached, at the target of a redirect."""
         return self._way_of(line) is not None
 
-    def _way_of(self, line: L) -> Way[L] | None:
+    def _way_of(self, line: L) -> RedirectedLink[L] | None:
         way = self._ways.get(line.connection.settings.endpoint)
         return way if way is not None and way.line is line else None
 
@@ -146,7 +146,7 @@ class Redirected(Generic[L]):
             self._end(way)
         address = redirect.address or line.plan.external_address
         place = redirect.host, redirect.port, address
-        if place in seen or len(seen) == MOST_HOPS or home.is_over or home in self._by_home:
+        if place in seen or len(seen) == MAX_REDIRECTS or home.is_over or home in self._by_home:
             return
         self._numbers += 1
         name = f"{home.connection.settings.endpoint}/redirect/{self._numbers}"
@@ -154,7 +154,9 @@ class Redirected(Generic[L]):
             return
         # the name of the auto-link, with another container and address
         plan = attrs.evolve(home.plan, container_id=None, connection=name, external_address=address)
-        way = Way(name, home, plan, self._auto_links.now + PATIENCE_S, seen | {place})
+        way = RedirectedLink(
+            name, home, plan, self._auto_links.now + ATTACH_TIMEOUT_S, seen | {place}
+        )
         self._ways[name] = self._by_home[home] = way
         self._containers.aside[name] = self
         home.due = None
@@ -194,7 +196,7 @@ class Redirected(Generic[L]):
             if not is_there and way.until <= now:
                 self._end(way)
 
-    def _end(self, way: Way[L], *, tries_again: bool = True) -> None:
+    def _end(self, way: RedirectedLink[L], *, tries_again: bool = True) -> None:
         """End a redirect; the link is tried again where it is configured."""
         if self._ways.pop(way.name, None) is None:
             return

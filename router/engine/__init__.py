@@ -1,1 +1,1 @@
-"""One peer, sans-I/O: octets and the time go in; deliveries, events and octets come out."""
+"""AMQP protocol engine, sans-I/O: octets and time in; deliveries, events and octets out."""

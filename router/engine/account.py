@@ -50,7 +50,7 @@ _WIDEST: Final = 4
 # A peer that goes on although its links are refused loses the session at this part (1/8) of the
 # limit beyond it, and the connection at twice that.
 _PART_BEYOND: Final = 8
-# What errors say was exceeded.
+# The limit that was exceeded, as errors name it.
 OWN_LIMIT: Final = "connectionStateLimitBytes"
 EQUAL_SHARE: Final = "an equal share of stateLimitBytes, which is used up"
 # Without a configured limit, state may take this many times what messages may.
@@ -66,7 +66,7 @@ class Ledger:
     connection_limit_bytes: int = 0
     total: int = 0
     accounts: int = 0
-    # what was refused, ever
+    # how many requests were refused, ever
     refused: int = 0
     # octets that were released, ever
     released: int = 0
@@ -166,7 +166,7 @@ def attach_bytes(octets: int, frame: Any) -> int:
     """
     count = LINK_BYTES + 2 * octets
     for text in (frame.name, _address(frame.source), _address(frame.target)):
-        # as it came, and without what separates it from other parts of an address
+        # once as it came, and once without the separators of an address's parts
         count += 0 if text.isascii() else 2 * text_bytes(text)
     return count
 

@@ -71,7 +71,7 @@ def _act_on_attach(connection: Any, session: Any, remote: Attach) -> None:
     if handle > session.handle_max:
         raise violations.unattached(handle, session.handle_max)
     if session.links.find(handle) is not None:
-        # the session's condition, and yet a close (section 2.7.3)
+        # a session error in name, but the specification closes the connection (section 2.7.3)
         raise AmqpError(Condition.HANDLE_IN_USE, f"a link is attached to handle {handle}")
     we_receive = not bool(remote.role)
     link = session.unanswered.pop((remote.name, we_receive), None)
@@ -79,9 +79,9 @@ def _act_on_attach(connection: Any, session: Any, remote: Attach) -> None:
     refusal = None
     if link is None:
         if (remote.name, we_receive) in session.errant and remote.unsettled is None:
-            # sent before the peer knew: who resumes after an error has an unsettled map (2.6.5)
+            # sent before the peer knew: to resume after an error takes an unsettled map (2.6.5)
             raise violations.errant(remote.name)
-        # what came is kept until it is answered, and its names are in tables meanwhile
+        # the attach is kept until it is answered, and its names are in tables meanwhile
         charged = attach_bytes(connection.tabled_bytes, remote)
         refusal = connection.account.refusal(charged)
         if refusal is not None:
@@ -95,7 +95,7 @@ def _act_on_attach(connection: Any, session: Any, remote: Attach) -> None:
         link.charged = charged
         connection.account.charge(LINKS, charged)
         if isinstance(link, OutgoingLink):
-            # whoever answers it may give it something before
+            # the core may send on the link before it answers the attach
             link.max_message_size = int(remote.max_message_size or UNLIMITED)
     link.remote_attach = remote
     link.remote_handle = handle
@@ -186,7 +186,7 @@ def _forget_said(link: Any, frame: Attach) -> None:
     if link.charged:
         count = link_bytes(link.name, (link.attach, link.remote_attach))
         if link.is_routed:
-            # it has another end, on a session of its own
+            # its other end is charged too, with a session of its own
             count += count + SESSION_BYTES
         connection.account.charge(LINKS, count - link.charged)
         link.charged = count
@@ -272,7 +272,7 @@ def _detach(link: Any, closed: bool, error: AmqpError | None) -> None:
     link.state = int(next_link_state(link.state, act))
     link.closes = closed
     if error is not None and error.condition != Condition.STOLEN:
-        # a stolen one's name has another link by now, perhaps on this session
+        # the name of a stolen link belongs to another link by now, perhaps on this session
         link.session.errant[_identity(link)] = link
     write(link.session, Detach(handle=link.handle, closed=closed, error=wire_error(error)))
     link.drop()
@@ -295,7 +295,7 @@ def detach_received(connection: Any, channel: int, remote: Detach) -> None:
         )
         session.write_due()
         if not was_answered:
-            # a detach names a handle, and ours becomes one by an attach
+            # a detach names our handle, which only an attach makes valid
             role = not link.remote_attach.role
             count = None if role else 0
             write(session, Attach(link.name, link.handle, role, initial_delivery_count=count))
@@ -308,7 +308,7 @@ def detach_received(connection: Any, channel: int, remote: Detach) -> None:
     if link.is_routed and link.terminus.detach_answered(connection.handler, link, remote):
         return
     if crossed:
-        # the peer has closed what we had but detached: say that it is closed here too (2.6.6)
+        # the peer has closed a link that we only detached: close it here too (2.6.6)
         count = None if link.remote_attach.role is False else 0
         again = attach(session, Attach(link.name, 0, not link.remote_attach.role,
                                        initial_delivery_count=count))  # fmt: skip

@@ -29,7 +29,7 @@ from router.errors import AmqpError, Scope
 OUTGOING_WINDOW = 0x7FFFFFFF
 # The connection is over and nothing is written any more (`connection.OVER`, which C keeps).
 OVER_PHASE = 3
-# What a transfer of ours has beside its payload, at most (see amqp.writing).
+# The most octets that a transfer of ours has besides its payload (see amqp.writing).
 TRANSFER_OVERHEAD = 72
 
 
@@ -205,7 +205,7 @@ def lose_sessions(
     `error` and `by_peer` say why and by whom. `end` marks the connection as over. `closed` is the
     event that follows once all links are lost, in a later turn if there are many.
     """
-    # plain numbers are compared in no time, and there may be very many sessions
+    # plain numbers are compared faster, and there may be very many sessions
     ending = (int(SessionState.MAPPED), int(SessionState.BEGIN_SENT))
     sessions = [each for each in connection.local_sessions.values() if each.state in ending]
     if connection.phase != OVER_PHASE:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
             """Return whether this turn goes on; if so, deduct the work of `count` frames."""
 
 
-# What one value of a map takes, in frames that come once a message (`Connection.count_work`).
+# Work to check one value of a map, in per-message frames (`Connection.count_work`).
 WORK: Final = 128
 
 

@@ -54,9 +54,9 @@ FRAME_HEADER_BYTES = 8
 # nothing else can be agreed for SASL frames (section 5.3.1)
 SASL_MAX_FRAME_BYTES = opening.MIN_MAX_FRAME_SIZE
 
-# What is done of one read before others have their turn, counted in frames that come once a
-# message. A read brings no more of those, but a disposition of thirty octets can name thousands of
-# deliveries (`dispositions`), and a frame that tables decode takes as long as `TABLED_WORK` others.
+# How much of one read is processed before others have their turn, in per-message frames. A read
+# brings no more of those, but a disposition of thirty octets can name thousands of deliveries
+# (`dispositions`), and a frame that tables decode takes as long as `TABLED_WORK` others.
 TURN_WORK = 32768
 TABLED_WORK = 4096
 OCTETS_OF_WORK = 4
@@ -72,31 +72,31 @@ class Connection:
         self.handler = handler
         self.turn = turn
         self.outbox = Outbox(turn, self)
-        # what the peer makes us remember
+        # the state that the peer has created here
         self.account = Account(turn.ledger)
-        # for people: what logs call it, and who the peer proved to be
+        # for people: the connection's name in logs, and the peer's authenticated user (`user`)
         self.name = name
-        # by which logs call it and its peer is told it; 0 where the peer is not told any
+        # the connection's number in logs, which its peer is told; 0 if the peer is not told one
         self.number = 0
         self.user: str | None = None
         self.is_client = is_client
-        # what the shell hung on it
+        # whatever the shell attached to it
         self.owner: Any = None
         self.state = int(ConnectionState.START)
         self.phase = HEADER
         # what came after a SASL init waits until its outcome is decided
         self.paused = False
-        # what came is so much work that others have their turn before the rest of it
+        # so much work has come that others have their turn before the rest of it
         self.is_behind = False
-        # the rest of what a frame leads to, if that is too much for one turn, or None
+        # the rest of a frame's work, if that is too much for one turn, or None
         self.unfinished: Unfinished | None = None
-        # where in the count of frames the work of this turn is done
+        # the count of received frames at which the work of this turn is used up
         self.turn_end = TURN_WORK
-        # octets of its deliveries that could not be sent on; whether they were more than may be,
-        # and half of that has not left since
+        # octets of its deliveries that could not be sent on; whether they exceeded the limit, and
+        # have not fallen to half of it since
         self.held_bytes = 0
         self.held_back = False
-        # all has been said: close the socket once the output has left
+        # nothing more will be written: close the socket once the output has been sent
         self.finished = False
         self.kept = b""
         self.cursor = Cursor()
@@ -115,7 +115,7 @@ class Connection:
         self.local_sessions: dict[int, Any] = {}
         # the channels of these
         self.channels = Numbers()
-        # whose frame came last: the next one is its own, as a rule
+        # the session of the last frame, which the next one is for as a rule
         self.recent_session: Session | None = None
         self.sessions_due: list[Any] = []
         # sessions whose window is opened later and by more (`flows`), by our channel
@@ -127,11 +127,11 @@ class Connection:
         self.last_received = turn.now
         self.last_sent = turn.now
         self.frames_received = 0
-        # what the last whole frame was, by its descriptor; 0 for an empty one
+        # the descriptor of the last whole frame; 0 for an empty one
         self.last_code = int(Descriptor.OPEN)
-        # how large the frame is that is being acted on, of those that tables decode
+        # the size of the frame being processed, if it is one that tables decode
         self.tabled_bytes = 0
-        # octets that came in, and that the socket has taken
+        # octets received, and octets that the socket has taken
         self.received_bytes = 0
         self.sent_bytes = 0
         # how many frames had been received, and octets sent, when octets last came in
@@ -230,7 +230,7 @@ class Connection:
     def _finish(self, rest: Unfinished) -> None:
         """Do more of a frame's work; the connection is behind until all of it is done."""
         self.turn_end = self.frames_received + TURN_WORK
-        # its peer is not silent: what that has said since is not read yet
+        # the peer is not silent: what it has sent since is not read yet
         self.last_received = self.turn.now
         session = self.failing = rest.session
         try:
@@ -295,7 +295,7 @@ class Connection:
 
     def _read_frame(self, channel: int, at: int, end: int) -> None:
         if at == end:
-            # an empty frame: the peer is alive, and that is all it says
+            # an empty frame: a heartbeat
             self.last_code = 0
             if channel > self.settings.channel_max:
                 raise beginning.unmapped(self, channel)
@@ -379,8 +379,8 @@ class Connection:
         self.outbox.in_turn = False
         if self.sessions_due:
             for session in self.sessions_due:
-                # of one that is over nothing is left to say; one whose begin is unanswered keeps
-                # its flows until something is noted again
+                # a session that is over has nothing left to write; one whose begin is unanswered
+                # keeps its flows until something is noted again
                 session.in_due = False
                 if session.state == MAPPED:
                     session.write_due()

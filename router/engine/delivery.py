@@ -29,15 +29,15 @@ class Delivery:
     incoming: IncomingLink
     incoming_id: int
     incoming_open: bool
-    # its sender's tag: how many octets it has, and up to eight of them as a number (`tags`)
+    # its sender's tag: its length in octets, and the tag as a number if it has up to eight (`tags`)
     tag_size: int
     tag_word: int
-    # the tag itself where it is longer, and of one that comes in several frames, each of which may
-    # repeat it, or by a link that may be resumed
+    # the tag itself if it is longer, or if the delivery comes in several frames, each of which may
+    # repeat the tag, or on a link that may be resumed
     incoming_tag: bytes | None
     # a `states.Settling`
     settling: int
-    # the OutgoingLink it goes by, None until one is found; outgoing_open while the receiver's
+    # the OutgoingLink it leaves on, None until one is found; outgoing_open while the receiver's
     # settlement is awaited
     outgoing: Any
     outgoing_id: int
@@ -47,12 +47,12 @@ class Delivery:
     settled: bool
     # the last frame has come in
     complete: bool
-    # what still comes in of it goes nowhere
+    # the rest that still comes in is discarded
     discarded: bool
     size: int
     # the first frame has gone out
     started: bool
-    # where in its sections a message of several frames is
+    # the position in its sections of a message of several frames
     scan: Any
     # octets that came in and could not be sent on yet, in order; None when nothing waits
     chunks: Any
@@ -74,23 +74,23 @@ class Delivery:
     # the `WaitingQueue` that it is in, and the slot that its deadline is in (`deadlines`)
     waits_in: Any
     slot: int
-    # what the core keeps to offer it to another receiver; None where nothing is
+    # what the core keeps to offer it to another receiver; None if nothing is kept
     kept: Any
-    # the sender's state, for the first transfer to the receiver; None for what has none to tell
+    # the sender's state, for the first transfer to the receiver; None if there is none
     state: bytes | None
     # of a delivery between two peers: what its first transfer says of how it is to be settled and
     # whether it is resumed (`rare_transfers`), and that its state is not urgent
     manner: int
     batchable: bool
-    # where it has been, as the routers before this one have written on it; None where none has
+    # the trace of routers that it has passed, as they wrote it into the message; None without one
     passage: Any
     # the core's: what remembers the delivery while its sender's link is suspended
     suspended: Any
-    # when it came, in the turn's time; and in which of its two lists it is known to stand for long
+    # when it came, in the turn's time; and in which unsettled lists it is known to be stuck
     arrived: float
     stuck: int
-    # the delivery-tag to send; None for a sender's short one that is kept, of so many octets, or
-    # where that is 0 for one made of the delivery-id
+    # the delivery-tag to send; None for a sender's short tag of `kept_tag_size` octets, or if that
+    # is 0, for a tag made of the delivery-id
     tag: bytes | None
     kept_tag_size: int
     # the core's: what is recorded of it (`core.sampling`); None as a rule

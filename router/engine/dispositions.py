@@ -27,7 +27,7 @@ if TYPE_CHECKING:
             """Return whether this turn goes on; if so, deduct the work of `count` frames."""
 
 
-# What one delivery of a range takes, in frames that come once a message (`Connection.count_work`).
+# Work for one delivery of a range, in per-message frames (`Connection.count_work`).
 WORK = 2
 # How many deliveries are taken in before the room left in the turn is checked again.
 STEP = 16
@@ -117,7 +117,7 @@ def go_on(rest: RestOfRange) -> bool:
 def _take_state(session: Session, delivery: Delivery | None, frame: DispositionFrame) -> None:
     handler = session.handler
     if delivery is None:
-        # nothing is known of this id, or no longer
+        # the id is unknown, or no longer known
         pass
     elif frame.from_receiver:
         if frame.settled:

@@ -79,10 +79,10 @@ class SessionBegun:
 
 @attrs.frozen
 class SessionEnded:
-    """A session is over; its links were reported as detached before.
+    """End of a session; its links were reported as detached before.
 
-    `by_peer` says who ended it, or the connection that it was lost with; of that the error is told
-    by `ConnectionClosed`.
+    `by_peer` says who ended the session, or the connection that it was lost with. In the latter
+    case only `ConnectionClosed` has the error.
     """
 
     session: Any

@@ -23,7 +23,7 @@ class NetworkCondition(enum.StrEnum):
     CONTROL_LINK = "trioute:control-link-lost"
 
 
-# Somebody has to change something, at one of the two routers.
+# Conditions that last until somebody changes something at one of the two routers.
 LASTING: Final = frozenset(
     {
         NetworkCondition.NOT_A_ROUTER,
@@ -34,7 +34,7 @@ LASTING: Final = frozenset(
     }
 )
 
-# How much is kept of what a peer says of it.
+# The most characters kept of the peer's description.
 LONGEST_REASON: Final = 300
 
 
@@ -56,7 +56,7 @@ FAILURES: Final = {
     "this one could be connected with",
     "closed": "the connection is closed by either side, or lost",
 }
-"""The kinds of failures, and what each means."""
+"""Kinds of failures, and what each means."""
 
 
 def failure_of(closed: ConnectionClosed | None, was_open: bool, was_refused: bool) -> Failure:

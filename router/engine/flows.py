@@ -44,7 +44,7 @@ def take_in(session: Any, frame: FlowFrame) -> None:
         else:
             is_routed = link.is_routed and not link.is_lost()
             if is_routed:
-                # an answer that is asked for is the other peer's to give
+                # if an answer is asked for, the other peer gives it
                 link.terminus.flow_received(session, link, frame)
             if not link.is_attached():
                 if isinstance(link, OutgoingLink) and not link.is_lost() and not is_routed:

@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from router.engine.session import Session
 
 LEVELS = 10
-# Where the room was used up so many times by the most urgent, one of the others begins.
+# After the most urgent have used up the room so many times, one of the others comes first.
 PATIENCE = 16
 
 
 class BlockedLinks:
-    """Links that wait for the same room; each is here once."""
+    """Queue of links that wait for the same room; each is in it once."""
 
     def __init__(self) -> None:
         self.count = 0
-        # how urgent the most urgent is; -1 where none is here
+        # the level of the most urgent; -1 if none is here
         self.top = -1
-        # the rest of them go on in later turns
+        # the rest of them are served in later turns
         self.is_later = False
-        # in the order in which they came, by level; None where none ever was
+        # by level, in order of arrival; None for a level that was never used
         self._levels: list[Any] = [None] * LEVELS
         # how often in a row others have waited while the most urgent used up the room, and which of
         # these was let in last
@@ -38,7 +38,7 @@ class BlockedLinks:
         self._let_in = 0
 
     def add(self, link: Link, level: int) -> None:
-        """Have a link wait; one that waits here already does so as urgently as it says now."""
+        """Add a link at a level of urgency; a link that is here already moves to that level."""
         if link.held is not None:
             if link.held is self and link.held_level == level:
                 return
@@ -54,7 +54,7 @@ class BlockedLinks:
             self.top = level
 
     def remove(self, link: Link) -> None:
-        """A link waits no more; it must be here."""
+        """Remove a link, which must be here."""
         level = link.held_level
         del self._levels[level][link]
         link.held = None
@@ -63,7 +63,7 @@ class BlockedLinks:
             self.top -= 1
 
     def take(self) -> Link | None:
-        """The link that comes next, which waits no more; None where none does.
+        """Remove and return the link that comes next, or None if there is none.
 
         Its `held_level` is how urgently it waited.
         """
@@ -78,14 +78,14 @@ class BlockedLinks:
         return link
 
     def is_full(self) -> None:
-        """There is no room any more for those that are left."""
+        """Note that the room is used up, while the remaining links still wait."""
         if self.count > len(self._levels[self.top]):
             self._passed_over += 1
         else:
             self._passed_over = 0
 
     def _below(self) -> int:
-        """The level below the highest whose turn it is; the highest where there is no other."""
+        """Return the level below the top whose turn it is, or the top if there is no other."""
         level = self._let_in
         for _ in range(LEVELS):
             level = level - 1 if level > 0 else LEVELS - 1
@@ -95,9 +95,9 @@ class BlockedLinks:
 
 
 def block(session: Session, link: OutgoingLink) -> None:
-    """Have a link wait for room: in its session's window if that is closed, or in the socket.
+    """Make a link wait for room: in its session's window if that is closed, else in the socket.
 
-    The handler hears of it (`Handler.room_made`) when there is some.
+    `Handler.room_made` is called when there is some.
     """
     if link.held is not None:
         return

@@ -18,7 +18,7 @@ from router.engine.naming import link_identity
 if TYPE_CHECKING:
     from router.engine.session import Session
 
-# So many handles of a session are remembered, those that were detached last.
+# How many handles of a session are remembered: those that were detached last.
 MOST: Final = 64
 
 

@@ -20,14 +20,15 @@ from router.errors import AmqpError
 ATTACHED = int(LinkState.ATTACHED)
 ATTACH_RCVD = int(LinkState.ATTACH_RCVD)
 DETACHED = int(LinkState.DETACHED)
-# what a receiver takes that names no max-message-size
+# the max-message-size of a receiver that names none
 UNLIMITED = 2**64 - 1
 MAX_CREDIT = 0xFFFFFFFF
-# the priority of a message that says none (section 3.2.1)
+# the priority of a message without one (section 3.2.1)
 ORDINARY = 4
 # How many deliveries beyond its credit the peer of a link that we attached may send, counted anew
-# each time that some is granted: a broker's queue can be ahead of what its session reckons credit
-# from. They wait like any other, within the session's window; this only ends who heeds none.
+# each time that some is granted: a broker's queue can be ahead of the state that its session
+# computes credit from. They wait like any other, within the session's window; this limit only
+# stops a peer that ignores credit.
 LENIENCE = 65536
 # Deliveries that take longer than this are counted, for each link, in seconds (Dispatch's).
 DELAY_S = 1.0
@@ -47,15 +48,15 @@ class Link:
         self.attach: Any = None
         self.remote_attach: Any = None
         self.owner: Any = None
-        # the core's: what of a link may outlive it, None where nothing does; its tags are kept
+        # the core's: the terminus that may outlive the link, with its tags; None if nothing does
         self.terminus: Any = None
         # what its peer is charged for it, in octets
         self.charged = 0
-        # it is one end of a link between two peers: what one says, the other is told as it is;
-        # `terminus` is then what joins the two
+        # it is one end of a link between two peers, whose frames are passed on unchanged;
+        # `terminus` then joins the two ends
         self.is_routed = False
-        # what the next flow that is passed on to the peer says beside: whether the other peer wants
-        # an answer, and its properties; None for nothing
+        # for the next flow that is passed on to the peer: the other peer's echo flag, and its
+        # properties; None for nothing
         self.told_more: tuple[bool, Any] | None = None
         self.delivery_count = 0
         self.credit = 0
@@ -64,36 +65,36 @@ class Link:
         self.unsettled = 0
         # the delivery whose frames are still coming in or going out
         self.current: Any = None
-        # where it waits for room in the socket or in the session's window, and how urgently; None
-        # where it does not (`held_up`)
+        # the queue where it waits for room in the socket or in the session's window, and how
+        # urgently; None if it does not wait (`held_up`)
         self.held: Any = None
         self.held_level = 0
-        # its flow state is to be told at the end of the turn
+        # its flow state is to be sent at the end of the turn
         self.flow_due = False
         # whether the detach that we sent closes it
         self.closes = False
-        # what it is about to be closed with, once its sender has been told all outcomes: until then
-        # transfers on it are ignored, as they are behind the detach; None as a rule
+        # the error that it is to be closed with, once its sender has been told all outcomes: until
+        # then transfers on it are ignored, as they are after the detach; None as a rule
         self.close_error: AmqpError | None = None
-        # which of all links it is, once anybody has asked; 0 until then
+        # its number among all links, assigned on first use; 0 until then
         self.number = 0
-        # since when there is no credit, where there is none
+        # since when there is no credit, if there is none
         self.dry_since = 0.0
-        # deliveries that were begun, and of these those that need no outcome
+        # deliveries that were begun, and those of them that need no outcome
         self.deliveries = 0
         self.presettled = 0
         self.dropped_presettled = 0
-        # what our side or the peer's said of the others; what took longer than one or ten seconds
-        # of them all until then
+        # the outcomes of the others, from our side or the peer's; and deliveries of any kind that
+        # took longer than one or ten seconds until then
         self.accepted = 0
         self.rejected = 0
         self.released = 0
         self.modified = 0
         self.delayed_1s = 0
         self.delayed_10s = 0
-        # of those that are unsettled, the ones that have been so for long (`core.watch`)
+        # unsettled deliveries that have been so for long (`core.watch`)
         self.stuck = 0
-        # what had been settled at two moments of late, for a rate: (then, count, before, count)
+        # the settled count at two recent times, for a rate: (then, count, before, count)
         self.samples: tuple[float, int, float, int] | None = None
         # the batch of sampled deliveries that it was last described for (`core.sampling`)
         self.sampled_in = 0
@@ -149,15 +150,15 @@ class IncomingLink(Link):
         self.max_message_size = 0
         # rcv-settle-mode second: the peer settles before we do
         self.settles_second = False
-        # how many may come beyond the credit, such as for credit that was taken back, and that the
+        # how many may come beyond the credit, such as for credit that was withdrawn, but that the
         # peer may have used before it knew
         self.overdraft = 0
-        # what that is at least, each time that the peer is granted credit
+        # the least overdraft, each time that the peer is granted credit
         self.lenience = 0
-        # how many messages the sender last said that it has waiting, and its delivery-count then
+        # the sender's last `available`, and its delivery-count then
         self.told_available = 0
         self.told_at = 0
-        # the peer was asked for a drain, and has not said since that it does
+        # the peer was asked for a drain, and has not answered since
         self.drain_unanswered = False
         # the core's: where its peer is in a network of routers, also once `owner` is gone
         self.side = 0
@@ -203,18 +204,18 @@ class OutgoingLink(Link):
         self.initial_count = 0
         # what the peer asked for: None unsettled or mixed, True everything pre-settled
         self.presettles = False
-        # the priority of what it carries, as far as nobody looks at that of each message
+        # the priority of its messages, where that of each message is not read
         self.urgency = ORDINARY
-        # the peer has asked for a drain, and has not been told that it is over
+        # the peer has asked for a drain that is not answered yet
         self.drain_due = False
-        # of the tags of up to eight octets that were kept since it last had nothing unsettled: how
-        # long the longest are, and the greatest of these, read from either end (`tags`)
+        # of the tags of up to eight octets that were kept since it last had nothing unsettled: the
+        # length of the longest, and the greatest of that length, read from either end (`tags`)
         self.tag_size = 0
         self.greatest_tag = 0
         self.greatest_mirrored = 0
-        # the longer ones of its unsettled deliveries; None where it never had one
+        # the longer tags of its unsettled deliveries; None if it never had one
         self.long_tags: set[bytes | None] | None = None
-        # the core's: what was agreed about outcomes, None where it is nothing but the usual
+        # the core's: what was agreed about outcomes; None for the usual
         self.terms: Any = None
 
     def told(self, frame: FlowFrame) -> None:
@@ -222,7 +223,7 @@ class OutgoingLink(Link):
         if frame.has_link_credit:
             start = frame.delivery_count if frame.has_delivery_count else self.initial_count
             credit = frame.link_credit - serial.distance(start, self.delivery_count)
-            # a peer may claim to be ahead of us; more than the field holds is as much as it holds
+            # a peer may claim to be ahead of us; the result is limited to what the field can hold
             if credit <= 0 and self.credit:
                 self.dry_since = self.session.outbox.turn.now
             self.credit = min(max(credit, 0), MAX_CREDIT)

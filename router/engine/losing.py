@@ -22,7 +22,7 @@ from router.engine.states import LinkState
 if TYPE_CHECKING:
     from router.engine.session import Session
 
-# So many links are resolved in the turn in which they are lost, at most.
+# How many links are resolved in the turn in which they are lost, at most.
 AT_ONCE = 64
 # How many handles are looked at for the next link, in one step.
 HANDLES_A_STEP = 256
@@ -59,8 +59,7 @@ class LostSessions:
     def start(self, before_deferring: Callable[[], None] | None = None) -> None:
         """Lose the first links at once, and the others in later turns.
 
-        `before_deferring` is called if there are others: it writes what the peer is still to be
-        told.
+        `before_deferring` is called if there are others: it writes what is left to tell the peer.
         """
 
         def defer() -> None:
@@ -80,7 +79,7 @@ class LostSessions:
             session = self._sessions.popleft()
             _forget_links(session)
             self._session_over(session)
-            # what its links had unsettled may still be being resolved
+            # its links' unsettled deliveries may still be being resolved
             session.outbox = self._outbox()
         if self._sessions:
             return True
@@ -102,7 +101,7 @@ class LostSessions:
 
     def _lose_next(self, session: Session) -> None:
         """Lose the link with the next handle, unless that is far ahead of the last one."""
-        # to make a list of so many links would take long by itself
+        # making a list of so many links would take long by itself
         for _ in range(HANDLES_A_STEP):
             link = session.local_links.get(self._handle)
             self._handle += 1
@@ -118,7 +117,7 @@ class LostSessions:
             event = LinkDetached(link, False, self._error, lost=True, by_peer=self._by_peer)
             connection.handler.event_received(connection, event)
         link.drop()
-        # not all of them at once when the last is lost: what they are made of takes time to free
+        # freed one by one, because freeing all of them with the last would take long
         session: Session = link.session
         session.local_links.pop(link.handle, None)
         session.errant.pop((link.name, isinstance(link, IncomingLink)), None)

@@ -47,22 +47,22 @@ OVER_PHASE = beginning.OVER_PHASE
 
 MIN_MAX_FRAME_SIZE = 512
 
-# The shortest idle time-out that is kept (section 2.4.5): a peer's wish is not to have all clocks
-# looked at without end. Proton asks for half of its heartbeat, and that may well be half a second.
+# The shortest idle time-out that is accepted (section 2.4.5): a peer must not be able to make the
+# router check clocks all the time. Proton asks for half of its heartbeat, perhaps half a second.
 LEAST_IDLE_MS = 250
-# The slowest line that a large frame may come by: it may take a second longer for so many octets.
+# The slowest line for a large frame: it may take a second longer for each so many octets.
 LEAST_BYTES_PER_S = 1024
 
-# The property of our open that says by which number our logs call the connection. The name is
-# Dispatch's; it can go on for as long as an AMQP long does.
+# The property of our open with the connection's number in our logs. The name is Dispatch's; the
+# number can be as large as an AMQP long.
 CONNECTION_NUMBER = Symbol("qd.conn-id")
 LARGEST_NUMBER = 2**63 - 1
 
-# What a container says in an open that answers ours and that a close follows at once, because a
-# close needs an open before it. No specification has it, and many brokers do.
+# The property of an open that only answers ours so that a close can follow at once, because a
+# close needs an open before it. No specification defines it, but many brokers send it.
 ESTABLISHMENT_FAILED = Symbol("amqp:connection-establishment-failed")
 
-# Our close has left: whoever asks has been told that the connection is over.
+# Our close has been sent: the handler has been told that the connection is over.
 CLOSED_STATES = (
     ConnectionState.OC_PIPE,
     ConnectionState.CLOSE_PIPE,
@@ -169,7 +169,7 @@ def refuse_header(connection: Any, data: bytes) -> None:
 def _looks_like(connection: Any, data: bytes) -> str:
     """Return a note on what the peer speaks instead, in case a port was mistaken."""
     what = ""
-    # a handshake, or the alert by which a server of TLS answers our header
+    # a handshake, or the alert with which a TLS server answers our header
     if data[:2] in (b"\x16\x03", b"\x15\x03"):
         what = "TLS"
     elif data.startswith((b"GET ", b"HEAD ", b"POST ", b"PUT ", b"OPTIONS", b"HTTP/")):
@@ -240,7 +240,7 @@ def frame_received(connection: Any, channel: int, performative: Any) -> None:
             raise beginning.unmapped(connection, channel)
         _close_received(connection, performative)
     elif state in (ConnectionState.DISCARDING, ConnectionState.CLOSE_SENT):
-        # they were under way when our close left
+        # these were under way when our close was sent
         return
     elif state is not ConnectionState.OPENED:
         raise AmqpError(
@@ -272,7 +272,7 @@ def _open_received(connection: Any, remote: Open) -> None:
             Condition.NOT_IMPLEMENTED,
             f"idle-time-out {remote.idle_time_out}; {LEAST_IDLE_MS} ms is the least that is kept",
         )
-    # nobody reads these
+    # these are not read later
     remote = attrs.evolve(
         remote,
         outgoing_locales=(),
@@ -324,13 +324,13 @@ def refuse(connection: Any, error: AmqpError) -> None:
 
 
 def close(connection: Any, error: AmqpError | None) -> None:
-    """Close, with an error or without; before open there is nobody to tell but the socket."""
+    """Close, with or without an error; before any open can be sent, only close the socket."""
     state = ConnectionState(connection.state)
     if connection.phase == OVER_PHASE:
         return
     if state in CLOSED_STATES:
         if error is not None and state is ConnectionState.CLOSE_PIPE:
-            # what came is no open, and we have said our last
+            # what came is no open, and our close has been sent already
             give_up(connection, error)
         return
     if state is ConnectionState.OPEN_RCVD or state is ConnectionState.HDR_EXCH:
@@ -385,7 +385,7 @@ def lose(connection: Any) -> None:
     lost = Error(condition=Symbol(Condition.CONNECTION_FORCED), description="the socket was closed")
 
     def end() -> None:
-        # links that were lost may have had something to say to each other
+        # the lost links may have written something to each other
         connection.outbox.close()
         connection.phase = OVER_PHASE
         connection.state = int(ConnectionState.END)
@@ -419,13 +419,13 @@ def tick(connection: Any) -> None:
         return
     unsent = connection.outbox.output.size()
     if not unsent and connection.remote_idle_s:
-        # what waits for a full socket says as well that we are there
+        # output that waits for a full socket shows as well that we are alive
         if now - connection.last_sent >= connection.remote_idle_s / 2:
             write(connection, encode_frame(0))
     if connection.outbox.congested:
-        # Reading of it may have stopped until it reads: as long as it takes octets, it is there.
+        # We may not read from it until it reads: as long as it takes octets, it is alive.
         connection.last_received = max(connection.last_received, connection.last_sent)
-    # a frame that is not whole yet is no sign of life, but has time for what has come of it
+    # an incomplete frame is no sign of life, but it gets more time for the octets that have come
     patience_s = settings.idle_timeout_s
     if not connection.is_behind:
         patience_s += len(connection.kept) / LEAST_BYTES_PER_S

@@ -18,20 +18,20 @@ CONGESTED_BYTES = 512 * 1024
 
 
 class Turn:
-    """What one pass of the loop is about: its time, in seconds of a clock that never goes back,
-    and the connections that have something to send.
+    """Pass of the event loop: its time, and the connections that have something to send.
 
-    `is_pressed` says that so much waits in the router that no more should be let come after it, and
-    `lendable_bytes` how much senders of large messages may still be let send ahead (`window`).
+    `now` is in seconds of a monotonic clock. `is_pressed` says that so much waits in the router
+    that no more should be let in. `lendable_bytes` is how much more senders of large messages may
+    be let send ahead (`window`).
     """
 
     def __init__(self) -> None:
         self.now = 0.0
         self.touched: list[Any] = []
         self.is_pressed = False
-        # what is to be gone on with in later turns
+        # work that goes on in later turns
         self.deferred = Deferred()
-        # what the peers of all connections make the router remember
+        # the state that the peers of all connections have created
         self.ledger = Ledger()
         self.lendable_bytes = 0
 
@@ -49,7 +49,7 @@ class Outbox:
         self.output = Output()
         self.in_turn = False
         self.congested = False
-        # the links that wait for that to be over (`held_up`); None where none ever did
+        # the links that wait for congestion to end (`held_up`); None if none ever did
         self.held: Any = None
 
     def touch(self) -> None:

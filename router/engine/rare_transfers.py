@@ -24,7 +24,7 @@ from router.engine.states import Settling
 
 FIRST = 0
 SECOND = 1
-# what `codes` has, which keeps it in C when compiled
+# as in `codes`, which keeps it in C when compiled
 UNREAD_STATE = 0xFF
 WIDER = 8
 NULL = b"\x40"
@@ -48,7 +48,7 @@ def begin(delivery: Delivery, frame: TransferFrame) -> bool:
         if transactions.is_transactional(delivery.state) and transactions.refuse(link):
             return False
     if frame.settled:
-        # the mode is for what is unsettled
+        # the mode only matters for unsettled deliveries
         return True
     if link.settles_second:
         if frame.rcv_settle_mode != FIRST:
@@ -69,7 +69,7 @@ def _keep_manner(delivery: Delivery, frame: TransferFrame) -> bool:
         state = bytes(memoryview(frame.octets)[frame.state_at : frame.state_end])
         check_state(state)
         if len(state) > MAX_KEPT_BYTES:
-            # one that is cut would not be what the peer has said
+            # a shortened state would not be what the peer has sent
             link = delivery.incoming
             link.session.connection.fail_link(link, violations.state_too_large(len(state)))
             return False
@@ -88,7 +88,7 @@ def ignore(session: Any, frame: TransferFrame) -> None:
     """
     expected = session.expected_delivery_id
     if frame.has_delivery_id and (expected < 0 or frame.delivery_id == expected):
-        # what is ignored has used up its id
+        # an ignored delivery still uses up its id
         session.expected_delivery_id = serial.add(frame.delivery_id, 1)
         violations.check_errant(session.links.find(frame.handle))
 
@@ -121,7 +121,7 @@ def _state_of(frame: TransferFrame, has_received: bool = False) -> bytes | None:
     """
     state = bytes(memoryview(frame.octets)[frame.state_at : frame.state_end])
     check_state(state)
-    # which is for a delivery that is resumed (section 3.4.1)
+    # Received is only for a delivery that is resumed (section 3.4.1)
     return None if _code_of(state) == Descriptor.RECEIVED and not has_received else state
 
 
@@ -139,7 +139,7 @@ def send_stated(delivery: Delivery, view: Any, start: int, end: int, more: bool)
     """
     link = delivery.outgoing
     session = link.session
-    # the list is wider than it is without a state
+    # the list may need a wider encoding than without a state
     state = delivery.state or b""
     room = session.max_frame_payload - len(state) - WIDER
     if room < 0:

@@ -26,7 +26,7 @@ from router.engine.unsettled import Unsettled
 from router.engine.window import IncomingWindow
 
 ATTACHED = int(LinkState.ATTACHED)
-# in `due_code`, beside the state's own: what is told is not settled
+# added to the state's code in `due_code`: the deliveries are not settled
 UNSETTLED = 0x100
 EMPTY = b""
 INCOMING = STUCK_INCOMING  # bits of a delivery's `stuck`
@@ -42,7 +42,7 @@ class Session:
         self.connection = connection
         # the core's: what it was begun for, None where the peer began it
         self.owner: Any = None
-        # the core's: what the peer understands of outcomes (`core.vocabulary`), None for all
+        # the core's: the outcomes that the peer understands (`core.vocabulary`), None for all
         self.vocabulary: Any = None
         self.outbox: Outbox = connection.outbox
         self.handler: Handler = connection.handler
@@ -53,8 +53,8 @@ class Session:
         self.next_outgoing_id = 0
         self.remote_incoming_window = 0
         self.next_incoming_id = 0
-        # kept as told and reckoned, and no more: a peer that goes beyond it only breaks its own
-        # word, and many clients tell a window that they do not mean
+        # only tracked, not enforced: a peer that exceeds it only breaks its own word, and many
+        # clients announce a window that they do not mean
         self.remote_outgoing_window = 0
         self.window = IncomingWindow(window_limit, largest_frame_bytes)
         self.max_frame_payload = 0
@@ -65,9 +65,9 @@ class Session:
         self.received_deliveries = self.sent_deliveries = 0
         # links by the peer's handle (what frames name) and by ours
         self.links = Slots()
-        # whose transfer came last: the next one is its own, as a rule
+        # the link of the last transfer, which the next one is for as a rule
         self.recent_link: IncomingLink | None = None
-        # the link that a delivery last took the last credit of
+        # the handle of the link whose credit last ran out
         self.dry_handle = 0
         self.local_links: dict[int, Any] = {}
         self.handles = Numbers()
@@ -302,7 +302,7 @@ class Session:
     def tell_receiver(
         self, delivery: Delivery, settled: bool, code: int, view: Any, start: int, count: int
     ) -> None:
-        """Tell the receiver of an outgoing delivery what its sender said; news if there is room."""
+        """Tell the receiver of an outgoing delivery its sender's state, unsettled only if room."""
         if not delivery.outgoing_open or (self.outbox.congested and not settled):
             return
         if settled:
@@ -389,7 +389,7 @@ class Session:
     def note_window(self) -> None:
         """Open the window after held frames have left: by half or more, or by less in a while."""
         self.window.is_moving = True
-        # one that is used up is looked at once a turn: it takes a look at all links
+        # one that is used up is checked once a turn, because that checks all links
         if self.window.size <= 0 or self.window_due or self.window.can_open(self.local_links):
             self.note_spent()
         elif self.window.withheld_at < 0:
@@ -431,7 +431,7 @@ class Session:
                 flows.write(self, link)
                 told = True
         if not told and (self.flow_due or self.window.size != before):
-            # all of these may be detached by now, and their flows were to tell it
+            # all of these links may be detached by now, and their flows would have told it
             flows.write(self, None)
         self.links_due.clear()
         self.flow_due = False

@@ -19,7 +19,7 @@ class ConnectionSettings:
     # the name and role of the listener or connector that the connection is of
     endpoint: str = ""
     role: str = "normal"
-    # what the way over it costs, if it leads to another router
+    # the cost of the connection, if it leads to another router
     cost: int = 1
     hostname: str | None = None
     max_frame_size: int = 65536
@@ -30,28 +30,28 @@ class ConnectionSettings:
     idle_timeout_s: float = 16.0
     # how long a peer may take from connecting to its open; 0 switches it off
     handshake_timeout_s: float = 10.0
-    # as a server: what is offered, and whether a peer may do without SASL;
-    # as a client: an empty tuple dials without SASL
+    # as a server: the mechanisms offered, and whether a peer must use SASL;
+    # as a client: with an empty tuple it dials without SASL
     sasl_mechanisms: tuple[str, ...] = ("ANONYMOUS",)
     sasl_required: bool = False
     sasl_username: str | None = None
     sasl_password: str | None = attrs.field(default=None, repr=False)
-    # whether the router's own message annotations are believed where the peer sends them, and
-    # whether it is sent them
+    # whether the router's own message annotations are accepted from the peer, and whether they are
+    # sent to it
     honours_annotations: bool = False
     shows_annotations: bool = False
     # the most credit a sender is given
     link_capacity: int = 1000
-    # held octets of one connection above which reading of it stops
+    # held octets of one connection above which reading from it stops
     held_limit_bytes: int = 8 * 1024 * 1024
-    # octets for the peer that its socket does not take, above which reading of it stops; 0 never
+    # unsent octets for the peer above which reading from it stops; 0: no limit
     unsent_limit_bytes: int = 0
     properties: dict[Any, Any] = attrs.Factory(dict)
     offered_capabilities: tuple[str, ...] = ("ANONYMOUS-RELAY",)
     desired_capabilities: tuple[str, ...] = ()
-    # the peer is this very process, which alone receives at the nodes that are the router's own
+    # the peer is this process itself, which alone may receive at the router's own nodes
     is_own: bool = False
     # what the peer may ask of management: none, read, change, or trusted (`management/access.py`)
     management: str = "read"
-    # whether what passes over it is logged, frame by frame
+    # whether its frames are logged
     traced: bool = False

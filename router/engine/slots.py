@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-# The list may always be so long, and twice as long as there are things in use.
+# The list may always be this long, and otherwise twice as long as the count in use.
 NEAR = 32
 
 

@@ -68,9 +68,9 @@ class Settling(enum.IntEnum):
     FIRST = 0
     # the sender settles once it has been told the outcome, and we after it
     SECOND = 1
-    # it has been told: nothing but its settlement is awaited
+    # the sender has been told: only its settlement is awaited
     TOLD = 2
-    # not at all by us: its link's other end is a peer, whose every word is passed on
+    # not by us: the link's other end is a peer, whose dispositions are passed on unchanged
     ROUTED = 3
 
 

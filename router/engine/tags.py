@@ -27,7 +27,7 @@ def take(delivery: Delivery, frame: TransferFrame) -> None:
     size = frame.tag_end - frame.tag_at
     delivery.tag_size = size
     if 0 < size <= SHORT_BYTES:
-        # a frame's header lies before it, at least
+        # at least a frame's header lies before the tag
         word = octets.read_u64(frame.octets, frame.tag_end - 8)
         delivery.tag_word = word & ALL_BITS >> (64 - 8 * size)
     if size > SHORT_BYTES or frame.more or delivery.incoming.terminus is not None:

@@ -17,7 +17,7 @@ from router.engine.link import Link
 
 RING_START = 64
 RING_LIMIT = 65536
-# A ring of this span or more with fewer deliveries than one in so many is emptied when walked.
+# A ring of at least this span with at most one unsettled id in so many is emptied after a walk.
 THIN_SPAN = 64
 THIN_SHARE = 8
 # A ring that is longer than this is not walked for each of its links.
@@ -38,9 +38,9 @@ class Unsettled:
         self.span = 0
         self.count = 0
         self.stragglers: dict[int, Delivery] = {}
-        # the ids of each link's deliveries, of all ids before `_noted_to` but those in `_unnoted`,
-        # which are older than the ring; None as a rule (`of_link`). Links are named by `id`: one
-        # that is gone is not kept, and a new one in its place only finds ids that are not its own.
+        # the ids of each link's deliveries, for all ids before `_noted_to` but those in `_unnoted`,
+        # which are older than the ring; None as a rule (`of_link`). The keys are `id(link)`, which
+        # keep no link alive; a new link with the same key only finds ids that are not its own.
         self._by_link: dict[int, list[int]] | None = None
         self._noted = 0
         self._noted_to = 0
@@ -54,7 +54,7 @@ class Unsettled:
             self.base = number
             self.span = 0
             self._by_link = None
-        # Ids may pass unused, and so many that the new one seems to lie behind: ahead it is.
+        # So many ids may pass unused that the new one seems to lie behind, but it is ahead.
         ahead = serial.ahead(self.base, number)
         if ahead > self.mask:
             self._make_room(number)
@@ -76,7 +76,7 @@ class Unsettled:
         """Replace the delivery of the newest id by another one."""
         self.ring[number & self.mask] = delivery
         if self._by_link is not None and serial.distance(number, self._noted_to) > 0:
-            # the other delivery's link keeps the id, for nothing
+            # the other delivery's link keeps the id, which does no harm
             self._noted_to = number
 
     def remove(self, number: int) -> Delivery | None:
@@ -174,11 +174,10 @@ class Unsettled:
         return found
 
     def search(self, link: Link) -> Iterator[Delivery | None]:
-        """Yield the deliveries that one link had when the search began, oldest first, but for those
-        that are settled before their turn comes; and None after each few others that it has looked
-        at, so that the search can go on in later turns.
+        """Yield the deliveries that a link has now, oldest first, if still unsettled by then.
 
-        A link that is still attached may send or be sent more meanwhile, which is not yielded.
+        None is yielded after each few others that are looked at, so that the search can go on in
+        later turns. What a link that is still attached sends or gets meanwhile is not yielded.
         """
         if self.span + len(self.stragglers) <= NOTED_SPAN:
             yield from self.of_link(link)
@@ -189,7 +188,7 @@ class Unsettled:
             if notes is None or self._by_link is not notes:
                 self._begin_to_note()
                 notes = self._by_link
-                # as far as it all goes now, so that it ends whatever is added meanwhile
+                # up to what is there now, so that the search ends whatever is added meanwhile
                 end, last = serial.add(self.base, self.span), self._taken + len(self._unnoted)
             if not self._note_some(end, last):
                 break
@@ -236,10 +235,10 @@ class Unsettled:
             self._unnoted = deque(self.stragglers)
 
     def _note_some(self, end: int, last: int) -> bool:
-        """Note whose the next few deliveries are; return whether others are left, before the id
-        `end` or before the `last` of those in `_unnoted`.
+        """Note the links of the next few deliveries; return whether any are left to note.
 
-        Those that have left the ring meanwhile come after the `last`, and may be before `end`.
+        Those are left that come before the id `end`, or before the `last` of those in `_unnoted`.
+        Those that leave the ring meanwhile come after the `last`, and may be before `end`.
         """
         by_link: dict[int, list[int]] = self._by_link or {}
         self._by_link = by_link
@@ -270,7 +269,7 @@ class Unsettled:
 
     def _note(self, by_link: dict[int, list[int]], number: int, delivery: Delivery) -> None:
         self._noted += 1
-        # the map of one direction does not know which it is
+        # this map does not know which direction it is for
         for link in (delivery.incoming, delivery.outgoing):
             if link is not None:
                 by_link.setdefault(id(link), []).append(number)
@@ -283,7 +282,7 @@ class Unsettled:
             self._noted_to = serial.add(number, 1)
             self._unnoted.append(number)
             if len(self._unnoted) > 2 * self.count + NOTED_SPAN:
-                # nobody asks any more; most of these are settled
+                # the notes are not used any more; most of these are settled
                 self._by_link = None
 
     def _make_room(self, number: int) -> None:

@@ -17,15 +17,15 @@ from typing import Any
 
 from router.engine.outbox import Turn
 
-# What a session's peer may have under way, at most and, where it has to share with many, at least.
+# How much a session's peer may have under way: at most, and at least if many share.
 MOST_BYTES = 4 * 1024 * 1024
 LEAST_BYTES = 256 * 1024
-# But so many frames of any size: one on its way, and one to come after it.
+# Frames of any size that are always allowed: one on its way, and one to come after it.
 LEAST_FRAMES = 2
-# What was granted cannot be taken back, and small frames may be followed by the largest: none is
-# reckoned as smaller than this part of those, so that at worst so many times the share comes.
+# What was granted cannot be taken back, and small frames may be followed by the largest. So no
+# frame counts as less than this part of the largest, and at worst so many times the share comes.
 LEAST_PART = 16
-# A message that has brought so much and goes on is large: the window may grow with it.
+# A message of which so much has come is large, if it goes on: the window may grow with it.
 LARGE_BYTES = MOST_BYTES // 2
 # For how long held frames that keep leaving may delay the opening of the window.
 PATIENCE_S = 1.0
@@ -36,21 +36,21 @@ class IncomingWindow:
 
     def __init__(self, limit: int, largest_bytes: int) -> None:
         self.limit = limit
-        # octets that may be under way; those of them that are lent beyond the session's share, for
-        # a large message; and how much has been borrowed for that from the router (`Turn`)
+        # octets that may be under way; octets beyond the session's share, for a large message; and
+        # how much has been borrowed for these from the router (`Turn`)
         self.share = 0
         self.grown = 0
         self.borrowed = 0
         # frames that came and have not been sent on
         self.held_frames = 0
-        # what a frame carries, up at once and down slowly; at first as much as it can
+        # the size of a frame, rising at once and falling slowly; at first the largest
         self.frame_bytes = largest_bytes
         self.largest_bytes = largest_bytes
         self.least_frame_bytes = largest_bytes // LEAST_PART
         # frames that may still come, and how few of them make a flow due
         self.size = 0
         self.mark = 0
-        # held frames have left of late; and since when an opening is delayed for that, or -1
+        # held frames have left recently; and since when an opening is delayed for that, or -1
         self.is_moving = False
         self.withheld_at = -1.0
 
@@ -92,7 +92,7 @@ class IncomingWindow:
             self.size = LEAST_FRAMES
         self.mark = self.size >> 1
         if self.grown:
-            # what was enough of a smaller window still is
+            # a flow is due at the same mark as with a smaller window
             self.mark = min(self.mark, share // max(1, self.frame_bytes) >> 1)
 
     def stretch(self, turn: Turn, share: int, most: int, is_large: bool) -> None:

@@ -31,11 +31,11 @@ from router.plugin import (
 from router.plugin_events import ConnectionInfo, LinkTotals
 
 # Number of links that are read before other tasks run.
-LINKS_AT_ONCE: Final = 128
+LINKS_PER_CHECKPOINT: Final = 128
 # Maximum capacity for sampled deliveries, which take 128 octets each.
-MOST_SAMPLES: Final = 1_000_000
+MAX_SAMPLES: Final = 1_000_000
 # Types of management attributes.
-KINDS: Final = ("string", "integer", "boolean", "list", "map")
+ATTRIBUTE_TYPES: Final = ("string", "integer", "boolean", "list", "map")
 
 
 class Handle:
@@ -107,8 +107,8 @@ class Handle:
         self._check_open()
         if not 0 <= share <= 1:
             raise ValueError(f"the share of sampled deliveries must be from 0 to 1, not {share}")
-        if not 1 <= capacity <= MOST_SAMPLES:
-            raise ValueError(f"capacity must be from 1 to {MOST_SAMPLES}, not {capacity}")
+        if not 1 <= capacity <= MAX_SAMPLES:
+            raise ValueError(f"capacity must be from 1 to {MAX_SAMPLES}, not {capacity}")
         if self._exchange.forwarder.outcomes.sampler is not None:
             raise ValueError("deliveries are sampled already, for this plugin or for another one")
         self._sampling = Sampling(self._exchange, share, capacity)
@@ -129,7 +129,7 @@ class Handle:
                     if link.owner is None:
                         continue
                     found.append(link_totals(link))
-                    if len(found) % LINKS_AT_ONCE == 0:
+                    if len(found) % LINKS_PER_CHECKPOINT == 0:
                         await trio.lowlevel.checkpoint()
         return found
 
@@ -178,8 +178,8 @@ def _check_type(entity_type: ManagedType) -> None:
     for each in attributes:
         if not isinstance(each, ManagedAttribute) or not _is_name(each.name):
             raise ValueError(f"an attribute must be a ManagedAttribute with a name, not {each!r}")
-        if each.type not in KINDS:
-            known = ", ".join(KINDS)
+        if each.type not in ATTRIBUTE_TYPES:
+            known = ", ".join(ATTRIBUTE_TYPES)
             raise ValueError(f"the type of attribute {each.name} must be one of {known}")
     texts: list[object] = [entity_type.description]
     texts.extend(each.description for each in entity_type.attributes)

@@ -23,7 +23,7 @@ from prometheus_client import CollectorRegistry
 from router.config.mistakes import format_path
 from router.config.plugin_classes import PluginUnusable, load_plugin, read_settings
 from router.config.plugins import PluginSettings
-from router.errors import PluginHung, words_of
+from router.errors import PluginHung, describe_exception
 from router.hosting.handle import Handle
 from router.hosting.metrics import PluginMetrics
 from router.hosting.observers import Observers, WatchedNetwork
@@ -42,7 +42,7 @@ START_S: Final = 30.0
 # Time that a stopping router waits for its plugins.
 STOP_S: Final = 2.0
 # Number of lines that are logged of a crashed plugin's traceback.
-MOST_LINES: Final = 30
+MAX_TRACEBACK_LINES: Final = 30
 HUNG: Final = "it kept the event loop for more than a second"
 FLOODED: Final = "its code ran for more than half of the last 10 s"
 
@@ -373,7 +373,7 @@ def _kind_of(error: BaseException) -> str:
 
 
 def _words(error: BaseException) -> str:
-    return HUNG if isinstance(error, PluginHung) else words_of(error)
+    return HUNG if isinstance(error, PluginHung) else describe_exception(error)
 
 
 def _last_lines(error: BaseException) -> list[str]:
@@ -381,5 +381,5 @@ def _last_lines(error: BaseException) -> list[str]:
     try:
         lines = "".join(traceback.format_exception(error)).splitlines()
     except Exception:  # noqa: BLE001 - it may have code of the plugin's to show itself
-        lines = [words_of(error)]
-    return lines[-MOST_LINES:]
+        lines = [describe_exception(error)]
+    return lines[-MAX_TRACEBACK_LINES:]

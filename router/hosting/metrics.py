@@ -10,7 +10,7 @@ from prometheus_client.core import Metric
 
 from router.config.plugins import metric_part
 
-MOST_SERIES: Final = 10_000
+MAX_SERIES: Final = 10_000
 """Maximum number of series of a plugin."""
 
 
@@ -80,8 +80,8 @@ class PluginMetrics:
             self._fail("crashed", error)
             return
         series = sum(len(family.samples) for family in families)
-        if series > MOST_SERIES:
-            self._fail(f"has {series} series of metrics; at most {MOST_SERIES} are allowed", None)
+        if series > MAX_SERIES:
+            self._fail(f"has {series} series of metrics; at most {MAX_SERIES} are allowed", None)
             return
         yield from families
 

@@ -31,14 +31,14 @@ import trio
 import router
 from router.errors import PluginHung
 
-LOOK_EVERY_S: Final = 0.05
+SAMPLE_INTERVAL_S: Final = 0.05
 # Interval of samples while an exception is due that could not be raised yet.
-LOOK_AGAIN_S: Final = 0.001
+RETRY_INTERVAL_S: Final = 0.001
 HANG_S: Final = 1.0
 SHARE_OVER_S: Final = 10.0
 LARGEST_SHARE: Final = 0.5
 # Number of frames of the stack that are searched for one of a plugin.
-DEEPEST: Final = 200
+MAX_FRAMES: Final = 200
 SIGNAL: Final = signal.SIGURG
 _ROUTER: Final = str(Path(router.__file__).parent) + os.sep
 _TRIO: Final = str(Path(trio.__file__).parent) + os.sep
@@ -123,12 +123,12 @@ class Watchdog:
 
     def _run(self, ends: threading.Event) -> None:
         used_s, now = time.process_time(), time.monotonic()
-        while not ends.wait(LOOK_AGAIN_S if self._due else LOOK_EVERY_S):
+        while not ends.wait(RETRY_INTERVAL_S if self._due else SAMPLE_INTERVAL_S):
             used_before, used_s = used_s, time.process_time()
             before, now = now, time.monotonic()
             # A plugin may hold the interpreter's lock, so that this thread could not look. But a
             # process that was stopped meanwhile was not busy: CPU time tells the two apart.
-            elapsed_s = min(now - before, max(LOOK_EVERY_S, used_s - used_before))
+            elapsed_s = min(now - before, max(SAMPLE_INTERVAL_S, used_s - used_before))
             self.look(sys._current_frames().get(self._thread_id), elapsed_s)
 
     def look(self, frame: FrameType | None, elapsed_s: float) -> None:
@@ -167,7 +167,7 @@ class Watchdog:
 
     def _owner(self, frame: FrameType | None) -> str:
         """Return the folder of the plugin that is executing, or an empty string."""
-        for _ in range(DEEPEST):
+        for _ in range(MAX_FRAMES):
             if frame is None or frame.f_code.co_filename == _LOOP:
                 return ""
             name = frame.f_code.co_filename

@@ -19,10 +19,10 @@ from structlog.typing import EventDict, WrappedLogger
 
 from router.config.log_levels import LEVELS, MODULES, bit
 from router.config.log_settings import LogSettings
-from router.floods import SUPPRESSED, Floods
-from router.logs.lines import plain_text, tame
+from router.floods import SUPPRESSED, LogRateLimiter
+from router.logs.lines import escape_and_cut, plain_text
 from router.logs.modules import module_of
-from router.logs.recent import Line, Recent
+from router.logs.recent import Line, RecentLines
 
 
 class Module:
@@ -90,8 +90,8 @@ class Journal:
     def __init__(self) -> None:
         self.settings = LogSettings()
         self.modules: Final = {name: Module(name) for name in MODULES}
-        self.recent: Final = Recent()
-        self.floods = Floods(self.settings.lines_per_second)
+        self.recent: Final = RecentLines()
+        self.floods = LogRateLimiter(self.settings.lines_per_second)
         self._render: Any = _renderer(self.settings)
         self._frames: Any = None
         # called with the settings whenever they change
@@ -105,7 +105,7 @@ class Journal:
                 structlog.contextvars.merge_contextvars,
                 _name_module,
                 self._limit,
-                tame,
+                escape_and_cut,
                 structlog.processors.add_log_level,
                 self._remember,
                 structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -138,7 +138,7 @@ class Journal:
         """Use other settings from now on; the counts and the last lines stay."""
         if settings.lines_per_second != self.settings.lines_per_second:
             self.report_suppressed()
-            self.floods = Floods(settings.lines_per_second)
+            self.floods = LogRateLimiter(settings.lines_per_second)
         self.settings = settings
         self._render = _renderer(settings)
         for name, module in self.modules.items():

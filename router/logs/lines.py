@@ -7,9 +7,9 @@ from typing import Final
 from structlog.typing import EventDict, WrappedLogger
 
 # Maximum length of values: peers choose their container-ids and link names freely.
-LONGEST_TEXT: Final = 256
+MAX_VALUE: Final = 256
 # The event is the router's own text, except for frames of traced connections.
-LONGEST_EVENT: Final = 2048
+MAX_EVENT: Final = 2048
 
 # Keys that are not shown as facts; the ids are shown in front.
 _FRAME: Final = frozenset(
@@ -17,11 +17,11 @@ _FRAME: Final = frozenset(
 )
 
 
-def tame(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+def escape_and_cut(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
     """Escape control characters in texts, which peers may have chosen, and cut long texts."""
     for key, value in event.items():
         if isinstance(value, str):
-            longest = LONGEST_EVENT if key == "event" else LONGEST_TEXT
+            longest = MAX_EVENT if key == "event" else MAX_VALUE
             if len(value) > longest:
                 value = f"{value[:longest]}... ({len(value)} characters)"
                 event[key] = value
@@ -44,4 +44,4 @@ def plain_text(event: EventDict) -> str:
     # as in Dispatch, a frame follows its connection without a space
     told = [f"{ids}{text}" if text.startswith(":") else f"{ids} {text}".lstrip()]
     told += [f"{name}={value}" for name, value in event.items() if name not in _FRAME]
-    return " ".join(told)[: 2 * LONGEST_EVENT]
+    return " ".join(told)[: 2 * MAX_EVENT]

@@ -7,8 +7,8 @@ from typing import Final
 
 import attrs
 
-MOST_LINES: Final = 1000
-MOST_CHARACTERS: Final = 512 * 1024
+MAX_LINES: Final = 1000
+MAX_CHARACTERS: Final = 512 * 1024
 # Before each line: the sizes of its module, level and text in octets, the characters of the text,
 # and the time.
 _HEAD: Final = Struct("=IIIIq")
@@ -26,7 +26,7 @@ class Line:
     at_s: int
 
 
-class Recent:
+class RecentLines:
     """Last lines of the log, up to a number of lines and characters; the oldest go first.
 
     Lines are kept one after the other in one block of memory. As objects, many of them made while
@@ -47,7 +47,7 @@ class Recent:
             self._octets += part
         self._count += 1
         self._characters += len(line.text)
-        while self._count > MOST_LINES or self._characters > MOST_CHARACTERS:
+        while self._count > MAX_LINES or self._characters > MAX_CHARACTERS:
             self._forget_oldest()
 
     def _forget_oldest(self) -> None:

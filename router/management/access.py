@@ -19,7 +19,7 @@ from router.core.addresses.management_access import (
     NONE,
     READ,
     TRUSTED,
-    bounded,
+    effective_right,
     of_connection,
 )
 from router.core.deliveries.router_annotations import CONNECTION, RIGHTS
@@ -29,16 +29,16 @@ from router.management.requests import FORBIDDEN, Refused
 
 # Maximum size of a request: from senders who may change things, and from all others. Reading needs
 # a few kilobytes; a CREATE may have many entities.
-LARGEST_CHANGE_BYTES: Final = 2 * 2**20
-LARGEST_READ_BYTES: Final = 65536
+MAX_CHANGE_BYTES: Final = 2 * 2**20
+MAX_READ_BYTES: Final = 65536
 
 # Any other operation may change something.
-READING: Final = frozenset({"QUERY", "READ", "EXPLAIN"})
-READING_PREFIX: Final = "GET-"
+READ_ONLY_OPERATIONS: Final = frozenset({"QUERY", "READ", "EXPLAIN"})
+READ_ONLY_PREFIX: Final = "GET-"
 
 
 @attrs.frozen
-class Asker:
+class Requester:
     """Sender of a request.
 
     `connection` is the number of the connection that it came by, None if unknown. `may_change` says
@@ -49,10 +49,10 @@ class Asker:
     may_change: bool = False
 
 
-NOBODY: Final = Asker()
+UNKNOWN_REQUESTER: Final = Requester()
 
 
-def asker_of(payload: bytes) -> Asker:
+def requester_of(payload: bytes) -> Requester:
     """Return the sender of a request, from the encoded head of its message.
 
     Return NOBODY unless the head has exactly one connection number. The router writes it on
@@ -63,30 +63,30 @@ def asker_of(payload: bytes) -> Asker:
         numbers = [entry.value() for entry in entries if entry.key == CONNECTION]
         said = [entry.value() for entry in entries if entry.key == RIGHTS]
     except AmqpError:
-        return NOBODY
+        return UNKNOWN_REQUESTER
     if len(numbers) != 1 or isinstance(numbers[0], bool) or not isinstance(numbers[0], int):
-        return NOBODY
-    return Asker(int(numbers[0]), said == [CHANGE])
+        return UNKNOWN_REQUESTER
+    return Requester(int(numbers[0]), said == [CHANGE])
 
 
-def rights_of(pumps: Mapping[int, Any], asker: Asker) -> str:
+def rights_of(pumps: Mapping[int, Any], asker: Requester) -> str:
     """Return the rights of the sender of a request: NONE, READ or CHANGE.
 
     They are NONE if the connection is gone, because nobody can tell any more whose it was.
     """
     pump = None if asker.connection is None else pumps.get(asker.connection)
-    return NONE if pump is None else bounded(pump.connection, asker.may_change)
+    return NONE if pump is None else effective_right(pump.connection, asker.may_change)
 
 
-def is_reading(operation: str) -> bool:
+def is_read_only(operation: str) -> bool:
     """Return whether an operation, in capitals, changes nothing."""
-    return operation in READING or operation.startswith(READING_PREFIX)
+    return operation in READ_ONLY_OPERATIONS or operation.startswith(READ_ONLY_PREFIX)
 
 
-def check(pumps: Mapping[int, Any], asker: Asker, operation: str) -> None:
+def check(pumps: Mapping[int, Any], asker: Requester, operation: str) -> None:
     """Raise Refused with 403 if the sender may not ask for an operation."""
     rights = rights_of(pumps, asker)
-    if rights == CHANGE or (rights == READ and is_reading(operation)):
+    if rights == CHANGE or (rights == READ and is_read_only(operation)):
         return
     pump = None if asker.connection is None else pumps.get(asker.connection)
     if pump is None:

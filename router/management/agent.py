@@ -17,43 +17,43 @@ from router.amqp.constants import Condition, Descriptor
 from router.amqp.encode import begin_compound, encode_value_into, end_list, end_map
 from router.amqp.message import AmqpValue, Header, Message, Properties, encode_message
 from router.amqp.types import Int
-from router.client import ClientError, Received, Sender
+from router.client import ClientError, ReceivedMessage, Sender
 from router.client.connection import connect_over
 from router.core.addresses.management_access import CHANGE
 from router.errors import AmqpError
 from router.management.access import (
-    LARGEST_CHANGE_BYTES,
-    LARGEST_READ_BYTES,
-    NOBODY,
-    Asker,
-    asker_of,
+    MAX_CHANGE_BYTES,
+    MAX_READ_BYTES,
+    UNKNOWN_REQUESTER,
+    Requester,
     check,
-    is_reading,
+    is_read_only,
+    requester_of,
     rights_of,
 )
-from router.management.finding import STEPS_AT_ONCE
+from router.management.finding import STEPS_PER_CHECKPOINT
 from router.management.operations import answer
 from router.management.requests import (
     BAD_REQUEST,
     SERVER_ERROR,
     Answer,
-    Listed,
+    LongList,
+    QueryRows,
     Refused,
     Request,
-    Rows,
 )
-from router.management.untaken import Untaken
+from router.management.untaken import UnsettledAnswers
 from router.management.views import RouterView
 
 log = structlog.get_logger("router.management")
 
 NODE: Final = "$management"
 # Maximum number of requests that are in transit.
-CREDIT: Final = 50
+REQUEST_CREDIT: Final = 50
 # Time for the requester to take an answer.
 ANSWER_TTL_MS: Final = 10_000
 # Delay before another connection if one was lost.
-PAUSE_S: Final = 1.0
+RECONNECT_DELAY_S: Final = 1.0
 # First octets of an amqp-value section (section 3.2.8).
 AMQP_VALUE: Final = bytes((0x00, 0x53, Descriptor.AMQP_VALUE))
 
@@ -72,7 +72,7 @@ class Agent:
         self.router = router
         self._dial = dial
         self._container_id = container_id
-        self._untaken = Untaken(ANSWER_TTL_MS / 1000)
+        self._untaken = UnsettledAnswers(ANSWER_TTL_MS / 1000)
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Answer requests until cancelled; connect again if the connection is lost.
@@ -85,7 +85,7 @@ class Agent:
             except ClientError as lost:
                 log.error("the connection for management was lost", reason=str(lost))
             task_status = trio.TASK_STATUS_IGNORED
-            await trio.sleep(PAUSE_S)
+            await trio.sleep(RECONNECT_DELAY_S)
 
     async def _serve(self, started: Callable[[], None]) -> None:
         self._untaken.clear()
@@ -93,7 +93,7 @@ class Agent:
             sender = await connection.open_sender(None)
             sender.outcome_told = self._untaken.taken
             requests = await connection.open_receiver(
-                NODE, credit=CREDIT, max_message_size=LARGEST_CHANGE_BYTES
+                NODE, credit=REQUEST_CREDIT, max_message_size=MAX_CHANGE_BYTES
             )
             self.router.streams.connection = connection
             started()
@@ -105,19 +105,19 @@ class Agent:
             finally:
                 self.router.streams.connection = None
 
-    async def _serve_one(self, received: Received, sender: Sender) -> None:
+    async def _serve_one(self, received: ReceivedMessage, sender: Sender) -> None:
         """Answer one request, or reject it if it is not allowed or has no reply-to."""
         if received.message_format:
             # the router cannot annotate such a message, so its sender is unknown
             received.reject(Condition.NOT_ALLOWED, "a request has message-format 0")
             return
-        asker = asker_of(received.payload)
-        if len(received.payload) > LARGEST_READ_BYTES and self._rights(asker) != CHANGE:
-            reason = f"more than {LARGEST_READ_BYTES} octets are for those who may change things"
+        asker = requester_of(received.payload)
+        if len(received.payload) > MAX_READ_BYTES and self._rights(asker) != CHANGE:
+            reason = f"more than {MAX_READ_BYTES} octets are for those who may change things"
             received.reject(Condition.MESSAGE_SIZE_EXCEEDED, reason)
             return
         try:
-            if len(received.payload) > LARGEST_READ_BYTES:
+            if len(received.payload) > MAX_READ_BYTES:
                 # decoding takes a while: do it in a thread
                 await trio.to_thread.run_sync(lambda: received.message)
             message = received.message
@@ -138,10 +138,10 @@ class Agent:
         now = trio.current_time()
         self._untaken.add(sender.send_nowait(payload), reply_to, len(payload), now)
 
-    def _rights(self, asker: Asker) -> str:
+    def _rights(self, asker: Requester) -> str:
         return rights_of(self.router.observed.pumps, asker)
 
-    async def _answered(self, message: Message, asker: Asker) -> memoryview:
+    async def _answered(self, message: Message, asker: Requester) -> memoryview:
         """Return the encoded answer to a request; its status is 500 if the router fails."""
         properties = message.properties
         assert properties is not None
@@ -167,17 +167,17 @@ class Agent:
         """Return the answer to a request, or a refusal if its sender may not ask for it."""
         log.debug("management request", connection=request.connection, **request.subject)
         try:
-            asker = Asker(request.connection, request.may_change)
+            asker = Requester(request.connection, request.may_change)
             check(self.router.observed.pumps, asker, request.operation)
         except Refused as refused:
             return Answer({}, refused.status, refused.description)
-        if not is_reading(request.operation):
+        if not is_read_only(request.operation):
             # for audits; the log lines of the connection tell who the peer is
             log.info("management change", connection=request.connection, **request.subject)
         return await answer(self.router, request)
 
 
-def request_of(message: Message, asker: Asker = NOBODY) -> Request:
+def request_of(message: Message, asker: Requester = UNKNOWN_REQUESTER) -> Request:
     """Return the request in a message. A body that is not a single value counts as None."""
     body = message.body[0] if message.body else None
     value = body.value if isinstance(body, AmqpValue) else None
@@ -205,11 +205,11 @@ async def encode_answer(asked: Properties, answered: Answer) -> memoryview:
 
 
 async def _encode_body(into: bytearray, body: Any) -> None:
-    if isinstance(body, Rows):
+    if isinstance(body, QueryRows):
         await _encode_rows(into, body)
-    elif isinstance(body, Listed):
+    elif isinstance(body, LongList):
         await _encode_items(into, body.items)
-    elif isinstance(body, dict) and any(isinstance(each, Listed) for each in body.values()):
+    elif isinstance(body, dict) and any(isinstance(each, LongList) for each in body.values()):
         await _encode_map(into, body)
     else:
         encode_value_into(into, body)
@@ -232,12 +232,12 @@ async def _encode_items(into: bytearray, items: Iterable[Any]) -> None:
         if item is not None:
             encode_value_into(into, item)
             count += 1
-        if step % STEPS_AT_ONCE == 0:
+        if step % STEPS_PER_CHECKPOINT == 0:
             await trio.lowlevel.checkpoint()
     end_list(into, at, count)
 
 
-async def _encode_rows(into: bytearray, asked: Rows) -> None:
+async def _encode_rows(into: bytearray, asked: QueryRows) -> None:
     at = begin_compound(into)
     encode_value_into(into, "attributeNames")
     encode_value_into(into, asked.names)

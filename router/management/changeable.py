@@ -11,10 +11,10 @@ from router.config.edits import Edits
 from router.config.model import Configuration
 from router.config.reload import Applied, Difference
 from router.config.revisions import History
-from router.config.saved import Base
+from router.config.saved import BaseConfiguration
 
 
-class Changeable(Protocol):
+class ConfigurableRouter(Protocol):
     """Running router with a configuration that can be changed."""
 
     @property
@@ -26,7 +26,7 @@ class Changeable(Protocol):
         """Return the revisions that it has run, including the current one."""
 
     @property
-    def base(self) -> Base:
+    def base(self) -> BaseConfiguration:
         """Return what its configuration file says."""
 
     @property
@@ -40,7 +40,7 @@ class Changeable(Protocol):
         self,
         wanted: Configuration,
         cause: str = "",
-        base: Base | None = None,
+        base: BaseConfiguration | None = None,
         edits: Edits | None = None,
     ) -> Applied:
         """Apply the configuration `wanted` under traffic, as a whole or not at all.

@@ -20,19 +20,25 @@ from router.config.reload import Applied, NotApplied, key_of
 from router.engine.deferred import drained, grow_old
 from router.errors import AmqpError
 from router.management import connection_link_routes
-from router.management.desired_state import asker, changeable_of, described
+from router.management.desired_state import configurable_of, requester_name, status_description
 from router.management.entities.connection import CONNECTION, DELETED, ENABLED
 from router.management.entities.link_routes import CONNECTION_LINK_ROUTE
-from router.management.entities.logs import FIXED, LOG
+from router.management.entities.logs import LOG, UNCHANGEABLE
 from router.management.entity_types import ENTITY_TYPES
-from router.management.finding import STEPS_AT_ONCE, Found, find, known_type, told
-from router.management.look_up import edited, look_up, place_of, told_of
+from router.management.finding import (
+    STEPS_PER_CHECKPOINT,
+    FoundEntity,
+    attributes_of,
+    find,
+    known_type,
+)
+from router.management.look_up import index_of, look_up, update_indexes, view_of
 from router.management.making import (
     changed_settings,
+    is_type_name,
     known_attribute,
     new_settings,
     read_flag,
-    same_type,
 )
 from router.management.requests import (
     BAD_REQUEST,
@@ -43,11 +49,11 @@ from router.management.requests import (
     NOT_IMPLEMENTED,
     OK,
     Answer,
-    Listed,
+    LongList,
     Refused,
     Request,
 )
-from router.management.schema import EntityType, Live, long_name, settings_of
+from router.management.schema import EntityType, LiveEntity, long_name, settings_of
 from router.management.views import RouterView
 
 # Maximum length of a list of reasons in a status description, in characters.
@@ -70,8 +76,8 @@ async def create(router: RouterView, request: Request) -> Answer:
         entity_type, given = _asked(request, request.body)
         if entity_type is CONNECTION_LINK_ROUTE:
             scoped = connection_link_routes.create(router, given)
-            return Answer(told(entity_type, scoped), CREATED, "Created")
-    made: list[Found] = []
+            return Answer(attributes_of(entity_type, scoped), CREATED, "Created")
+    made: list[FoundEntity] = []
     edits: list[Edit] = []
     new: dict[str, list[Any]] = {}
     count = len(bodies)
@@ -90,10 +96,10 @@ async def create(router: RouterView, request: Request) -> Answer:
         entity = _entity_of(one)
         new.setdefault(entity.attribute, []).append(one.entity)
         edits.append(Edit(entity, None, one.entity))
-        if number % STEPS_AT_ONCE == 0:
+        if number % STEPS_PER_CHECKPOINT == 0:
             await trio.lowlevel.checkpoint()
     # no checkpoint from here until the router has the change, so that no other task changes it
-    configuration = changeable_of(router).configuration
+    configuration = configurable_of(router).configuration
     added: dict[str, Any] = {
         name: (*getattr(configuration, name), *some) for name, some in new.items()
     }
@@ -111,15 +117,15 @@ async def create(router: RouterView, request: Request) -> Answer:
     finally:
         _let_go(router, edits, *new.values())
     is_many = isinstance(request.body, list)
-    body = Listed(_told_of_each(made)) if is_many else _now(router, made[0]).told()
-    return Answer(body, CREATED, described("Created", applied))
+    body = LongList(_told_of_each(made)) if is_many else _now(router, made[0]).attributes()
+    return Answer(body, CREATED, status_description("Created", applied))
 
 
-def _told_of_each(made: list[Found]) -> Iterator[dict[str, Any]]:
+def _told_of_each(made: list[FoundEntity]) -> Iterator[dict[str, Any]]:
     """Yield the attributes of each new entity, and drop it: freeing many at once takes long."""
     made.reverse()
     for each in drained(made):
-        yield each.told()
+        yield each.attributes()
 
 
 def _let_go(router: RouterView, *lists: list[Any]) -> None:
@@ -145,22 +151,28 @@ async def update(router: RouterView, request: Request) -> Answer:
     if other is not None:
         return await other(router, request, found, given)
     entity = _configured(found.entity_type, "UPDATE")
-    configuration = changeable_of(router).configuration
+    configuration = configurable_of(router).configuration
     if not entity.repeated:
         old = getattr(configuration, entity.attribute)
         new = changed_settings(found.entity_type, old, given)
         wanted, edits = _with_another(configuration, entity, old, new, new)
         applied = await _apply(router, request, wanted, entity.name, edits)
-        return Answer((await find(router, request)).told(), OK, described("OK", applied))
+        return Answer(
+            (await find(router, request)).attributes(), OK, status_description("OK", applied)
+        )
     every, at = await _placed(router, found)
-    configuration = changeable_of(router).configuration
+    configuration = configurable_of(router).configuration
     old = every[at]
     new = changed_settings(found.entity_type, old, given)
     replaced = (*every[:at], new, *every[at + 1 :])
     wanted, edits = _with_another(configuration, entity, old, new, replaced)
     applied = await _apply(router, request, wanted, _name_of(found), edits)
     new = new if edits else old
-    return Answer(_now(router, Found(found.entity_type, new)).told(), OK, described("OK", applied))
+    return Answer(
+        _now(router, FoundEntity(found.entity_type, new)).attributes(),
+        OK,
+        status_description("OK", applied),
+    )
 
 
 async def delete(router: RouterView, request: Request) -> Answer:
@@ -177,7 +189,7 @@ async def delete(router: RouterView, request: Request) -> Answer:
     if not entity.repeated:
         raise _not_implemented("DELETE", found.entity_type)
     every, at = await _placed(router, found)
-    configuration = changeable_of(router).configuration
+    configuration = configurable_of(router).configuration
     wanted = _with(configuration, entity, (*every[:at], *every[at + 1 :]))
     edits = [Edit(entity, every[at], None)]
     if entity.name == "exchange":
@@ -193,15 +205,15 @@ async def delete(router: RouterView, request: Request) -> Answer:
     return Answer({}, NO_CONTENT, "No Content")
 
 
-CHANGES: Final = {"CREATE": create, "UPDATE": update, "DELETE": delete}
+CHANGE_HANDLERS: Final = {"CREATE": create, "UPDATE": update, "DELETE": delete}
 
 
-def _made(request: Request, body: Any) -> Found:
+def _made(request: Request, body: Any) -> FoundEntity:
     """Return a new entity, which is not configured yet. Raise Refused if it is invalid."""
     entity_type, given = _asked(request, body)
     if not _configured(entity_type, "CREATE").repeated:
         raise _not_implemented("CREATE", entity_type)
-    return Found(entity_type, new_settings(entity_type, given))
+    return FoundEntity(entity_type, new_settings(entity_type, given))
 
 
 def _asked(request: Request, body: Any) -> tuple[EntityType, dict[str, Any]]:
@@ -226,23 +238,23 @@ def _asked(request: Request, body: Any) -> tuple[EntityType, dict[str, Any]]:
     return ENTITY_TYPES[name][0], given
 
 
-def _now(router: RouterView, made: Found) -> Found:
+def _now(router: RouterView, made: FoundEntity) -> FoundEntity:
     """Return a configured entity with its live state, if its type has one."""
-    told_now = told_of(router, made.entity_type, made.entity)
+    told_now = view_of(router, made.entity_type, made.entity)
     if told_now is not None:
-        return Found(made.entity_type, told_now)
+        return FoundEntity(made.entity_type, told_now)
     _, entities = ENTITY_TYPES[made.entity_type.long_name]
-    if not isinstance(next(iter(entities(router)), None), Live):
+    if not isinstance(next(iter(entities(router)), None), LiveEntity):
         return made
     found = (each for each in entities(router) if settings_of(each) is made.entity)
-    return Found(made.entity_type, next(found, made.entity))
+    return FoundEntity(made.entity_type, next(found, made.entity))
 
 
 def _mean_the_same(one: object, other: str) -> bool:
     return isinstance(one, str) and known_type(one) == known_type(other)
 
 
-def _changed_attributes(found: Found, body: dict[Any, Any]) -> dict[str, Any]:
+def _changed_attributes(found: FoundEntity, body: dict[Any, Any]) -> dict[str, Any]:
     """Return the attributes that an UPDATE changes. Raise Refused if one is unknown.
 
     The type, and attributes that cannot be changed, may be repeated with their present values.
@@ -252,15 +264,15 @@ def _changed_attributes(found: Found, body: dict[Any, Any]) -> dict[str, Any]:
         if not isinstance(name, str):
             raise Refused(BAD_REQUEST, "the names of attributes are strings")
         attribute = known_attribute(found.entity_type, name)
-        if name == "type" and same_type(value, found.entity_type):
+        if name == "type" and is_type_name(value, found.entity_type):
             continue
-        if not attribute.can_change and value == attribute.read(found.entity):
+        if not attribute.can_be_updated and value == attribute.read(found.entity):
             continue
         given[str(name)] = value
     return given
 
 
-async def _is_taken(router: RouterView, made: Found) -> bool:
+async def _is_taken(router: RouterView, made: FoundEntity) -> bool:
     """Return whether another entity of its kind has the name of a new one."""
     name = made.entity_type.attribute("name")
     assert name is not None
@@ -268,7 +280,7 @@ async def _is_taken(router: RouterView, made: Found) -> bool:
     if known is not None:
         return any(True for _ in known)
     key = key_of(made.entity)
-    every = _all(changeable_of(router).configuration, _entity_of(made))
+    every = _all(configurable_of(router).configuration, _entity_of(made))
     return any(key_of(each) == key for each in every)
 
 
@@ -281,7 +293,7 @@ def _configured(entity_type: EntityType, operation: str) -> Entity:
 
 def _not_implemented(operation: str, entity_type: EntityType) -> Refused:
     reason = f"{operation} is not implemented on {entity_type.name}"
-    reason += f": {entity_type.lacking}" if entity_type.lacking else ""
+    reason += f": {entity_type.missing_feature}" if entity_type.missing_feature else ""
     return Refused(NOT_IMPLEMENTED, reason)
 
 
@@ -308,21 +320,21 @@ def _with(configuration: Configuration, entity: Entity, every: Sequence[Any]) ->
     return attrs.evolve(configuration, **values)
 
 
-async def _placed(router: RouterView, found: Found) -> tuple[tuple[Any, ...], int]:
+async def _placed(router: RouterView, found: FoundEntity) -> tuple[tuple[Any, ...], int]:
     """Return all entities of its kind, and its index among them. Raise Refused if it is gone."""
-    at = await place_of(router, found.entity_type, settings_of(found.entity))
+    at = await index_of(router, found.entity_type, settings_of(found.entity))
     if at is None:
         # another request was faster
         raise Refused(NOT_FOUND, f"No entity with name={_name_of(found)}")
-    return _all(changeable_of(router).configuration, _entity_of(found)), at
+    return _all(configurable_of(router).configuration, _entity_of(found)), at
 
 
-def _entity_of(found: Found) -> Entity:
+def _entity_of(found: FoundEntity) -> Entity:
     assert found.entity_type.entity is not None
     return found.entity_type.entity
 
 
-def _name_of(found: Found) -> str:
+def _name_of(found: FoundEntity) -> str:
     name = found.entity_type.attribute("name")
     assert name is not None
     return f"{_entity_of(found).name} {name.read(found.entity)}"
@@ -337,16 +349,16 @@ async def _apply(
     ):
         # move the new tuple out of the collector's young generation, or it would scan each entity
         grow_old()
-    cause = f"{request.operation} {of}, by {asker(router, request)}"
+    cause = f"{request.operation} {of}, by {requester_name(router, request)}"
     before = router.configuration
     try:
-        applied = await changeable_of(router).apply(wanted, cause, edits=edits)
+        applied = await configurable_of(router).apply(wanted, cause, edits=edits)
     except NotApplied as refused:
         reason = str(refused)
         if len(reason) > LONGEST_REASON:
             reason = f"{reason[:LONGEST_REASON]}... ({len(refused.reasons)} reasons)"
         raise Refused(BAD_REQUEST, reason) from None
-    edited(router, before, edits)
+    update_indexes(router, before, edits)
     return applied
 
 
@@ -354,7 +366,7 @@ async def _apply(
 
 
 async def _update_connection(
-    router: RouterView, _request: Request, found: Found, given: dict[str, Any]
+    router: RouterView, _request: Request, found: FoundEntity, given: dict[str, Any]
 ) -> Answer:
     """Close a connection, or start or stop logging its frames."""
     _only_changing(CONNECTION, given)
@@ -367,23 +379,23 @@ async def _update_connection(
             raise Refused(BAD_REQUEST, "enableProtocolTrace: give true or false")
         router.observed.traces.log_one(found.entity.pump, traced)
         now_traced = router.observed.traces.is_logged(found.entity.pump)
-        found = Found(CONNECTION, attrs.evolve(found.entity, logs_frames=now_traced))
+        found = FoundEntity(CONNECTION, attrs.evolve(found.entity, logs_frames=now_traced))
     if status == DELETED:
         # Dispatch's words
         reason = "Connection forced-closed by management request"
         router.close(found.entity, AmqpError(Condition.CONNECTION_FORCED, reason))
-    return Answer({**found.told(), "adminStatus": status})
+    return Answer({**found.attributes(), "adminStatus": status})
 
 
 async def _update_log(
-    router: RouterView, request: Request, found: Found, given: dict[str, Any]
+    router: RouterView, request: Request, found: FoundEntity, given: dict[str, Any]
 ) -> Answer:
     """Change the levels of one log module; null and `default` mean those of DEFAULT."""
-    for name, reason in FIXED.items():
+    for name, reason in UNCHANGEABLE.items():
         if name in given:
             raise Refused(BAD_REQUEST, f"{name} cannot be changed: {reason}")
     _only_changing(LOG, given)
-    configuration = changeable_of(router).configuration
+    configuration = configurable_of(router).configuration
     module, _ = found.entity
     enabled = given.get("enable", _NOT_GIVEN)
     settings = configuration.log
@@ -396,7 +408,7 @@ async def _update_log(
         configuration, LOG_SETTINGS, configuration.log, settings, settings
     )
     applied = await _apply(router, request, wanted, f"log {module.name}", edits)
-    return Answer(found.told(), OK, described("OK", applied))
+    return Answer(found.attributes(), OK, status_description("OK", applied))
 
 
 def _levels(enabled: Any) -> str | None:
@@ -415,11 +427,11 @@ def _levels(enabled: Any) -> str | None:
 def _only_changing(entity_type: EntityType, given: dict[str, Any]) -> None:
     """Raise Refused if one of the attributes cannot be changed."""
     for name in given:
-        if not known_attribute(entity_type, name).can_change:
+        if not known_attribute(entity_type, name).can_be_updated:
             raise Refused(BAD_REQUEST, f"{name} cannot be changed")
 
 
-_Update = Callable[[RouterView, Request, Found, dict[str, Any]], Awaitable[Answer]]
+_Update = Callable[[RouterView, Request, FoundEntity, dict[str, Any]], Awaitable[Answer]]
 _UPDATES: Final[dict[str, _Update]] = {
     CONNECTION.long_name: _update_connection,
     LOG.long_name: _update_log,

@@ -11,16 +11,16 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from router.core.link_routes.route_outlets import LinkRouteRule
-from router.management.entities.link_routes import CONNECTION_LINK_ROUTE, ScopedLinkRoute
-from router.management.making import known_attribute, value_of
+from router.management.entities.link_routes import CONNECTION_LINK_ROUTE, ConnectionLinkRoute
+from router.management.making import known_attribute, setting_value
 from router.management.requests import BAD_REQUEST, Refused
 from router.management.views import RouterView
 
 # Maximum number for one connection.
-MOST: Final = 1000
+MAX_LINK_ROUTES: Final = 1000
 
 
-def create(router: RouterView, given: Mapping[str, Any]) -> ScopedLinkRoute:
+def create(router: RouterView, given: Mapping[str, Any]) -> ConnectionLinkRoute:
     """Create a link route to the requesting connection. Raise Refused if it is not allowed."""
     pump = router.observed.pumps.get(router.asker or 0)
     if pump is None or router.control is None:
@@ -32,16 +32,16 @@ def create(router: RouterView, given: Mapping[str, Any]) -> ScopedLinkRoute:
     pattern, direction = values["pattern"], values["direction"]
     name = values.get("name", f"{direction}/{pattern}")
     routing, scope = router.control.link_routes, pump.connection
-    mine = routing.scoped(scope)
+    mine = routing.requested_by(scope)
     if name in mine:
         raise Refused(BAD_REQUEST, f"the connection has a link route named {name[:100]!r} already")
-    if len(mine) >= MOST:
-        raise Refused(BAD_REQUEST, f"a connection has {MOST} link routes at most")
+    if len(mine) >= MAX_LINK_ROUTES:
+        raise Refused(BAD_REQUEST, f"a connection has {MAX_LINK_ROUTES} link routes at most")
     way = routing.ask(LinkRouteRule(name, direction, False, pattern, scope=scope))
-    return ScopedLinkRoute(way, pump.number)
+    return ConnectionLinkRoute(way, pump.number)
 
 
-def delete(router: RouterView, found: ScopedLinkRoute) -> None:
+def delete(router: RouterView, found: ConnectionLinkRoute) -> None:
     """Delete a link route; links that it has forwarded stay."""
     assert router.control is not None
     router.control.link_routes.withdraw(found.way)
@@ -57,4 +57,4 @@ def _value(name: str, value: Any) -> Any:
     attribute = known_attribute(CONNECTION_LINK_ROUTE, name)
     if attribute.given is None:
         raise Refused(BAD_REQUEST, f"{name} cannot be given: the router tells it")
-    return value_of(attribute, value)
+    return setting_value(attribute, value)

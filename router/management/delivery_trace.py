@@ -23,9 +23,9 @@ from router.engine.link import IncomingLink
 from router.engine.naming import link_identity
 from router.management.trace_streams import Line, Trace
 
-MOST_FOLLOWED: Final = 1000
+MAX_FOLLOWED: Final = 1000
 # Maximum number of deliveries in the router that are looked at when a trace starts.
-MOST_LOOKED_AT: Final = 100_000
+MAX_SCANNED: Final = 100_000
 IDS: Final = 2**32
 
 # First octets of frames that concern no delivery: they need not be decoded.
@@ -37,14 +37,14 @@ _OTHERS: Final = frozenset(
 # Fields that have to be numbers of 32 bits.
 _NUMBERS: Final = ("handle", "delivery_id", "first", "last")
 # Maximum length of texts from peers in a line.
-LONGEST: Final = 256
+MAX_TEXT: Final = 256
 
 # Connection, our channel, delivery-id.
 Key = tuple[int, int, int]
 
 
 @attrs.frozen
-class Wanted:
+class DeliveryFilter:
     """Criteria for the deliveries to follow; None matches any delivery.
 
     `link` is the identity of the link that they come in by. `tag` is their delivery-tag as text, in
@@ -105,14 +105,14 @@ class _Followed:
     outs: dict[Key, str] = attrs.field(factory=dict)
 
 
-class Deliveries:
+class DeliveryTracer:
     """Source of trace lines about deliveries.
 
     `is_carrier` returns whether the connection with this number carries a trace.
     """
 
     def __init__(
-        self, trace: Trace, wanted: Wanted, observed: Any, is_carrier: Callable[[int], bool]
+        self, trace: Trace, wanted: DeliveryFilter, observed: Any, is_carrier: Callable[[int], bool]
     ) -> None:
         self._trace = trace
         self._wanted = wanted
@@ -147,7 +147,7 @@ class Deliveries:
                     if delivery is None or delivery.incoming is None:
                         continue
                     looked += 1
-                    if looked > MOST_LOOKED_AT or len(self._followed) == MOST_FOLLOWED:
+                    if looked > MAX_SCANNED or len(self._followed) == MAX_FOLLOWED:
                         return len(self._followed)
                     self._look_at(pump, session, delivery)
         return len(self._followed)
@@ -226,7 +226,7 @@ class Deliveries:
             self._arrived.append((frame, session, link, address))
             if values.get("more"):
                 self._unfinished[place] = (frame.pump.number, session.channel, id_)
-                if len(self._unfinished) > MOST_FOLLOWED:
+                if len(self._unfinished) > MAX_FOLLOWED:
                     del self._unfinished[next(iter(self._unfinished))]
 
     def _go_on(self, frame: Any, place: tuple[int, int, int], values: dict[str, Any]) -> None:
@@ -352,7 +352,7 @@ class Deliveries:
         if old is not None:
             self._forget(old)
         self._followed[key] = followed
-        if len(self._followed) > MOST_FOLLOWED:
+        if len(self._followed) > MAX_FOLLOWED:
             self._forget(next(iter(self._followed.values())))
         return followed
 
@@ -391,8 +391,8 @@ def _facts(coming: _Coming) -> Line:
     return {
         "deliveryId": coming.delivery_id,
         "tag": tag,
-        "address": coming.address and coming.address[:LONGEST],
-        "messageId": coming.message_id and coming.message_id[:LONGEST],
+        "address": coming.address and coming.address[:MAX_TEXT],
+        "messageId": coming.message_id and coming.message_id[:MAX_TEXT],
     }
 
 

@@ -23,8 +23,8 @@ from router.config.secret import Secret
 from router.config.shown import SIGNS
 from router.config.write import format_configuration
 from router.engine.deferred import drained
-from router.management.changeable import Changeable
-from router.management.requests import BAD_REQUEST, NOT_FOUND, Answer, Listed, Refused, Request
+from router.management.changeable import ConfigurableRouter
+from router.management.requests import BAD_REQUEST, NOT_FOUND, Answer, LongList, Refused, Request
 from router.management.views import RouterView
 
 OPERATIONS: Final = (
@@ -37,10 +37,10 @@ OPERATIONS: Final = (
 # Name of the applied configuration in error messages.
 SOURCE: Final = "the configuration"
 # Maximum number of differences in an answer, and of places for each revision in a list.
-MOST_TOLD: Final = 1000
-MOST_PLACES: Final = 20
+MAX_DIFFERENCES: Final = 1000
+MAX_PLACES: Final = 20
 # Maximum length of a list of reasons in a status description, in characters.
-LONGEST_REASON: Final = 4000
+MAX_REASON: Final = 4000
 LONGEST_COMMENT: Final = 200
 
 _HIDDEN: Final = Secret("literal", SECRET)
@@ -48,17 +48,17 @@ _HIDDEN: Final = Secret("literal", SECRET)
 
 async def get_configuration(router: RouterView, _: Request) -> dict[str, Any]:
     """Return the configuration that the router runs, without its passwords."""
-    changeable = changeable_of(router)
+    changeable = configurable_of(router)
     return await _told(changeable, _with_passwords(changeable.configuration, _HIDDEN))
 
 
 async def export_configuration(router: RouterView, _: Request) -> dict[str, Any]:
     """Return the configuration with its passwords, for a backup that is kept secret."""
-    changeable = changeable_of(router)
+    changeable = configurable_of(router)
     return await _told(changeable, changeable.configuration)
 
 
-async def _told(changeable: Changeable, configuration: Configuration) -> dict[str, Any]:
+async def _told(changeable: ConfigurableRouter, configuration: Configuration) -> dict[str, Any]:
     return {
         "revision": changeable.history.current.number,
         "file": changeable.base.source,
@@ -75,15 +75,15 @@ async def get_revisions(router: RouterView, _: Request) -> list[dict[str, Any]]:
             "at": datetime.fromtimestamp(each.at_s, UTC).isoformat(timespec="seconds"),
             "cause": each.cause,
             "differences": len(each.differences),
-            "places": [f"{SIGNS[d.what]} {d.place}" for d in each.differences[:MOST_PLACES]],
+            "places": [f"{SIGNS[d.what]} {d.place}" for d in each.differences[:MAX_PLACES]],
         }
-        for each in changeable_of(router).history
+        for each in configurable_of(router).history
     ]
 
 
 async def apply(router: RouterView, request: Request) -> Answer:
     """Apply the configuration in the body, or only return what that would change."""
-    changeable = changeable_of(router)
+    changeable = configurable_of(router)
     if not isinstance(request.body, str):
         raise Refused(BAD_REQUEST, "the body of an APPLY is a configuration, as TOML in a string")
     folder = Path() if changeable.base.file is None else changeable.base.file.absolute().parent
@@ -95,12 +95,12 @@ async def apply(router: RouterView, request: Request) -> Answer:
     wanted = _with_passwords_kept(changeable.configuration, wanted)
     comment = (request.text("comment") or "")[:LONGEST_COMMENT]
     cause = f"APPLY {comment}".rstrip()
-    return await _become(router, request, wanted, f"{cause}, by {asker(router, request)}")
+    return await _become(router, request, wanted, f"{cause}, by {requester_name(router, request)}")
 
 
 async def roll_back(router: RouterView, request: Request) -> Answer:
     """Apply the previous revision, or the one with the number that is given."""
-    changeable = changeable_of(router)
+    changeable = configurable_of(router)
     number = request.count("revision")
     if number is None:
         number = changeable.history.current.number - 1
@@ -108,14 +108,14 @@ async def roll_back(router: RouterView, request: Request) -> Answer:
     if revision is None:
         known = ", ".join(str(each.number) for each in changeable.history)
         raise Refused(NOT_FOUND, f"revision {number} is not remembered: there are {known}")
-    cause = f"ROLLBACK to revision {number}, by {asker(router, request)}"
+    cause = f"ROLLBACK to revision {number}, by {requester_name(router, request)}"
     return await _become(router, request, revision.configuration, cause)
 
 
 async def _become(
     router: RouterView, request: Request, wanted: Configuration, cause: str
 ) -> Answer:
-    changeable = changeable_of(router)
+    changeable = configurable_of(router)
     is_dry = _flag(request, "dryRun")
     expected, current = request.count("ifRevision"), changeable.history.current.number
     if expected is not None and expected != current:
@@ -129,15 +129,17 @@ async def _become(
     except NotApplied as refused:
         raise _refused(refused.reasons) from None
     differences = list(applied.differences)
-    told = differences[:MOST_TOLD]
-    description = "OK; nothing is changed, as asked" if is_dry else described("OK", applied)
+    told = differences[:MAX_DIFFERENCES]
+    description = (
+        "OK; nothing is changed, as asked" if is_dry else status_description("OK", applied)
+    )
     answer = Answer(
         {
             "revision": applied.revision,
             "saved": applied.saved,
             "dryRun": is_dry,
             "count": len(differences),
-            "differences": Listed(map(as_map, told)),
+            "differences": LongList(map(as_map, told)),
         },
         description=description,
     )
@@ -146,7 +148,7 @@ async def _become(
     return answer
 
 
-def described(done: str, applied: Applied) -> str:
+def status_description(done: str, applied: Applied) -> str:
     """Return what was done, and whether it is lost when the router stops."""
     if applied.saved is not None or not applied.differences:
         return done
@@ -155,8 +157,8 @@ def described(done: str, applied: Applied) -> str:
 
 def _refused(reasons: list[str] | tuple[str, ...]) -> Refused:
     text = "\n".join(reasons)
-    if len(text) > LONGEST_REASON:
-        text = f"{text[:LONGEST_REASON]}...\n({len(reasons)} reasons)"
+    if len(text) > MAX_REASON:
+        text = f"{text[:MAX_REASON]}...\n({len(reasons)} reasons)"
     return Refused(BAD_REQUEST, text)
 
 
@@ -170,14 +172,14 @@ def _flag(request: Request, name: str) -> bool:
     return value
 
 
-def changeable_of(router: RouterView) -> Changeable:
+def configurable_of(router: RouterView) -> ConfigurableRouter:
     """Return the interface for changes; raise Refused if the router cannot be changed."""
     if router.changeable is None:
         raise Refused(NOT_FOUND, "this router has no configuration that could be shown or changed")
     return router.changeable
 
 
-def asker(router: RouterView, request: Request) -> str:
+def requester_name(router: RouterView, request: Request) -> str:
     """Return who sent a request, for the history: the authenticated user and its address."""
     number = request.connection
     pump = None if number is None else router.observed.pumps.get(number)
@@ -230,7 +232,7 @@ def _with_passwords_kept(old: Configuration, new: Configuration) -> Configuratio
     return attrs.evolve(new, connectors=tuple(connectors))
 
 
-ANSWERS: Final = {
+HANDLERS: Final = {
     "GET-CONFIGURATION": get_configuration,
     "EXPORT-CONFIGURATION": export_configuration,
     "GET-REVISIONS": get_revisions,

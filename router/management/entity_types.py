@@ -25,17 +25,17 @@ from router.management.entities.configured import (
     configured_auto_links,
 )
 from router.management.entities.connection import CONNECTION
-from router.management.entities.empty import EMPTY
+from router.management.entities.empty import UNSUPPORTED_TYPES
 from router.management.entities.exchanges import bindings, exchanges
-from router.management.entities.far_addresses import far_addresses
+from router.management.entities.far_addresses import remote_addresses
 from router.management.entities.link import LINK
 from router.management.entities.link_routes import (
     CONNECTION_LINK_ROUTE,
     LINK_ROUTE,
     configured_link_routes,
+    connection_link_routes,
     link_route_addresses,
     link_routes,
-    scoped_link_routes,
 )
 from router.management.entities.logs import LOG, LOG_STATS, log_counts, logs
 from router.management.entities.node import NODE, nodes
@@ -86,7 +86,7 @@ _TOLD: Final[tuple[tuple[EntityType, Source], ...]] = (
     (CONFIGURED_EXCHANGE, exchanges),
     (CONFIGURED_BINDING, bindings),
     (CONFIGURED_PLUGIN, configured_plugins),
-    (CONNECTION_LINK_ROUTE, scoped_link_routes),
+    (CONNECTION_LINK_ROUTE, connection_link_routes),
     (POLICY, RouterView.counted),
     (LOG, logs),
     (LOG_STATS, log_counts),
@@ -95,12 +95,12 @@ _TOLD: Final[tuple[tuple[EntityType, Source], ...]] = (
     (
         ADDRESS,
         lambda router: chain(
-            router.addresses(), far_addresses(router), link_route_addresses(router)
+            router.addresses(), remote_addresses(router), link_route_addresses(router)
         ),
     ),
     (LINK_ROUTE, link_routes),
     (NODE, nodes),
-    *((each, lambda _: ()) for each in EMPTY),
+    *((each, lambda _: ()) for each in UNSUPPORTED_TYPES),
 )
 ENTITY_TYPES: Final[dict[str, tuple[EntityType, Source]]] = {
     each.long_name: (each, entities) for each, entities in _TOLD

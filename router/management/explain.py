@@ -40,9 +40,14 @@ from router.core.model.counters import Counters
 from router.core.routers import router_traffic
 from router.core.routers.membership import ROLES
 from router.engine.naming import link_identity
-from router.management.explain_auto_links import auto_links_at, reasons_of, told_of
-from router.management.explain_network import address_of, explain_network, far_of, route_of
-from router.management.explain_routed import explain_routed
+from router.management.explain_auto_links import auto_links_at, describe_auto_links, reasons_of
+from router.management.explain_network import (
+    explain_network,
+    remote_router_of,
+    route_of,
+    stand_in_address,
+)
+from router.management.explain_routed import explain_link_route
 from router.management.explain_stuck import explain_stuck
 from router.management.requests import BAD_REQUEST, Refused, Request
 from router.management.views import RouterView
@@ -50,8 +55,8 @@ from router.management.views import RouterView
 SEND: Final = "send"
 RECEIVE: Final = "receive"
 # Maximum number of links that are listed.
-MOST_LINKS: Final = 100
-LONGEST_ADDRESS: Final = 2048
+MAX_LINKS: Final = 100
+MAX_ADDRESS: Final = 2048
 
 # in addition to the reasons of `router.core.diagnosis.blocking`, which concern existing links
 NO_SENDER: Final = {
@@ -83,8 +88,8 @@ def question_of(request: Request) -> Question:
     direction, address = request.text("direction"), request.text("address")
     if direction not in (SEND, RECEIVE):
         raise Refused(BAD_REQUEST, f"direction is {SEND} or {RECEIVE}")
-    if not address or len(address) > LONGEST_ADDRESS or not address_name(address):
-        raise Refused(BAD_REQUEST, f"address is a text of 1 to {LONGEST_ADDRESS} characters")
+    if not address or len(address) > MAX_ADDRESS or not address_name(address):
+        raise Refused(BAD_REQUEST, f"address is a text of 1 to {MAX_ADDRESS} characters")
     return Question(direction, address, request.text("user"), request.text("vhost"))
 
 
@@ -128,18 +133,20 @@ def explain(router: RouterView, request: Request) -> dict[str, Any]:
     if refusal is not None:
         return {**told, "allowed": False, "flows": False, "reasons": [refusal]}
     if link_route is not None:
-        return {**told, **explain_routed(router, link_route, question.address)}
+        return {**told, **explain_link_route(router, link_route, question.address)}
     survey = Survey(router.observed.forwarder)
     chosen = [] if address is None else _next(survey, address)
     told |= route_of(router, chosen)
     flow = _flow(survey, question, address, chosen)
-    place = address_of(router, name, treatment, phase) if address is None else served_by(address)
+    place = (
+        stand_in_address(router, name, treatment, phase) if address is None else served_by(address)
+    )
     beyond = explain_network(router, place, chosen)
     told["network"] = beyond.told
     if question.sends and beyond.reasons and _is_nobody(flow["reasons"]):
         flow["reasons"] = list(beyond.reasons)
     auto_links = auto_links_at(router, name, phase)
-    told["autoLinks"] = told_of(auto_links)
+    told["autoLinks"] = describe_auto_links(auto_links)
     if any(each["reason"] in _NOBODY_THERE for each in flow["reasons"]):
         flow["reasons"] += reasons_of(auto_links, sends=question.sends)
     return {**told, "allowed": True, "flows": not flow["reasons"], **flow}
@@ -261,7 +268,7 @@ def _flow(
         "waiting": state.waiting,
         "room": state.room,
         "creditHeld": state.held,
-        "counters": _counters(router_traffic.counted(address)),
+        "counters": _counters(router_traffic.total_counters(address)),
         "stuckReceivers": explain_stuck(found, survey.forwarder.turn.now),
         "ownLinks": [_own(survey, link) for link in _some(own)],
     }
@@ -294,7 +301,7 @@ def _of_receiving(survey: Survey, address: Address, own: list[Any]) -> list[dict
 
 
 def _some(links: Iterable[Any]) -> Iterable[Any]:
-    return itertools.islice(links, MOST_LINKS)
+    return itertools.islice(links, MAX_LINKS)
 
 
 def _next(survey: Survey, address: Address) -> list[Consumer]:
@@ -350,7 +357,7 @@ def _destination(consumer: Consumer, chosen: list[Consumer]) -> dict[str, Any]:
         "waiting": len(consumer.waiting) if consumer.address.treatment == MULTICAST else 0,
         "eligible": reason is None,
         "chosen": consumer in chosen,
-        **far_of(consumer),
+        **remote_router_of(consumer),
         **_why(reason, None if reason is None else words_of_receiver(link, reason)),
     }
 

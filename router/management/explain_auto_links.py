@@ -11,7 +11,7 @@ from router.management.entities.auto_link_state import AutoLinkState, state_of
 from router.management.views import RouterView
 
 # Maximum number of auto-links that are listed.
-MOST_TOLD: Final = 100
+MAX_LISTED: Final = 100
 
 
 def auto_links_at(router: RouterView, name: str, phase: int) -> list[AutoLinkState]:
@@ -27,7 +27,7 @@ def auto_links_at(router: RouterView, name: str, phase: int) -> list[AutoLinkSta
     return [each for each in states if phase in (each.phase, FALLBACK)]
 
 
-def told_of(states: list[AutoLinkState]) -> list[dict[str, Any]]:
+def describe_auto_links(states: list[AutoLinkState]) -> list[dict[str, Any]]:
     """Describe auto-links, at most MOST_TOLD of them."""
     return [
         {
@@ -42,7 +42,7 @@ def told_of(states: list[AutoLinkState]) -> list[dict[str, Any]]:
             "lastError": each.error,
             "retrySeconds": each.retry_s,
         }
-        for each in states[:MOST_TOLD]
+        for each in states[:MAX_LISTED]
     ]
 
 
@@ -53,7 +53,7 @@ def reasons_of(states: list[AutoLinkState], *, sends: bool) -> list[dict[str, st
     """
     return [
         {"reason": f"auto_link_{each.status}", "text": _why(each)}
-        for each in states[:MOST_TOLD]
+        for each in states[:MAX_LISTED]
         if each.plan.receives != sends and each.status is not Status.ACTIVE
     ]
 

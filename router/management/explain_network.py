@@ -19,12 +19,12 @@ from router.core.network.branch_links import BranchLink, receiving
 from router.core.network.far_ends import far_end_of
 from router.core.network.out_links import OutLink
 from router.core.routers.names import edge_key_in, key_at
-from router.core.routers.unreachable import absent
+from router.core.routers.unreachable import why_unreachable
 from router.management.views import RouterView
 
 # Maximum number of routers that are listed, and that are named in a sentence.
-MOST: Final = 100
-MOST_NAMED: Final = 3
+MAX_LISTED: Final = 100
+MAX_NAMED: Final = 3
 
 NO_WAY: Final = "no_way"
 NOT_ATTACHED: Final = "not_attached"
@@ -33,7 +33,7 @@ _NOBODY_SENDS: Final = "no link leads there yet: one is attached once somebody s
 
 
 @attrs.frozen
-class Beyond:
+class NetworkExplanation:
     """Answer about other routers, and why nothing goes there if nobody receives here.
 
     `told` is None if the router is not part of a network.
@@ -62,7 +62,7 @@ class _Asked:
         return edge_key_in(self.address.name) or key_at(self.address.name, self.address.phase)
 
 
-def address_of(router: RouterView, name: str, treatment: int, phase: int) -> Address:
+def stand_in_address(router: RouterView, name: str, treatment: int, phase: int) -> Address:
     """Return a stand-in for an address that is not in use; it is in no table.
 
     Its phase is that of the fallback if the address has a fallback, and other routers have
@@ -76,26 +76,28 @@ def address_of(router: RouterView, name: str, treatment: int, phase: int) -> Add
     return Address(name, treatment, phase=phase)
 
 
-def explain_network(router: RouterView, address: Address, chosen: list[Consumer]) -> Beyond:
+def explain_network(
+    router: RouterView, address: Address, chosen: list[Consumer]
+) -> NetworkExplanation:
     """Return where else messages go; `chosen` would get the next one sent here."""
     asked = _Asked(router, address, chosen)
     network = asked.network
     if not network.is_on and network.edges is None:
-        return Beyond(None, [])
+        return NetworkExplanation(None, [])
     routers = _routers(asked) if network.is_on else []
     branches = _branches(asked) if network.is_on else []
     uplinks = [] if network.is_on else _uplinks(asked)
     told = {
-        "routers": routers[:MOST],
+        "routers": routers[:MAX_LISTED],
         "routerCount": len(routers),
-        "branches": branches[:MOST],
+        "branches": branches[:MAX_LISTED],
         "branchCount": len(branches),
-        "uplinks": uplinks[:MOST],
+        "uplinks": uplinks[:MAX_LISTED],
     }
-    return Beyond(told, _reasons(asked, routers, branches, uplinks))
+    return NetworkExplanation(told, _reasons(asked, routers, branches, uplinks))
 
 
-def far_of(consumer: Consumer) -> dict[str, Any]:
+def remote_router_of(consumer: Consumer) -> dict[str, Any]:
     """Return the router that a consumer's link leads to, and the cost; None if there is none."""
     far = far_end_of(consumer.link)
     if far is None:
@@ -148,7 +150,7 @@ def _routers(asked: _Asked) -> list[dict[str, Any]]:
                 "cost": path.cost,
                 "via": path.via,
                 # computed only for the routers that are listed
-                "way": [] if hops is None or len(found) >= MOST else hops.to(router),
+                "way": [] if hops is None or len(found) >= MAX_LISTED else hops.to(router),
                 "connection": None if connection is None else str(connection.number),
                 "distribution": None if treatment is None else TREATMENT_NAMES[treatment],
                 "used": router in aims,
@@ -214,7 +216,7 @@ def _branches(asked: _Asked) -> list[dict[str, Any]]:
         found.append(
             {
                 "router": branch.child,
-                "routers": receivers[:MOST],
+                "routers": receivers[:MAX_LISTED],
                 "routerCount": len(receivers),
                 "behind": len(branch.routers) - 1,
                 "connection": None if connection is None else str(connection.number),
@@ -251,7 +253,7 @@ def _reasons(
 ) -> list[dict[str, str]]:
     """Return why nothing goes to other routers, if nobody receives here."""
     network = asked.network
-    missing = absent(network, asked.address.name)
+    missing = why_unreachable(network, asked.address.name)
     if missing is not None:
         return [_why(NO_WAY, missing)]
     if not network.is_on:
@@ -266,13 +268,13 @@ def _reasons(
         by_words.setdefault((each["reason"], each["text"]), []).append(each["router"])
     return [
         _why(reason, text if reason != NOT_ATTACHED else f"{_named(names)}: {text}")
-        for (reason, text), names in itertools.islice(by_words.items(), MOST_NAMED)
+        for (reason, text), names in itertools.islice(by_words.items(), MAX_NAMED)
     ]
 
 
 def _named(names: list[str]) -> str:
-    more = len(names) - MOST_NAMED
-    return "router " + " and ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - MAX_NAMED
+    return "router " + " and ".join(names[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _why(reason: str | None, text: str | None) -> dict[str, Any]:

@@ -16,20 +16,20 @@ from router.engine.naming import link_identity
 from router.management.views import RouterView
 
 # Maximum number of containers, routers and links that are listed.
-MOST: Final = 100
+MAX_LISTED: Final = 100
 NO_CONTAINER: Final = {
     "reason": "no_container",
     "text": "no container of its link route is there: links are refused with qd:no-route-to-dest",
 }
 CLOSING: Final = {"reason": "closing", "text": "its connection is being closed"}
 NO_WAY: Final = {"reason": "no_way", "text": "there is no way to the router now"}
-RESTING: Final = {
+BACKING_OFF: Final = {
     "reason": "refused",
     "text": "it refused a link a moment ago, so that others are asked before it",
 }
 
 
-def explain_routed(router: RouterView, route: Route, asked: str) -> dict[str, Any]:
+def explain_link_route(router: RouterView, route: Route, asked: str) -> dict[str, Any]:
     """Return the parts of the answer that differ for a link route; `asked` is the address."""
     now = router.observed.turn.now
     found = route.next_outlet(now)
@@ -44,15 +44,15 @@ def explain_routed(router: RouterView, route: Route, asked: str) -> dict[str, An
         "linkRoute": {
             "pattern": route.pattern,
             "direction": route.direction,
-            "names": [way.rule.name for way in itertools.islice(route.ways, MOST)],
+            "names": [way.rule.name for way in itertools.islice(route.ways, MAX_LISTED)],
             "containers": [
                 _container(way, outlet, asked, now, is_chosen=outlet is chosen)
-                for way, outlet in itertools.islice(outlets, MOST)
+                for way, outlet in itertools.islice(outlets, MAX_LISTED)
             ],
             "containerCount": len(outlets),
             "routers": [
                 _router(outlet, now, is_chosen=outlet is chosen)
-                for outlet in itertools.islice(route.far.values(), MOST)
+                for outlet in itertools.islice(route.far.values(), MAX_LISTED)
             ],
             "routerCount": len(route.far),
             "links": [
@@ -64,7 +64,7 @@ def explain_routed(router: RouterView, route: Route, asked: str) -> dict[str, An
                     "toRouter": getattr(placed.outlet, "router", None),
                     "toAddress": placed.sent,
                 }
-                for link, placed in itertools.islice(links, MOST)
+                for link, placed in itertools.islice(links, MAX_LISTED)
             ],
             "linkCount": len(links),
         },
@@ -77,7 +77,7 @@ def _router(outlet: FarOutlet | UplinkOutlet, now: float, *, is_chosen: bool) ->
     if not outlet.is_open:
         why = NO_WAY
     elif outlet.rests(now):
-        why = RESTING
+        why = BACKING_OFF
     connection = outlet.connection
     return {
         "router": outlet.router,
@@ -99,7 +99,7 @@ def _container(
     if not outlet.is_open:
         why = CLOSING
     elif outlet.rests(now):
-        why = RESTING
+        why = BACKING_OFF
     return {
         "connection": str(connection.number),
         "container": str(connection.remote_open.container_id),

@@ -21,28 +21,28 @@ from router.management.views import RouterView
 # Names of the node's type: the standard's, and Dispatch's.
 NODE_TYPES: Final = ("org.amqp.management", MANAGEMENT.long_name)
 # Entities that are looked at before other tasks run.
-STEPS_AT_ONCE: Final = 32
+STEPS_PER_CHECKPOINT: Final = 32
 
 
 @attrs.frozen
-class Found:
+class FoundEntity:
     """Object that the attributes of an entity are read from, with the entity's type."""
 
     entity_type: EntityType
     entity: Any
 
-    def told(self) -> dict[str, Any]:
+    def attributes(self) -> dict[str, Any]:
         """Return the attributes, as READ answers them."""
-        return told(self.entity_type, self.entity)
+        return attributes_of(self.entity_type, self.entity)
 
 
-def told(entity_type: EntityType, entity: Any) -> dict[str, Any]:
+def attributes_of(entity_type: EntityType, entity: Any) -> dict[str, Any]:
     """Return all attributes of an entity.
 
     Those without a value are left out, unless Dispatch tells them as well.
     """
     values = {each.name: each.read(entity) for each in entity_type.attributes}
-    if entity_type.tells_null:
+    if entity_type.includes_null:
         return values
     return {name: value for name, value in values.items() if value is not None}
 
@@ -56,7 +56,7 @@ def known_type(kind: str, known: Mapping[str, tuple[EntityType, Any]] = ENTITY_T
     return name
 
 
-async def find(router: RouterView, request: Request) -> Found:
+async def find(router: RouterView, request: Request) -> FoundEntity:
     """Return the entity that a request means. Raise Refused if there is not exactly one."""
     known = types_of(router)
     kind, name, identity = map(request.text, ("type", "name", "identity"))
@@ -65,7 +65,7 @@ async def find(router: RouterView, request: Request) -> Found:
             reason = f"{request.operation} needs the name or the identity of an entity"
             raise Refused(BAD_REQUEST, reason)
         # as in Dispatch: without any of them the node itself is meant
-        return Found(MANAGEMENT, MANAGEMENT)
+        return FoundEntity(MANAGEMENT, MANAGEMENT)
     # as in Dispatch: if both are given, the identity counts
     wanted, key = ("name", name or "") if identity is None else ("identity", identity)
     long = None if kind is None else known_type(kind, known)
@@ -89,7 +89,7 @@ async def find(router: RouterView, request: Request) -> Found:
 
 async def _search(
     router: RouterView, wanted: str, key: str, types: Iterable[tuple[EntityType, Source]]
-) -> list[Found]:
+) -> list[FoundEntity]:
     """Return the entities of some types whose attribute `wanted` is `key`."""
     found = []
     steps = 0
@@ -100,8 +100,8 @@ async def _search(
         for entity in entities(router) if looked_up is None else looked_up:
             # None is one step of an entity that takes long
             if entity is not None and attribute.read(entity) == key:
-                found.append(Found(entity_type, entity))
+                found.append(FoundEntity(entity_type, entity))
             steps += 1
-            if steps % STEPS_AT_ONCE == 0:
+            if steps % STEPS_PER_CHECKPOINT == 0:
                 await trio.lowlevel.checkpoint()
     return found

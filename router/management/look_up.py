@@ -15,7 +15,7 @@ import trio
 
 from router.config.edits import Edit, Edits
 from router.config.model import Configuration, Entity
-from router.core.model.address import CHANGERS, FALLBACK, LAST_PHASE
+from router.core.model.address import FALLBACK, LAST_PHASE, MANAGEMENT_WRITERS
 from router.core.model.split_table import ListedTable
 from router.engine.deferred import emptied
 from router.management.entities.address import ADDRESS
@@ -30,17 +30,17 @@ from router.management.entities.configured import (
 )
 from router.management.entities.connection import CONNECTION
 from router.management.entities.exchanges import binding, exchange
-from router.management.entities.far_addresses import far_address
+from router.management.entities.far_addresses import remote_address
 from router.management.entities.link import LINK
 from router.management.entities.link_routes import LINK_ROUTE, configured_link_route, link_route
 from router.management.schema import EntityType
 from router.management.views import LOCAL, MOBILE, REMOTE, LinkView, RouterView
 
 # Names that are entered into an index before other tasks run.
-NAMES_AT_ONCE: Final = 256
+NAMES_PER_CHECKPOINT: Final = 256
 LONGEST_NUMBER: Final = 18
 # If more entities than this change at once, an index is built anew.
-MOST_EDITED: Final = 64
+MAX_EDITS: Final = 64
 
 # What a configured entity is read from, made from its settings, by type, for the types that have an
 # index; their name is their identity.
@@ -136,13 +136,13 @@ async def look_up(
     return None if find is None else find(router, key)
 
 
-def told_of(router: RouterView, entity_type: EntityType, settings: Any) -> Any | None:
+def view_of(router: RouterView, entity_type: EntityType, settings: Any) -> Any | None:
     """Return what a configured entity is read from; None for types without an index."""
     tell = _TOLD.get(entity_type.long_name)
     return None if tell is None else tell(router, settings)
 
 
-async def place_of(router: RouterView, entity_type: EntityType, settings: Any) -> int | None:
+async def index_of(router: RouterView, entity_type: EntityType, settings: Any) -> int | None:
     """Return the index of an entity among its kind; None if it is not configured any more."""
     entity = entity_type.entity
     assert entity is not None
@@ -155,12 +155,12 @@ async def place_of(router: RouterView, entity_type: EntityType, settings: Any) -
     return place if is_there and index.every is _every(router, entity) else None
 
 
-def edited(router: RouterView, before: Configuration, edits: Edits) -> None:
+def update_indexes(router: RouterView, before: Configuration, edits: Edits) -> None:
     """Update the indexes after a few edits of the configuration `before`.
 
     After more edits, or for an index of another configuration, it is left to be built anew.
     """
-    if len(edits) > MOST_EDITED:
+    if len(edits) > MAX_EDITS:
         return
     by_entity: dict[str, list[Edit]] = {}
     for edit in edits:
@@ -183,7 +183,7 @@ async def _index(router: RouterView, entity_type: EntityType) -> _Index:
         index = _Index(entity_type, _every(router, entity))
         for place, settings in enumerate(index.every):
             index.add(settings)
-            if place % NAMES_AT_ONCE == NAMES_AT_ONCE - 1:
+            if place % NAMES_PER_CHECKPOINT == NAMES_PER_CHECKPOINT - 1:
                 await trio.lowlevel.checkpoint()
         router.indexes[entity.name] = index
     return index
@@ -231,7 +231,7 @@ def _addresses(router: RouterView, key: str) -> Iterable[Any] | None:
     if letter not in (LOCAL, REMOTE, MOBILE):
         # the address of a link route
         return None
-    phases: tuple[int, ...] = 0, CHANGERS
+    phases: tuple[int, ...] = 0, MANAGEMENT_WRITERS
     names: tuple[str, ...] = ()
     if letter == LOCAL:
         names = f"_local/{rest}", f"_topo/0/{router.id}/{rest}"
@@ -245,7 +245,7 @@ def _addresses(router: RouterView, key: str) -> Iterable[Any] | None:
     table = router.observed.table
     used = [table.in_use(name, phase) for name in names for phase in phases]
     found = (router.address(each) for each in used if each is not None)
-    return chain(chain.from_iterable(found), (far_address(router, key),))
+    return chain(chain.from_iterable(found), (remote_address(router, key),))
 
 
 def _link_routes(router: RouterView, identity: str) -> Iterable[Any] | None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import attrs
 
-from router.config.kinds import Refused as NotAllowed
+from router.config.kinds import ValueNotAllowed as NotAllowed
 from router.config.mistakes import format_value
 from router.config.secret import Secret
 from router.config.setting import default_of, setting_of
@@ -42,7 +42,7 @@ def new_settings(entity_type: EntityType, given: Mapping[str, Any]) -> Any:
         if attribute.given is None:
             raise Refused(BAD_REQUEST, f"{name} cannot be given: the router tells it")
         if value is not None:
-            values[attribute.given.field.name] = value_of(attribute, value)
+            values[attribute.given.field.name] = setting_value(attribute, value)
     assert entity_type.entity is not None
     return entity_type.entity.settings(**values)
 
@@ -58,7 +58,7 @@ def changed_settings(entity_type: EntityType, settings: Any, given: Mapping[str,
         if attribute.given is None:
             raise Refused(BAD_REQUEST, f"{name} cannot be changed: the router tells it")
         field = attribute.given.field
-        new = default_of(field, settings) if value is None else value_of(attribute, value)
+        new = default_of(field, settings) if value is None else setting_value(attribute, value)
         if new == getattr(settings, field.name):
             continue
         if attribute.given.fixed:
@@ -74,21 +74,21 @@ def known_attribute(entity_type: EntityType, name: str) -> Attribute:
         attribute = entity_type.attribute(_OLD_NAMES.get(name, name))
     if attribute is not None:
         return attribute
-    if name in entity_type.absent:
+    if name in entity_type.unsupported:
         reason = f"{name} is an attribute of Dispatch's that this router does nothing for"
     else:
-        known = ", ".join(each.name for each in entity_type.attributes if each.can_be_given)
+        known = ", ".join(each.name for each in entity_type.attributes if each.can_be_created_with)
         reason = f"{entity_type.name} has no attribute {name[:100]!r}"
         reason += f"; there are {known}" if known else ""
     raise Refused(BAD_REQUEST, reason)
 
 
-def same_type(kind: object, entity_type: EntityType) -> bool:
+def is_type_name(kind: object, entity_type: EntityType) -> bool:
     """Return whether the type in a request means this one."""
     return isinstance(kind, str) and long_name(kind) == entity_type.long_name
 
 
-def value_of(attribute: Attribute, value: Any) -> Any:
+def setting_value(attribute: Attribute, value: Any) -> Any:
     """Return a value of a request as a setting. Raise Refused if it is not allowed."""
     assert attribute.given is not None
     field = attribute.given.field

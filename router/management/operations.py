@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Iterable, Iterator
 from typing import Any, Final
 
 from router.management import desired_state
-from router.management.changes import CHANGES
+from router.management.changes import CHANGE_HANDLERS
 from router.management.entities.node import other_nodes
 from router.management.entity_types import NODE_OPERATIONS, types_of
 from router.management.explain import explain
@@ -22,9 +22,9 @@ from router.management.requests import (
     NOT_FOUND,
     NOT_IMPLEMENTED,
     Answer,
+    QueryRows,
     Refused,
     Request,
-    Rows,
 )
 from router.management.schema import PREFIX, Attribute, EntityType, long_name
 from router.management.trace import trace
@@ -49,8 +49,8 @@ async def answer(router: RouterView, request: Request) -> Answer:
 def _perform(router: RouterView, request: Request) -> Any:
     """Return the body of the answer, or the Answer, or an awaitable of one of them."""
     asked = request.operation
-    if asked in CHANGES:
-        return CHANGES[asked](router, request)
+    if asked in CHANGE_HANDLERS:
+        return CHANGE_HANDLERS[asked](router, request)
     # as in Dispatch: without a type or a name, the node itself is meant
     kind = request.text("type")
     is_node = kind is None or long_name(kind) in NODE_TYPES
@@ -62,7 +62,7 @@ def _perform(router: RouterView, request: Request) -> Any:
 
 
 async def _read(router: RouterView, request: Request) -> dict[str, Any]:
-    return (await find(router, request)).told()
+    return (await find(router, request)).attributes()
 
 
 def _types(router: RouterView, request: Request) -> list[EntityType]:
@@ -83,11 +83,11 @@ def _types(router: RouterView, request: Request) -> list[EntityType]:
 # Operations of the node itself.
 
 
-def _query(router: RouterView, request: Request) -> Rows:
+def _query(router: RouterView, request: Request) -> QueryRows:
     types = _types(router, request)
     names = _attribute_names(types, request.body)
     offset, count = request.count("offset") or 0, request.count("count")
-    return Rows(names, _rows(router, types, names, offset, count))
+    return QueryRows(names, _rows(router, types, names, offset, count))
 
 
 def _rows(
@@ -123,7 +123,7 @@ def _rows(
 def _attribute_names(types: Iterable[EntityType], body: Any) -> list[str]:
     """Return the requested attribute names, without those that have no value here."""
     known = dict.fromkeys(each.name for of in types for each in of.attributes)
-    absent = {name for of in types for name in of.absent}
+    absent = {name for of in types for name in of.unsupported}
     if body is None:
         return list(known)
     if not isinstance(body, dict):
@@ -187,7 +187,7 @@ def _described(attribute: Attribute) -> dict[str, Any]:
         told |= {"create": True, "default": given.default, "allowed": given.allowed}
         if given.is_required:
             told["required"] = True
-    if attribute.can_change:
+    if attribute.can_be_updated:
         told["update"] = True
     return told
 
@@ -211,5 +211,5 @@ _NODE_ANSWERS: Final = {
     "GET-LOG": get_log,
     "EXPLAIN": explain,
     "TRACE": trace,
-    **desired_state.ANSWERS,
+    **desired_state.HANDLERS,
 }

@@ -9,12 +9,12 @@ import sys
 from collections.abc import Iterator
 from typing import Final
 
-from router.management.access import LARGEST_CHANGE_BYTES, LARGEST_READ_BYTES
+from router.management.access import MAX_CHANGE_BYTES, MAX_READ_BYTES
 from router.management.agent import ANSWER_TTL_MS
-from router.management.entities.empty import EMPTY
+from router.management.entities.empty import UNSUPPORTED_TYPES
 from router.management.entity_types import ENTITY_TYPES, NODE_OPERATIONS
 from router.management.schema import Attribute, EntityType
-from router.management.untaken import MOST, MOST_SMALL, SMALL_BYTES
+from router.management.untaken import MAX_ANSWERS, MAX_SMALL_ANSWERS, MAX_SMALL_BYTES
 
 _HEAD: Final = f"""\
 # Management
@@ -69,12 +69,12 @@ The operations on the node itself ({", ".join(NODE_OPERATIONS)}) are those of th
 | 501 | There is no such operation, or none on this type. |
 
 Attributes that Dispatch has and this router has nothing to say about are left out of the answer to
-a `QUERY`, whose `attributeNames` tell what came. A request of more than {LARGEST_READ_BYTES} octets
-({LARGEST_CHANGE_BYTES} from who may change things), one that is no message, and one without a
+a `QUERY`, whose `attributeNames` tell what came. A request of more than {MAX_READ_BYTES} octets
+({MAX_CHANGE_BYTES} from who may change things), one that is no message, and one without a
 reply-to are rejected. An answer waits
-{ANSWER_TTL_MS // 1000} seconds to be taken; while {MOST} wait at one reply-to to be settled, or up
-to {MOST_SMALL} that are not more than {SMALL_BYTES} octets together, further requests with it are
-rejected.
+{ANSWER_TTL_MS // 1000} seconds to be taken; while {MAX_ANSWERS} wait at one reply-to to be settled,
+or up to {MAX_SMALL_ANSWERS} that are not more than {MAX_SMALL_BYTES} octets together, further
+requests with it are rejected.
 
 ## Who may
 
@@ -99,7 +99,7 @@ def format_reference() -> str:
 def _page() -> Iterator[str]:
     yield _HEAD
     for each, _ in ENTITY_TYPES.values():
-        if each not in EMPTY:
+        if each not in UNSUPPORTED_TYPES:
             yield from _section(each)
     yield "## Types without entities"
     yield ""
@@ -107,7 +107,7 @@ def _page() -> Iterator[str]:
     yield ""
     yield "| Type | What it would be |"
     yield "|---|---|"
-    for each in EMPTY:
+    for each in UNSUPPORTED_TYPES:
         yield f"| `{each.name}` | {each.meaning} |"
     yield ""
 
@@ -136,8 +136,8 @@ def _section(entity_type: EntityType) -> Iterator[str]:
 
 def _when(attribute: Attribute) -> str:
     """Return when an attribute can be set."""
-    times = ["created"] if attribute.can_be_given else []
-    times += ["updated"] if attribute.can_change else []
+    times = ["created"] if attribute.can_be_created_with else []
+    times += ["updated"] if attribute.can_be_updated else []
     return ", ".join(times)
 
 

@@ -18,9 +18,9 @@ NOT_IMPLEMENTED: Final = 501
 """Status codes, which are Dispatch's (AMQP management, working draft 9)."""
 
 # Maximum length of a request's texts in the log.
-LONGEST_TOLD: Final = 100
+MAX_LOGGED_TEXT: Final = 100
 # Maximum digits of a number that is sent as text; Python refuses thousands of digits.
-DIGITS: Final = 18
+MAX_DIGITS: Final = 18
 
 
 class Refused(Exception):
@@ -59,7 +59,9 @@ class Request:
         names = ("operation", "type", "name", "identity", "entityType")
         values = {name: self.properties.get(name) for name in names}
         return {
-            name: value[:LONGEST_TOLD] for name, value in values.items() if isinstance(value, str)
+            name: value[:MAX_LOGGED_TEXT]
+            for name, value in values.items()
+            if isinstance(value, str)
         }
 
     def text(self, name: str) -> str | None:
@@ -77,7 +79,12 @@ class Request:
         value = self.properties.get(name)
         if value is None:
             return None
-        if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= DIGITS:
+        if (
+            isinstance(value, str)
+            and value.isascii()
+            and value.isdigit()
+            and len(value) <= MAX_DIGITS
+        ):
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise Refused(BAD_REQUEST, f"{name} is no whole number from 0 on")
@@ -85,7 +92,7 @@ class Request:
 
 
 @attrs.frozen
-class Rows:
+class QueryRows:
     """Body of the answer to a QUERY.
 
     `rows` yields rows of the values of `names`, or None if there is nothing to tell. Each step is
@@ -98,7 +105,7 @@ class Rows:
 
 
 @attrs.frozen
-class Listed:
+class LongList:
     """Body, or value in a body, that is a long list; each step of `items` is short, as in Rows."""
 
     items: Iterable[Any]

@@ -14,7 +14,7 @@ import attrs
 
 from router.config.model import ENTITIES, Entity
 from router.config.reference import default_words
-from router.config.reload import NOT_LIVE
+from router.config.reload import RESTART_ONLY
 from router.config.secret import Secret
 from router.config.setting import file_name, setting_of
 
@@ -26,7 +26,7 @@ ENTITY: Final = f"{PREFIX}entity"
 
 
 @attrs.frozen
-class Given:
+class Setting:
     """Setting of the configuration that an attribute stands for.
 
     `field` is its field in the configuration's model. `fixed` says why it cannot be changed in a
@@ -65,16 +65,16 @@ class Attribute:
     kind: str
     meaning: str
     read: Callable[[Any], Any]
-    given: Given | None = None
+    given: Setting | None = None
     changes: bool = False
 
     @property
-    def can_be_given(self) -> bool:
+    def can_be_created_with(self) -> bool:
         """Return whether a new entity can be given a value for it."""
         return self.given is not None
 
     @property
-    def can_change(self) -> bool:
+    def can_be_updated(self) -> bool:
         """Return whether its value in an existing entity can be changed."""
         return self.changes or (self.given is not None and not self.given.fixed)
 
@@ -83,22 +83,22 @@ class Attribute:
 class EntityType:
     """Type of entities; `name` is without the common prefix.
 
-    `absent` are attributes that this type has in Dispatch and that have no value here: an answer to
-    a request for them leaves them out. `entity` is the configuration's entity for this type.
-    `lacking` says which part the router lacks, if operations are not implemented for want of it.
-    With `tells_null` READ includes attributes without a value, as Dispatch does for what is in its
-    core.
+    `unsupported` are attributes that this type has in Dispatch and that have no value here: an
+    answer to a request for them leaves them out. `entity` is the configuration's entity for this
+    type. `missing_feature` names the part that the router lacks if operations are not implemented
+    for want of it. With `includes_null`, READ includes attributes without a value, as Dispatch does
+    for entities of its core.
     """
 
     name: str
     meaning: str
     base: str
     attributes: tuple[Attribute, ...]
-    absent: tuple[str, ...] = ()
+    unsupported: tuple[str, ...] = ()
     operations: tuple[str, ...] = ("READ",)
     entity: Entity | None = None
-    lacking: str = ""
-    tells_null: bool = False
+    missing_feature: str = ""
+    includes_null: bool = False
 
     @property
     def long_name(self) -> str:
@@ -120,7 +120,7 @@ class EntityType:
 
 
 @attrs.frozen
-class Live:
+class LiveEntity:
     """Configured entity with its live state; `state` is None if there is none yet."""
 
     settings: Any
@@ -129,20 +129,20 @@ class Live:
 
 def settings_of(entity: Any) -> Any:
     """Return the settings of an entity."""
-    return entity.settings if isinstance(entity, Live) else entity
+    return entity.settings if isinstance(entity, LiveEntity) else entity
 
 
-def told_live(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def live_reader(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return a reader of an entity's live state, from `read`; it returns None without one."""
 
     def read_live(entity: Any) -> Any:
-        is_there = isinstance(entity, Live) and entity.state is not None
+        is_there = isinstance(entity, LiveEntity) and entity.state is not None
         return read(entity.state) if is_there else None
 
     return read_live
 
 
-def configured(name: str) -> Entity:
+def configured_entity(name: str) -> Entity:
     """Return the configuration's entity with this name."""
     return next(entity for entity in ENTITIES if entity.name == name)
 
@@ -165,7 +165,7 @@ def settings_attributes(entity: Entity) -> Iterator[Attribute]:
         def read(settings: Any, name: str = name) -> Any:
             return wire_value(name, getattr(settings_of(settings), name))
 
-        given = Given(field, NOT_LIVE.get((entity.name, name), ""))
+        given = Setting(field, RESTART_ONLY.get((entity.name, name), ""))
         meaning = setting_of(field).description
         yield Attribute(file_name(name), wire_kind(field), meaning, read, given)
 

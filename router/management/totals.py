@@ -16,9 +16,9 @@ from router.engine.traffic import Traffic, traffic_of
 
 CONTAINER: Final = "route-container"
 # Addresses or links that are added up in one step.
-A_STEP: Final = 32
+ITEMS_PER_STEP: Final = 32
 # Links of one address that are added up in one step; each of them takes less time.
-LINKS_A_STEP: Final = 128
+LINKS_PER_STEP: Final = 128
 
 
 @attrs.define
@@ -56,7 +56,7 @@ class LinkSums:
     in_process: int = 0
 
 
-def add_up_links(address: Address) -> Generator[None, None, LinkSums]:
+def compute_link_sums(address: Address) -> Generator[None, None, LinkSums]:
     """Add up the links of an address, in steps between which other tasks may run."""
     sums = LinkSums()
     sums.counted.add(address.counters)
@@ -68,12 +68,12 @@ def add_up_links(address: Address) -> Generator[None, None, LinkSums]:
             # lanes to the same edge count as one
             sums.receivers += end.side != MESH and end.lane_mask & 1
             sums.in_process += end.link.session.connection.settings.is_own
-        if count % LINKS_A_STEP == 0:
+        if count % LINKS_PER_STEP == 0:
             yield
     return sums
 
 
-def add_up(observed: Any) -> Generator[None, None, Totals]:
+def compute_totals(observed: Any) -> Generator[None, None, Totals]:
     """Add up all totals, in steps between which other tasks may run.
 
     Nothing is counted twice: what leaves meanwhile is counted as it is when it is reached, and what
@@ -86,7 +86,7 @@ def add_up(observed: Any) -> Generator[None, None, Totals]:
             totals.of_containers.add(tally.past)
     for count, pump in enumerate(list(observed.pumps.values()), 1):
         yield from _count_connection(totals, pump.connection, observed.turn)
-        if count % A_STEP == 0:
+        if count % ITEMS_PER_STEP == 0:
             yield
     if observed.own_pump is not None:
         _leave_out(totals.counters, observed.own_pump.connection)
@@ -101,7 +101,7 @@ def _count_addresses(total: Counters, table: Any) -> Generator[None, None, None]
         total.add(counters)
     for count, address in enumerate((*table.all_addresses(), *table.routed), 1):
         router_traffic.add(total, address)
-        if count % A_STEP == 0:
+        if count % ITEMS_PER_STEP == 0:
             yield
 
 
@@ -117,7 +117,7 @@ def _count_connection(totals: Totals, connection: Any, turn: Any) -> Generator[N
                 totals.links += 1
                 totals.links_blocked += stuck_deliveries.is_blocked(link, turn.now)
                 totals.deliveries_stuck += int(link.stuck)
-            if count % A_STEP == 0:
+            if count % ITEMS_PER_STEP == 0:
                 yield
 
 

@@ -14,14 +14,14 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from router.core.addresses.table import address_name
-from router.management.delivery_trace import Deliveries, Wanted
+from router.management.delivery_trace import DeliveryFilter, DeliveryTracer
 from router.management.requests import BAD_REQUEST, NOT_FOUND, Refused, Request
-from router.management.trace_streams import MOST_TRACES, Line, TooMany, Trace
+from router.management.trace_streams import MAX_TRACES, Line, TooManyTraces, Trace
 from router.management.views import RouterView
 
-LONGEST: Final = 512
+MAX_TEXT: Final = 512
 # Maximum number of connections whose last reported line is kept.
-MOST_KNOWN: Final = 10_000
+MAX_KNOWN_CONNECTIONS: Final = 10_000
 KINDS: Final = ("connection", "container", "user", "peer", "all", "delivery")
 OF_DELIVERIES: Final = ("address", "messageId", "link", "deliveryId", "tag")
 
@@ -53,32 +53,32 @@ def trace(router: RouterView, request: Request) -> dict[str, Any]:
     started = _start(router, to, request.connection, receivers)
     if deliveries is not None:
         return _follow(router, started, deliveries)
-    frames = Frames(router, started)
+    frames = FrameTracer(router, started)
     listening = router.observed.traces.listen(wants, frames.hear)
-    started.at_end = lambda: router.observed.traces.stop(listening)
-    started.at_beat = frames.look
+    started.on_end = lambda: router.observed.traces.stop(listening)
+    started.on_heartbeat = frames.look
     if "connection" in asked:
-        frames.introduce(pumps[0])
+        frames.report_peer(pumps[0])
     numbers = [str(pump.number) for pump in pumps if pump.number not in carriers]
     return {"trace": started.number, "connections": numbers}
 
 
-def _follow(router: RouterView, started: Trace, wanted: Wanted) -> dict[str, Any]:
+def _follow(router: RouterView, started: Trace, wanted: DeliveryFilter) -> dict[str, Any]:
     """Follow deliveries over all connections, and report those that are here."""
 
     def is_carrier(number: int) -> bool:
         return number in router.streams.carriers()
 
     traces = router.observed.traces
-    deliveries = Deliveries(started, wanted, router.observed, is_carrier)
+    deliveries = DeliveryTracer(started, wanted, router.observed, is_carrier)
     here = deliveries.look()
     listening = traces.listen(lambda _: True, deliveries.hear, deliveries.turned)
-    started.at_end = lambda: traces.stop(listening)
-    started.at_beat = deliveries.look_again
+    started.on_end = lambda: traces.stop(listening)
+    started.on_heartbeat = deliveries.look_again
     return {"trace": started.number, "deliveries": here}
 
 
-def _deliveries(asked: Any) -> Wanted:
+def _deliveries(asked: Any) -> DeliveryFilter:
     """Return the criteria for the deliveries to follow. Raise Refused if they are invalid."""
     if not isinstance(asked, dict) or not asked:
         raise Refused(
@@ -92,7 +92,7 @@ def _deliveries(asked: Any) -> Wanted:
     if number is not None and not (number.isascii() and number.isdigit()):
         raise Refused(BAD_REQUEST, "deliveryId is no whole number")
     address = given.get("address")
-    return Wanted(
+    return DeliveryFilter(
         address=None if address is None else address_name(address),
         message_id=given.get("messageId"),
         link=given.get("link"),
@@ -111,8 +111,8 @@ def _start(router: RouterView, to: str, asker: int | None, receivers: set[int]) 
     account = holder.connection.account
     try:
         return router.streams.begin(to, asker, account)
-    except TooMany:
-        reason = f"{MOST_TRACES} traces are under way, and there may be no more"
+    except TooManyTraces:
+        reason = f"{MAX_TRACES} traces are under way, and there may be no more"
         raise Refused(BAD_REQUEST, reason) from None
 
 
@@ -120,8 +120,8 @@ def _text(asked: dict[Any, Any], key: str) -> str:
     value = asked.get(key)
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(int(value))
-    if not isinstance(value, str) or not 1 <= len(value) <= LONGEST:
-        raise Refused(BAD_REQUEST, f"{key} is no text of 1 to {LONGEST} characters")
+    if not isinstance(value, str) or not 1 <= len(value) <= MAX_TEXT:
+        raise Refused(BAD_REQUEST, f"{key} is no text of 1 to {MAX_TEXT} characters")
     return value
 
 
@@ -156,7 +156,7 @@ def _container(pump: Any) -> str | None:
     return None if opened is None else str(opened.container_id)
 
 
-class Frames:
+class FrameTracer:
     """Source of trace lines about the frames of connections."""
 
     def __init__(self, router: RouterView, trace: Trace) -> None:
@@ -170,7 +170,7 @@ class Frames:
         number = frame.pump.number
         if number in self._router.streams.carriers():
             return
-        self.introduce(frame.pump)
+        self.report_peer(frame.pump)
         if self._trace.is_full():
             # it would be dropped, so do not format it
             self._trace.dropped += 1
@@ -191,13 +191,13 @@ class Frames:
             line["note"] = words.note
         self._trace.add(line)
 
-    def introduce(self, pump: Any) -> None:
+    def report_peer(self, pump: Any) -> None:
         """Report the peer of a connection, once it is known and whenever that changes."""
         line = connection_line(pump)
         if self._told.get(pump.number) != line:
             self._told[pump.number] = line
             self._trace.add(dict(line))
-            if len(self._told) > MOST_KNOWN:
+            if len(self._told) > MAX_KNOWN_CONNECTIONS:
                 self._told.popitem(last=False)
 
     def look(self) -> None:
@@ -218,5 +218,5 @@ def connection_line(pump: Any) -> Line:
         line["user"] = pump.connection.user
     container = _container(pump)
     if container is not None:
-        line["container"] = container[:LONGEST]
+        line["container"] = container[:MAX_TEXT]
     return line

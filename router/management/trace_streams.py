@@ -22,23 +22,23 @@ import trio
 from router.amqp.message import AmqpValue, Header, Message, Properties, encode_message
 from router.amqp.performatives import Accepted
 from router.amqp.types import Timestamp
-from router.client import ClientError, Sender, Sending
+from router.client import ClientError, Sender, SentMessage
 from router.client.connection import ClientConnection
 from router.core.addresses.table import AddressTable
 from router.engine.account import LINE_BYTES, TRACES, Account, text_bytes
 
 log = structlog.get_logger("router.management")
 
-MOST_TRACES: Final = 8
+MAX_TRACES: Final = 8
 # Maximum that waits for credit from the receiver of one trace.
-MOST_WAITING: Final = 2000
-MOST_WAITING_CHARACTERS: Final = 1024 * 1024
+MAX_WAITING_LINES: Final = 2000
+MAX_WAITING_CHARACTERS: Final = 1024 * 1024
 # Maximum size of one message, and number of unsettled messages.
-LINES_AT_ONCE: Final = 50
-CHARACTERS_AT_ONCE: Final = 64 * 1024
-MESSAGES_AT_ONCE: Final = 4
+LINES_PER_MESSAGE: Final = 50
+CHARACTERS_PER_MESSAGE: Final = 64 * 1024
+MAX_UNSETTLED_MESSAGES: Final = 4
 # Interval of checks that the receiver exists, and of messages that show that the trace runs.
-BEAT_S: Final = 0.5
+HEARTBEAT_S: Final = 0.5
 LINE_TTL_MS: Final = 10_000
 
 SUBJECT: Final = "trace"
@@ -56,21 +56,21 @@ class Trace:
         # charged for the lines that wait
         self._account = account
         # called when the trace ends, and at each beat until then
-        self.at_end: Callable[[], None] = _nothing
-        self.at_beat: Callable[[], None] = _nothing
+        self.on_end: Callable[[], None] = _nothing
+        self.on_heartbeat: Callable[[], None] = _nothing
         self.dropped = 0
         self._lines: deque[tuple[Line, int]] = deque()
         self._characters = 0
         self._some = trio.Event()
         # number of lines in each message without an outcome
-        self._sent: dict[Sending, int] = {}
+        self._sent: dict[SentMessage, int] = {}
 
     def add(self, line: Line) -> None:
         """Queue a line, or count it as dropped if too much waits already."""
         size = sum(text_bytes(value) for value in line.values() if isinstance(value, str))
         size += sum(map(text_bytes, line.get("fields", {}).values()))
-        too_many = len(self._lines) >= MOST_WAITING
-        if too_many or self._characters + size > MOST_WAITING_CHARACTERS:
+        too_many = len(self._lines) >= MAX_WAITING_LINES
+        if too_many or self._characters + size > MAX_WAITING_CHARACTERS:
             self.dropped += 1
             return
         line["at"] = Timestamp(int(time.time() * 1000))
@@ -81,13 +81,13 @@ class Trace:
 
     def is_full(self) -> bool:
         """Return whether lines are dropped at the moment."""
-        return len(self._lines) >= MOST_WAITING or self._characters >= MOST_WAITING_CHARACTERS
+        return len(self._lines) >= MAX_WAITING_LINES or self._characters >= MAX_WAITING_CHARACTERS
 
     async def wait(self) -> None:
         """Wait until there is a line, or a message is due because the requester expects one."""
         if not self._lines:
             self._some = trio.Event()
-            with trio.move_on_after(BEAT_S):
+            with trio.move_on_after(HEARTBEAT_S):
                 await self._some.wait()
 
     def is_waiting(self) -> bool:
@@ -98,7 +98,9 @@ class Trace:
         """Send the next lines, which may be none, and the number of lines dropped so far."""
         taken: list[Line] = []
         characters = 0
-        while self._lines and len(taken) < LINES_AT_ONCE and characters < CHARACTERS_AT_ONCE:
+        while (
+            self._lines and len(taken) < LINES_PER_MESSAGE and characters < CHARACTERS_PER_MESSAGE
+        ):
             line, size = self._lines.popleft()
             characters += size
             taken.append(line)
@@ -117,9 +119,9 @@ class Trace:
         self._account.release(TRACES, LINE_BYTES * len(self._lines) + self._characters)
         self._lines.clear()
         self._characters = 0
-        self.at_end()
+        self.on_end()
 
-    def told(self, sending: Sending) -> None:
+    def told(self, sending: SentMessage) -> None:
         """Count lines that were sent as dropped if they were not accepted."""
         count = self._sent.pop(sending, 0)
         if not isinstance(sending.outcome, Accepted):
@@ -130,12 +132,12 @@ def _nothing() -> None:
     """Do nothing."""
 
 
-class TooMany(Exception):
+class TooManyTraces(Exception):
     """Refusal of a trace because no more can run."""
 
 
 @attrs.define(eq=False)
-class Streams:
+class RunningTraces:
     """Running traces of one router.
 
     They are sent while `run` runs, over the connection of the agent, which is None while there is
@@ -166,8 +168,8 @@ class Streams:
 
     def begin(self, to: str, asker: int | None, account: Account) -> Trace:
         """Start a trace for the receiver at `to`, charged to `account`; raise TooMany."""
-        if self._nursery is None or len(self.under_way) >= MOST_TRACES:
-            raise TooMany
+        if self._nursery is None or len(self.under_way) >= MAX_TRACES:
+            raise TooManyTraces
         self._last += 1
         trace = self.under_way[self._last] = Trace(self._last, to, asker, account)
         self._nursery.start_soon(self._run, trace)
@@ -198,22 +200,22 @@ class Streams:
     async def _send(self, trace: Trace) -> None:
         if self.connection is None:
             return
-        sender = await self.connection.open_sender(trace.to, window=MESSAGES_AT_ONCE)
+        sender = await self.connection.open_sender(trace.to, window=MAX_UNSETTLED_MESSAGES)
         sender.outcome_told = trace.told
         told_at = looked_at = -math.inf
         while self.receivers(trace.to):
             if not sender.has_room():
                 if sender.is_over:
                     raise sender.failure()
-                with trio.move_on_after(BEAT_S):
+                with trio.move_on_after(HEARTBEAT_S):
                     await sender.wait_for_room()
                 continue
             await trace.wait()
             now = trio.current_time()
-            if now - looked_at >= BEAT_S:
+            if now - looked_at >= HEARTBEAT_S:
                 looked_at = now
-                trace.at_beat()
-            if sender.has_room() and (trace.is_waiting() or now - told_at >= BEAT_S):
+                trace.on_heartbeat()
+            if sender.has_room() and (trace.is_waiting() or now - told_at >= HEARTBEAT_S):
                 trace.send(sender)
                 told_at = now
             # let other tasks run: a trace may have as many lines as the router has frames

@@ -11,12 +11,12 @@ from typing import Final
 
 import attrs
 
-from router.client import Sending
+from router.client import SentMessage
 
 # For one reply-to: so many answers of any size, and more while their total size is small.
-MOST: Final = 20
-MOST_SMALL: Final = 250
-SMALL_BYTES: Final = 256 * 1024
+MAX_ANSWERS: Final = 20
+MAX_SMALL_ANSWERS: Final = 250
+MAX_SMALL_BYTES: Final = 256 * 1024
 
 
 @attrs.frozen(eq=False)
@@ -26,14 +26,14 @@ class _Answer:
     at: float
 
 
-class Untaken:
+class UnsettledAnswers:
     """Unsettled answers of one agent. Each reply-to has its own limits."""
 
     def __init__(self, longest_s: float) -> None:
         self._longest_s = longest_s
         # both are in the order of sending
-        self._answers: dict[Sending, _Answer] = {}
-        self._at: dict[str, dict[Sending, _Answer]] = {}
+        self._answers: dict[SentMessage, _Answer] = {}
+        self._at: dict[str, dict[SentMessage, _Answer]] = {}
 
     def __len__(self) -> int:
         return len(self._answers)
@@ -41,24 +41,24 @@ class Untaken:
     def has_room(self, reply_to: str, now: float) -> bool:
         """Return whether another answer may be sent to `reply_to`; `now` is in seconds."""
         waiting = self._at.get(reply_to)
-        if waiting is None or len(waiting) < MOST:
+        if waiting is None or len(waiting) < MAX_ANSWERS:
             return True
         for sending, answer in list(waiting.items()):
             if now - answer.at <= self._longest_s:
                 break
             self.taken(sending)
-        if len(waiting) < MOST:
+        if len(waiting) < MAX_ANSWERS:
             return True
-        return len(waiting) < MOST_SMALL and sum(each.size for each in waiting.values()) <= (
-            SMALL_BYTES
+        return len(waiting) < MAX_SMALL_ANSWERS and sum(each.size for each in waiting.values()) <= (
+            MAX_SMALL_BYTES
         )
 
-    def add(self, sending: Sending, reply_to: str, size: int, now: float) -> None:
+    def add(self, sending: SentMessage, reply_to: str, size: int, now: float) -> None:
         """Record that an answer of `size` bytes was sent."""
         answer = self._answers[sending] = _Answer(reply_to, size, now)
         self._at.setdefault(reply_to, {})[sending] = answer
 
-    def taken(self, sending: Sending) -> None:
+    def taken(self, sending: SentMessage) -> None:
         """Forget an answer that has an outcome, whatever it is, or does not count any more."""
         answer = self._answers.pop(sending, None)
         if answer is None:

@@ -11,12 +11,12 @@ from typing import Any, Final, Protocol
 import attrs
 
 from router.config.model import Configuration
-from router.control.control import Control
+from router.control.control import ControlPlane
 from router.core.addresses.rules import TREATMENT_NAMES
 from router.core.addresses.table import AddressTable
 from router.core.diagnosis import stuck_deliveries
 from router.core.diagnosis.blocking import Survey
-from router.core.model.address import CHANGERS, FALLBACK, MULTICAST, Address, Consumer
+from router.core.model.address import FALLBACK, MANAGEMENT_WRITERS, MULTICAST, Address, Consumer
 from router.core.model.counters import Counters
 from router.core.routers.names import key_of
 from router.core.routers.routing_state import RoutingState
@@ -25,10 +25,10 @@ from router.engine.link import IncomingLink
 from router.engine.naming import link_identity
 from router.errors import AmqpError
 from router.logs.journal import Journal
-from router.management.changeable import Changeable
-from router.management.schema import Live
-from router.management.totals import LinkSums, Totals, add_up, add_up_links
-from router.management.trace_streams import Streams
+from router.management.changeable import ConfigurableRouter
+from router.management.schema import LiveEntity
+from router.management.totals import LinkSums, Totals, compute_link_sums, compute_totals
+from router.management.trace_streams import RunningTraces
 
 # Class letters that Dispatch puts before an address: of this router, of another router, and mobile
 # ones.
@@ -37,10 +37,10 @@ REMOTE: Final = "R"
 MOBILE: Final = "M"
 
 # Maximum number of waiting deliveries of an address that are searched for those of one link.
-LONGEST_LOOK: Final = 1000
+MAX_SEARCHED: Final = 1000
 
 
-class Carried(Protocol):
+class ConnectionRecord(Protocol):
     """Connection with its listener or connector."""
 
     @property
@@ -56,7 +56,7 @@ class Carried(Protocol):
         """Return its listener's or connector's tally."""
 
 
-class Observed(Protocol):
+class RouterInternals(Protocol):
     """Parts of a router that management reads."""
 
     @property
@@ -64,11 +64,11 @@ class Observed(Protocol):
         """Return its addresses."""
 
     @property
-    def pumps(self) -> Mapping[int, Carried]:
+    def pumps(self) -> Mapping[int, ConnectionRecord]:
         """Return its connections, by number."""
 
     @property
-    def own_pump(self) -> Carried | None:
+    def own_pump(self) -> ConnectionRecord | None:
         """Return the connection whose peer is this very process, or None."""
 
     @property
@@ -108,14 +108,14 @@ class RouterView:
     id: str
     host_name: str
     configuration: Configuration
-    observed: Observed
+    observed: RouterInternals
     started_at: float
     journal: Journal = attrs.field(factory=Journal, repr=False)
-    streams: Streams = attrs.field(factory=Streams, repr=False)
+    streams: RunningTraces = attrs.field(factory=RunningTraces, repr=False)
     # for changes of the configuration; None if it cannot be changed
-    changeable: Changeable | None = attrs.field(default=None, repr=False)
+    changeable: ConfigurableRouter | None = attrs.field(default=None, repr=False)
     # the control of addresses and routes
-    control: Control | None = attrs.field(default=None, repr=False)
+    control: ControlPlane | None = attrs.field(default=None, repr=False)
     # its plugins; None if it cannot run any
     plugins: Any = attrs.field(default=None, repr=False)
     # number of the connection whose request is being answered; there is one at a time
@@ -123,7 +123,7 @@ class RouterView:
     # the time of a turn, and its survey, so that each address is examined once in a turn
     _survey: tuple[float, Survey] | None = attrs.field(default=None, init=False, repr=False)
     # totals of one moment, in a view of that moment
-    added_up: Totals | None = attrs.field(default=None, repr=False)
+    known_totals: Totals | None = attrs.field(default=None, repr=False)
     # indexes of configured entities by name (`look_up`)
     indexes: dict[str, Any] = attrs.field(factory=dict, init=False, repr=False)
 
@@ -158,7 +158,7 @@ class RouterView:
 
     def address(self, address: Address) -> Iterator[AddressView | None]:
         """Yield one address in use, after None for each step of adding up its links."""
-        sums = yield from add_up_links(address)
+        sums = yield from compute_link_sums(address)
         core = self.observed.forwarder
         passed = core.network.passed.of(key_of(address))
         yield AddressView(address, self.id, core.reach, self, sums, passed)
@@ -169,18 +169,18 @@ class RouterView:
             if pump.connection.remote_open is not None:
                 yield self.connection(pump)
 
-    def connection(self, pump: Carried) -> ConnectionView:
+    def connection(self, pump: ConnectionRecord) -> ConnectionView:
         """Return the view of a connection that has been opened."""
         is_logged = self.observed.traces.is_logged(pump)
         return ConnectionView(pump, self.observed.turn.now, is_logged)
 
-    def connectors(self) -> Iterator[Live]:
+    def connectors(self) -> Iterator[LiveEntity]:
         """Yield the configured connectors, with their live states."""
         tallies = self.observed.tallies
         states = {each.name: each.status for each in tallies if each.status and not each.is_over}
         for settings in self.configuration.connectors:
             status = states.get(settings.name)
-            yield Live(settings, status and ConnectorView(status, self.observed.turn.now))
+            yield LiveEntity(settings, status and ConnectorView(status, self.observed.turn.now))
 
     def links(self) -> Iterator[LinkView]:
         """Yield the links of all connections."""
@@ -192,15 +192,15 @@ class RouterView:
 
     def counted(self) -> Iterator[RouterView | None]:
         """Yield this view with its totals, after None for each step of adding them up."""
-        totals = yield from add_up(self.observed)
-        yield attrs.evolve(self, added_up=totals)
+        totals = yield from compute_totals(self.observed)
+        yield attrs.evolve(self, known_totals=totals)
 
     @property
     def totals(self) -> Totals:
         """Return the totals: those that `counted` has added up, or those of this turn."""
-        if self.added_up is not None:
-            return self.added_up
-        steps = add_up(self.observed)
+        if self.known_totals is not None:
+            return self.known_totals
+        steps = compute_totals(self.observed)
         while True:
             try:
                 next(steps)
@@ -221,7 +221,7 @@ class ConnectorView:
 class ConnectionView:
     """View of a connection. `now` is on the engine's clock."""
 
-    pump: Carried
+    pump: ConnectionRecord
     now: float
     # whether its frames are written to the log
     logs_frames: bool = False
@@ -266,7 +266,7 @@ class ConnectionView:
 class LinkView:
     """View of a link."""
 
-    pump: Carried
+    pump: ConnectionRecord
     link: Any
     router: RouterView
 
@@ -298,7 +298,7 @@ class LinkView:
         return self.router.survey.words(self.link)
 
     @property
-    def dry_s(self) -> int:
+    def zero_credit_s(self) -> int:
         """Return for how many seconds it has had no credit; 0 if it has some."""
         return int(stuck_deliveries.without_credit_s(self.link, self.router.observed.turn.now))
 
@@ -341,7 +341,7 @@ class LinkView:
         if owner.address is None:
             return int(owner.waiting)
         waiting = owner.address.waiting
-        if len(waiting) > LONGEST_LOOK:
+        if len(waiting) > MAX_SEARCHED:
             return None
         return sum(delivery.incoming is self.link for delivery in waiting)
 
@@ -415,7 +415,7 @@ def address_key(address: Address, router_id: str) -> str:
     """
     name = address.name
     area = "_topo/0/"
-    if address.phase not in (0, CHANGERS):
+    if address.phase not in (0, MANAGEMENT_WRITERS):
         return f"{MOBILE}{'F' if address.phase == FALLBACK else address.phase}{name}"
     if name.startswith("_local/"):
         return LOCAL + name.removeprefix("_local/")

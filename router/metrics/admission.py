@@ -13,7 +13,7 @@ from typing import Final
 
 import trio
 
-from router.fairness import Crowd
+from router.fairness import HostFairQueue
 
 # How long a request waits for its place and turn.
 WAIT_S: Final = 5.0
@@ -32,7 +32,7 @@ class Admission:
         self._share = max(1, places // 2)
         self._held: Counter[str] = Counter()
         self._most_waiting = waiting
-        self._waiting: Crowd[_Waiter] = Crowd()
+        self._waiting: HostFairQueue[_Waiter] = HostFairQueue()
 
     async def enter(self, host: str) -> Admitted | None:
         """Wait for a place and a turn; return None if too many wait, or it takes too long.
@@ -80,7 +80,7 @@ class Admission:
         self._held[host] += 1
         return Admitted(self, host)
 
-    def give_on(self) -> None:
+    def admit_waiting(self) -> None:
         """Admit waiting requests, as far as there are places and turns."""
         while self._is_free():
             waiter = self._waiting.next(self._may_have_more)
@@ -89,18 +89,18 @@ class Admission:
             waiter.admitted = self._admit(waiter.host)
             waiter.decided.set()
 
-    def turn_over(self) -> None:
+    def return_turn(self) -> None:
         """Take back the turn of a request whose answer is made."""
         self._turns += 1
-        self.give_on()
+        self.admit_waiting()
 
-    def place_left(self, host: str) -> None:
+    def return_place(self, host: str) -> None:
         """Take back the place of a request of a host."""
         self._places += 1
         self._held[host] -= 1
         if not self._held[host]:
             del self._held[host]
-        self.give_on()
+        self.admit_waiting()
 
 
 class _Waiter:
@@ -124,9 +124,9 @@ class Admitted:
         """Pass the turn on; the place is kept while the client reads the answer."""
         if self._has_turn:
             self._has_turn = False
-            self._admission.turn_over()
+            self._admission.return_turn()
 
     def leave(self) -> None:
         """Pass the place on, and the turn if the request still has it."""
         self.answer_made()
-        self._admission.place_left(self._host)
+        self._admission.return_place(self._host)

@@ -38,7 +38,7 @@ METRICS: Final = (
 )
 
 # Metrics of the process and of Python, which the Prometheus client library adds.
-OF_THE_PROCESS: Final = (
+PROCESS_METRICS: Final = (
     ("process_cpu_seconds_total", "counter", "Processor time, user and system."),
     ("process_resident_memory_bytes", "gauge", "Memory in use."),
     ("process_virtual_memory_bytes", "gauge", "Address space in use."),

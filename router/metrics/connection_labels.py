@@ -19,13 +19,13 @@ from typing import Final, Protocol
 
 from router.engine.connection import Connection
 from router.metrics.labels import OTHER, shortened
-from router.metrics.observed import Carried
+from router.metrics.observed import ConnectionView
 
-LASTING_S: Final = 60.0
+MIN_AGE_S: Final = 60.0
 """How long a connection has to last before it gets a label."""
 
 # How many connections are looked at in one step, before the router can run.
-LOOKED_AT_ONCE: Final = 1000
+CONNECTIONS_PER_STEP: Final = 1000
 
 LABELS: Final = ("connection", "endpoint", "container", "user")
 OTHERS: Final = (OTHER, "", "", "")
@@ -35,7 +35,7 @@ class Connections(Protocol):
     """Connections of a router."""
 
     @property
-    def pumps(self) -> Mapping[int, Carried]:
+    def pumps(self) -> Mapping[int, ConnectionView]:
         """Return the connections, by number."""
 
     @property
@@ -69,13 +69,13 @@ class ConnectionLabels:
             return
         lasting = []
         for count, (number, pump) in enumerate(list(pumps.items()), 1):
-            if count % LOOKED_AT_ONCE == 0:
+            if count % CONNECTIONS_PER_STEP == 0:
                 yield
             if (
                 number not in shown
                 and number not in late
                 and pump.connection.remote_open is not None
-                and now - pump.connection.started_at >= LASTING_S
+                and now - pump.connection.started_at >= MIN_AGE_S
             ):
                 lasting.append(number)
         # without those that have ended meanwhile
@@ -86,12 +86,12 @@ class ConnectionLabels:
         late.update(set(lasting).difference(chosen))
 
 
-def _rank(pump: Carried) -> tuple[bool, int]:
+def _rank(pump: ConnectionView) -> tuple[bool, int]:
     connection: Connection = pump.connection
     return connection.is_client, connection.received_bytes + connection.sent_bytes
 
 
-def labels_of(number: int, pump: Carried) -> tuple[str, ...]:
+def labels_of(number: int, pump: ConnectionView) -> tuple[str, ...]:
     """Return the values of `LABELS`; those that the peer chose are shortened."""
     connection = pump.connection
     return (

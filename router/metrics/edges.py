@@ -9,10 +9,10 @@ import attrs
 
 from router.control.edge.edge import EdgeRouter
 from router.control.edge.edges import Edges
-from router.control.edge.lines import STATUSES, Lines
-from router.control.network.adjacency import Adjacency
+from router.control.edge.lines import STATUSES, ProxyLines
+from router.control.network.adjacency import Neighbours
 
-USES = ("active", "standby")
+USE_STATES = ("active", "standby")
 
 
 @attrs.frozen
@@ -22,9 +22,9 @@ class EdgeReading:
     `uplinks` and `edges` are counted by whether they are used, `links` by their status.
     """
 
-    uplinks: Mapping[str, int] = attrs.Factory(lambda: dict.fromkeys(USES, 0))
+    uplinks: Mapping[str, int] = attrs.Factory(lambda: dict.fromkeys(USE_STATES, 0))
     losses: int = 0
-    edges: Mapping[str, int] = attrs.Factory(lambda: dict.fromkeys(USES, 0))
+    edges: Mapping[str, int] = attrs.Factory(lambda: dict.fromkeys(USE_STATES, 0))
     links: Mapping[str, int] = attrs.Factory(lambda: dict.fromkeys(map(str, STATUSES), 0))
     watched: int = 0
     silent: int = 0
@@ -34,7 +34,7 @@ class EdgeReading:
     exceeded: int = 0
 
 
-def read_edges(network: Adjacency | None) -> EdgeReading:
+def read_edges(network: Neighbours | None) -> EdgeReading:
     """Read all of it at once."""
     part = None if network is None else network.edges
     if isinstance(part, EdgeRouter):
@@ -65,5 +65,5 @@ def _uses(actives: Iterable[bool]) -> dict[str, int]:
     return {"active": counts[True], "standby": counts[False]}
 
 
-def _statuses(lines: Lines) -> dict[str, int]:
+def _statuses(lines: ProxyLines) -> dict[str, int]:
     return {str(status): lines.statuses[status] for status in STATUSES}

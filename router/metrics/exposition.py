@@ -33,8 +33,8 @@ from router.metrics.catalogue import METRICS
 from router.metrics.connection_labels import ConnectionLabels
 from router.metrics.dispatch import DISPATCH
 from router.metrics.labels import AddressLabels
-from router.metrics.metric import Metric, Spread, Value
-from router.metrics.observed import Observed
+from router.metrics.metric import HistogramValue, Metric, Value
+from router.metrics.observed import RouterView
 from router.metrics.plugins import PluginsReading
 from router.metrics.readiness import Readiness
 from router.metrics.reading import Reading, read_in_steps
@@ -50,7 +50,9 @@ Encoder = Callable[[Collector], bytes]
 class RouterCollector:
     """Collector for the Prometheus client library, which reads the router when asked."""
 
-    def __init__(self, observed: Observed, settings: MetricsSettings, readiness: Readiness) -> None:
+    def __init__(
+        self, observed: RouterView, settings: MetricsSettings, readiness: Readiness
+    ) -> None:
         self.readiness = readiness
         self.observed = observed
         self.labels = AddressLabels(observed.table, 0)
@@ -120,7 +122,7 @@ def _family(metric: Metric) -> CounterMetricFamily | GaugeMetricFamily | Histogr
 
 
 def _add(family: Family, labels: tuple[str, ...], value: Value) -> None:
-    if isinstance(value, Spread):
+    if isinstance(value, HistogramValue):
         assert isinstance(family, HistogramMetricFamily)
         family.add_metric(labels, value.buckets(), value.sum)
     else:
@@ -142,7 +144,7 @@ class Exposition:
     """All metrics of one router and its process, in a registry of its own."""
 
     def __init__(
-        self, observed: Observed, settings: MetricsSettings, readiness: Readiness | None = None
+        self, observed: RouterView, settings: MetricsSettings, readiness: Readiness | None = None
     ) -> None:
         self.registry = CollectorRegistry()
         self.collector = RouterCollector(observed, settings, readiness or Readiness())

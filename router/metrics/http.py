@@ -31,10 +31,10 @@ from router.metrics.readiness import Readiness
 from router.metrics.request_heads import (
     MAX_HEAD_BYTES,
     MAX_HEAD_LINES,
-    HalfRequests,
+    IncompleteReason,
     Kind,
+    PendingHeads,
     RequestHead,
-    Unfinished,
 )
 
 log = structlog.get_logger("router.http")
@@ -42,7 +42,7 @@ log = structlog.get_logger("router.http")
 # The most connections that have sent a part of a request's head, and the most requests of each kind
 # that wait for a place. It is less where the process may have few descriptors: each of these may
 # take one in CROWD_PART.
-MAX_CROWD: Final = 1024
+MAX_WAITING: Final = 1024
 CROWD_PART: Final = 16
 # Limits for probes, for other requests, and for requests that may change the protocol: how many
 # answers are under way at a time, and how many of them are being made. Only one of the other
@@ -58,10 +58,10 @@ IDLE_S: Final = 5.0
 # can cause much work.
 BEHIND_BYTES: Final = 4096
 # How long an answer may take until it is made, and then until the client has read it.
-ANSWER_S: Final = 10.0
-TAKE_S: Final = 5.0
+ANSWER_TIMEOUT_S: Final = 10.0
+READ_TIMEOUT_S: Final = 5.0
 # A connection serves one request, so nothing on it can last longer than this.
-LIFE_S: Final = IDLE_S + ANSWER_S + TAKE_S
+LIFE_S: Final = IDLE_S + ANSWER_TIMEOUT_S + READ_TIMEOUT_S
 # How long a connection stays that was answered before its request had come; at most one in
 # LINGERING_PART of the crowd may stay.
 LINGER_S: Final = 1.0
@@ -117,11 +117,11 @@ def _said(status: int, text: str, **headers: str) -> Answer:
 _BUSY: Final = _said(503, "too many requests at once", **{"retry-after": "1"})
 # Answers to incomplete requests; none if the client is gone.
 _UNFINISHED: Final = {
-    Unfinished.SLOW: _said(408, "the request did not come in time"),
-    Unfinished.LARGE: _said(
+    IncompleteReason.SLOW: _said(408, "the request did not come in time"),
+    IncompleteReason.LARGE: _said(
         431, f"a head may have {MAX_HEAD_BYTES} octets and {MAX_HEAD_LINES} lines"
     ),
-    Unfinished.EVICTED: _BUSY,
+    IncompleteReason.EVICTED: _BUSY,
 }
 
 
@@ -156,7 +156,7 @@ class App:
         if scope["type"] != "http":
             await send({"type": "websocket.close"})
             return
-        with trio.move_on_after(ANSWER_S):
+        with trio.move_on_after(ANSWER_TIMEOUT_S):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(_discard, receive)
                 # a connection of HTTP/2 may have further requests, each with a ticket of its own
@@ -225,7 +225,7 @@ class HttpListener:
         self._context = WorkerContext(None)
         self._crowd = crowd = _crowd()
         self._lingering = 0
-        self._half_requests = HalfRequests(crowd)
+        self._half_requests = PendingHeads(crowd)
         self._admissions = {
             Kind.PROBE: Admission(*PROBES, crowd),
             Kind.PLAIN: Admission(*REQUESTS, crowd),
@@ -257,7 +257,7 @@ class HttpListener:
             # the client reset the connection before it was served
             return
         head = await self._half_requests.read(stream, IDLE_S, host)
-        if isinstance(head, Unfinished):
+        if isinstance(head, IncompleteReason):
             if head in _UNFINISHED:
                 await _say_at_once(stream, _UNFINISHED[head])
                 await self._linger(stream)
@@ -322,13 +322,13 @@ def _crowd() -> int:
     """
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if allowed == resource.RLIM_INFINITY:
-        return MAX_CROWD
-    return max(1, min(MAX_CROWD, allowed // CROWD_PART))
+        return MAX_WAITING
+    return max(1, min(MAX_WAITING, allowed // CROWD_PART))
 
 
 async def _say_at_once(stream: trio.SocketStream, answer: Answer, is_head: bool = False) -> None:
     """Answer without Hypercorn, where no time can be spent on a request."""
-    with trio.move_on_after(TAKE_S):
+    with trio.move_on_after(READ_TIMEOUT_S):
         try:
             await stream.send_all(answer.http_octets(is_head))
         except trio.BrokenResourceError:
@@ -373,7 +373,7 @@ class _ImpatientStream:
 
     async def send_all(self, data: bytes) -> None:
         self._admitted.answer_made()
-        with trio.move_on_after(TAKE_S) as waiting:
+        with trio.move_on_after(READ_TIMEOUT_S) as waiting:
             await self._stream.send_all(data)
         if waiting.cancelled_caught:
             self._closed.set()

@@ -24,7 +24,7 @@ LONGEST_LABEL: Final = 128
 """In characters; longer addresses are cut, and end in a hash that keeps them unique."""
 
 # How many addresses are looked at in one step: about two milliseconds' worth.
-LOOKED_AT_ONCE: Final = 1000
+ADDRESSES_PER_STEP: Final = 1000
 _HASH_BYTES: Final = 8
 # The prefix of nodes that the router made for one link, which nobody needs to tell apart.
 _DYNAMIC_PREFIX: Final = "_topo/"
@@ -54,7 +54,7 @@ class AddressLabels:
         # a heap of the busiest so far; of equally busy ones the first are chosen
         busiest: list[tuple[int, int, Address]] = []
         for count, address in enumerate(self.table.addresses(), 1):
-            if count % LOOKED_AT_ONCE == 0:
+            if count % ADDRESSES_PER_STEP == 0:
                 yield
             if (
                 address.key in kept

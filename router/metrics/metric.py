@@ -11,7 +11,7 @@ from router.metrics.reading import Reading
 
 
 @attrs.frozen
-class Spread:
+class HistogramValue:
     """Value of a histogram.
 
     `counts` are the numbers of values up to each of the `bounds` and, last, beyond all of them;
@@ -32,7 +32,7 @@ class Spread:
         return found
 
 
-Value = float | Spread
+Value = float | HistogramValue
 Sample = tuple[tuple[str, ...], Value]
 """The values of a metric's labels, in order, and its number or, for a histogram, its spread."""
 
@@ -58,6 +58,6 @@ class Metric:
         return "connection" in self.labels
 
 
-def one(read: Callable[[Reading], Value]) -> Callable[[Reading], Iterable[Sample]]:
+def unlabelled(read: Callable[[Reading], Value]) -> Callable[[Reading], Iterable[Sample]]:
     """Return a reader of a metric without labels."""
     return lambda reading: [((), read(reading))]

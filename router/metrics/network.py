@@ -8,10 +8,10 @@ from typing import Final
 import attrs
 
 from router.control.network import messages as m
-from router.control.network.adjacency import Adjacency
+from router.control.network.adjacency import Neighbours
 from router.control.network.protocol import Protocol
 
-OF_PROTOCOL: Final = (
+PROTOCOL_MESSAGES: Final = (
     m.Hello,
     m.Summary,
     m.Rows,
@@ -23,8 +23,8 @@ OF_PROTOCOL: Final = (
     m.MobileRequest,
 )
 # zero from the start, so that rates count the first message
-NOTHING: Final = {
-    (direction, kind.opcode): 0 for direction in ("in", "out") for kind in OF_PROTOCOL
+NO_MESSAGES: Final = {
+    (direction, kind.opcode): 0 for direction in ("in", "out") for kind in PROTOCOL_MESSAGES
 }
 
 
@@ -41,8 +41,8 @@ class NetworkReading:
     routers: int = 0
     addresses: int = 0
     is_synced: bool = True
-    messages: Mapping[tuple[str, str], int] = attrs.Factory(lambda: dict(NOTHING))
-    octets: Mapping[tuple[str, str], int] = attrs.Factory(lambda: dict(NOTHING))
+    messages: Mapping[tuple[str, str], int] = attrs.Factory(lambda: dict(NO_MESSAGES))
+    octets: Mapping[tuple[str, str], int] = attrs.Factory(lambda: dict(NO_MESSAGES))
     changes: int = 0
     changed_s: float | None = None
     conflicts: int = 0
@@ -53,7 +53,7 @@ class NetworkReading:
     round_trips_s: Mapping[tuple[str], float] = attrs.Factory(dict)
 
 
-def read_network(network: Adjacency | None) -> NetworkReading:
+def read_network(network: Neighbours | None) -> NetworkReading:
     """Read all of it at once; a router that works alone has no network."""
     if network is None:
         return NetworkReading()
@@ -65,8 +65,8 @@ def read_network(network: Adjacency | None) -> NetworkReading:
         routers=len(reach.paths),
         addresses=len(reach.wanted) - reach.edges,
         is_synced=network.is_synced,
-        messages={**NOTHING, **network.messages},
-        octets={**NOTHING, **network.octets},
+        messages={**NO_MESSAGES, **network.messages},
+        octets={**NO_MESSAGES, **network.octets},
         changes=network.changes,
         changed_s=None if changed is None else max(0.0, network.now - changed),
         conflicts=network.conflicts,

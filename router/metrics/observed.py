@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from router.control.auto_links import AutoLinks
-from router.control.network.adjacency import Adjacency
+from router.control.network.adjacency import Neighbours
 from router.core.addresses.table import AddressTable
 from router.core.forwarding.forward import Forwarder
 from router.engine.connection import Connection
@@ -14,7 +14,7 @@ from router.engine.outbox import Turn
 from router.engine.traffic import Traffic
 
 
-class Counted(Protocol):
+class ConnectorCounts(Protocol):
     """Counters of a connector."""
 
     @property
@@ -30,18 +30,18 @@ class Counted(Protocol):
         """Return the number of failures by their kind, ever."""
 
 
-class Connecting(Protocol):
+class ConnectorState(Protocol):
     """State of a connector."""
 
     @property
-    def counts(self) -> Counted:
+    def counts(self) -> ConnectorCounts:
         """Return its counters."""
 
     def disconnected_s(self, now: float) -> float:
         """Return for how long it has had no connection; 0 with one."""
 
 
-class Tallied(Protocol):
+class EndpointView(Protocol):
     """Listener or connector, with the counts of its connections."""
 
     @property
@@ -73,7 +73,7 @@ class Tallied(Protocol):
         """Return the number of redirects that were followed, ever."""
 
     @property
-    def status(self) -> Connecting | None:
+    def status(self) -> ConnectorState | None:
         """Return the state of a connector; None for a listener or a removed connector."""
 
     @property
@@ -81,7 +81,7 @@ class Tallied(Protocol):
         """Return the traffic of its connections that have ended."""
 
 
-class Carried(Protocol):
+class ConnectionView(Protocol):
     """Connection, with the listener or connector that it belongs to."""
 
     @property
@@ -89,11 +89,11 @@ class Carried(Protocol):
         """Return the engine's connection."""
 
     @property
-    def tally(self) -> Tallied | None:
+    def tally(self) -> EndpointView | None:
         """Return its listener or connector."""
 
 
-class Observed(Protocol):
+class RouterView(Protocol):
     """Parts of a router that metrics are read from."""
 
     @property
@@ -109,15 +109,15 @@ class Observed(Protocol):
         """Return the part that keeps auto-links attached."""
 
     @property
-    def network(self) -> Adjacency | None:
+    def network(self) -> Neighbours | None:
         """Return the part that manages connections with other routers."""
 
     @property
-    def pumps(self) -> Mapping[int, Carried]:
+    def pumps(self) -> Mapping[int, ConnectionView]:
         """Return its connections, by number."""
 
     @property
-    def tallies(self) -> Sequence[Tallied]:
+    def tallies(self) -> Sequence[EndpointView]:
         """Return its listeners and connectors."""
 
     @property
@@ -129,7 +129,7 @@ class Observed(Protocol):
         """Return the buffer that all connections are read into."""
 
     @property
-    def own_pump(self) -> Carried | None:
+    def own_pump(self) -> ConnectionView | None:
         """Return the connection whose peer is the router itself."""
 
     @property

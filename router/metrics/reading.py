@@ -29,7 +29,7 @@ from router.metrics.edges import EdgeReading, read_edges
 from router.metrics.labels import OTHER, AddressLabels, is_own_node, label_of
 from router.metrics.link_routes import LinkRouteReading, read_link_routes
 from router.metrics.network import NetworkReading, read_network
-from router.metrics.observed import Carried, Connecting, Observed, Tallied
+from router.metrics.observed import ConnectionView, ConnectorState, EndpointView, RouterView
 from router.metrics.plugins import PluginsReading
 
 _MAPPED: Final = int(SessionState.MAPPED)
@@ -100,7 +100,7 @@ class ConnectionReading:
 class EndpointReading:
     """Numbers of a listener or connector, with those of all its connections, ever."""
 
-    tally: Tallied
+    tally: EndpointView
     connections: int = 0
     traffic: Traffic = attrs.Factory(Traffic)
 
@@ -151,7 +151,7 @@ class Reading:
     edges: EdgeReading
     now: float = 0.0
     # by name
-    connectors: list[tuple[str, Connecting]] = attrs.Factory(list)
+    connectors: list[tuple[str, ConnectorState]] = attrs.Factory(list)
     # by direction and reason
     held_up: Counter[tuple[str, str]] = attrs.Factory(Counter)
     # links that have had no credit for so long that Dispatch calls them blocked
@@ -162,7 +162,7 @@ class Reading:
 
 
 def take_reading(
-    observed: Observed,
+    observed: RouterView,
     labels: AddressLabels,
     connection_labels: ConnectionLabels,
     uptime_s: float,
@@ -178,7 +178,7 @@ def take_reading(
 
 
 def read_in_steps(
-    observed: Observed,
+    observed: RouterView,
     labels: AddressLabels,
     connection_labels: ConnectionLabels,
     uptime_s: float,
@@ -268,7 +268,7 @@ def read_in_steps(
 class _Connections:
     """Numbers of all connections at one moment, as far as they have been read."""
 
-    def __init__(self, observed: Observed, late: set[int]) -> None:
+    def __init__(self, observed: RouterView, late: set[int]) -> None:
         self.observed = observed
         self.late = late
         self.pumps = list(observed.pumps.items())
@@ -299,7 +299,7 @@ class _Connections:
         self._survey = Survey(self.observed.forwarder)
         self._links = 0
 
-    def _read(self, number: int, pump: Carried) -> Iterator[None]:
+    def _read(self, number: int, pump: ConnectionView) -> Iterator[None]:
         connection = pump.connection
         traffic = traffic_of(connection)
         if pump.tally is not None:
@@ -358,7 +358,7 @@ def _added(readings: Iterable[LinkReading]) -> LinkReading:
     return total
 
 
-def _read_memory(observed: Observed, connections: _Connections) -> dict[str, int]:
+def _read_memory(observed: RouterView, connections: _Connections) -> dict[str, int]:
     """Return what takes memory, in octets; forwarding uses the same numbers for its limits."""
     core = observed.forwarder
     own = [] if observed.own_pump is None else [observed.own_pump.connection]

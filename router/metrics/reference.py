@@ -9,8 +9,8 @@ import sys
 from collections.abc import Iterator
 from typing import Final
 
-from router.metrics.catalogue import METRICS, OF_THE_PROCESS
-from router.metrics.connection_labels import LASTING_S
+from router.metrics.catalogue import METRICS, PROCESS_METRICS
+from router.metrics.connection_labels import MIN_AGE_S
 from router.metrics.dispatch import DISPATCH
 from router.metrics.labels import LONGEST_LABEL, OTHER
 
@@ -33,7 +33,7 @@ among `{OTHER}`. An address of more than {LONGEST_LABEL} characters is cut and e
 that is itself called `{OTHER}` is shown as `/{OTHER}`.
 
 Metrics by connection are kept for `connectionLabelLimit` connections at a time. A connection gets
-its label once it has lasted for {LASTING_S:g} seconds, those of connectors and the busiest first,
+its label once it has lasted for {MIN_AGE_S:g} seconds, those of connectors and the busiest first,
 and its series end with it. The number is that of the log and of `$management`; `endpoint` is the
 listener or connector, `container` and `user` are who the peer says it is. All that have no label
 are `{OTHER}` together.
@@ -68,7 +68,7 @@ def _page() -> Iterator[str]:
     yield ""
     yield "| Metric | Kind | Meaning |"
     yield "|---|---|---|"
-    for name, kind, meaning in OF_THE_PROCESS:
+    for name, kind, meaning in PROCESS_METRICS:
         yield f"| `{name}` | {kind} | {meaning} |"
     yield ""
     yield _DISPATCH

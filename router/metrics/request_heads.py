@@ -14,7 +14,7 @@ from typing import Final, Protocol
 import attrs
 import trio
 
-from router.fairness import Crowd
+from router.fairness import HostFairQueue
 
 MAX_HEAD_BYTES: Final = 16 * 1024
 # A parser makes several objects from each line of a head.
@@ -50,7 +50,7 @@ class Kind(Enum):
     OTHER = "other"
 
 
-class Unfinished(Enum):
+class IncompleteReason(Enum):
     """Reason why a head is not complete."""
 
     GONE = "gone"
@@ -77,12 +77,12 @@ class _Half:
         self.began_at = trio.current_time()
 
 
-class HalfRequests:
+class PendingHeads:
     """Connections whose request's head is not complete, at most `limit` of them."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._waiting: Crowd[_Half] = Crowd()
+        self._waiting: HostFairQueue[_Half] = HostFairQueue()
         # how many connections there have been
         self._count = 0
         self._is_closed = False
@@ -110,7 +110,9 @@ class HalfRequests:
             await trio.sleep_until(ends_at)
         return self.limit - len(self._waiting)
 
-    async def read(self, stream: Incoming, within_s: float, host: str) -> RequestHead | Unfinished:
+    async def read(
+        self, stream: Incoming, within_s: float, host: str
+    ) -> RequestHead | IncompleteReason:
         """Read a head from a host within so many seconds, or until its connection is evicted.
 
         Data that cannot be a head is returned as far as it has come; the HTTP parser knows how to
@@ -128,16 +130,16 @@ class HalfRequests:
                 while not _is_enough(data):
                     received = await stream.receive_some(_CHUNK_BYTES)
                     if not received:
-                        return Unfinished.GONE
+                        return IncompleteReason.GONE
                     data += received
             except trio.BrokenResourceError:
-                return Unfinished.GONE
+                return IncompleteReason.GONE
             finally:
                 is_mine = self._waiting.discard(host, half)
             return _judged(bytes(data))
         if not is_mine and not self._is_closed:
-            return Unfinished.EVICTED
-        return Unfinished.SLOW if data and is_mine else Unfinished.GONE
+            return IncompleteReason.EVICTED
+        return IncompleteReason.SLOW if data and is_mine else IncompleteReason.GONE
 
     def close(self) -> None:
         """Stop reading all heads, as if their clients were gone."""
@@ -159,12 +161,12 @@ def _is_enough(data: bytearray) -> bool:
     return not data[:1].isalpha() or len(data) > MAX_HEAD_BYTES or bool(_END.search(data))
 
 
-def _judged(octets: bytes) -> RequestHead | Unfinished:
+def _judged(octets: bytes) -> RequestHead | IncompleteReason:
     end = _END.search(octets)
     size = len(octets) if end is None else end.end()
     head, behind = octets[:size], octets[size:]
     if size > MAX_HEAD_BYTES or head.count(b"\n") > MAX_HEAD_LINES:
-        return Unfinished.LARGE
+        return IncompleteReason.LARGE
     line = _REQUEST_LINE.match(head)
     if line is None or _UPGRADE.search(head):
         return RequestHead(head, Kind.OTHER, False, behind)

@@ -17,7 +17,7 @@ from typing import Final
 import structlog
 import trio
 
-from router.fairness import Crowd
+from router.fairness import HostFairQueue
 from router.net.accepting import SHORTAGES, WARN_EVERY_S, Handler, Shortage, handle
 
 log = structlog.get_logger("router.listener")
@@ -38,7 +38,7 @@ _READ_BYTES: Final = 16 * 1024
 _GONE: Final = frozenset({errno.ECONNABORTED, errno.EPERM, errno.EPROTO, errno.EINTR})
 
 
-async def accept_in_turns(
+async def accept_fairly(
     name: str,
     sockets: Iterable[trio.SocketListener],
     handler: Handler,
@@ -53,7 +53,7 @@ async def accept_in_turns(
     room, and closed afterwards. Up to `most` connections wait for that. If there are more, some
     are sent `refusal`, as far as that is possible without waiting, and closed.
     """
-    arrivals = Arrivals(name, most, refusal)
+    arrivals = AcceptedBacklog(name, most, refusal)
     shortage = Shortage(name)
     try:
         async with trio.open_nursery() as accepting:
@@ -64,7 +64,7 @@ async def accept_in_turns(
         arrivals.close()
 
 
-class Arrivals:
+class AcceptedBacklog:
     """Connections that are accepted but not served yet, by host."""
 
     def __init__(self, name: str, most: int, refusal: bytes) -> None:
@@ -72,7 +72,7 @@ class Arrivals:
         self._name = name
         self._most = most
         self._refusal = refusal
-        self._waiting: Crowd[socket.socket] = Crowd()
+        self._waiting: HostFairQueue[socket.socket] = HostFairQueue()
         self._some = trio.Event()
         self._warned_at = float("-inf")
 
@@ -123,7 +123,9 @@ class Arrivals:
             log.warning("too many connections at once", listener=self._name)
 
 
-async def _accept(listener: trio.SocketListener, arrivals: Arrivals, shortage: Shortage) -> None:
+async def _accept(
+    listener: trio.SocketListener, arrivals: AcceptedBacklog, shortage: Shortage
+) -> None:
     async with listener:
         # Trio's accept takes one connection per round of the loop; this is the same descriptor
         direct = socket.socket(fileno=listener.socket.fileno())
@@ -138,7 +140,7 @@ async def _accept(listener: trio.SocketListener, arrivals: Arrivals, shortage: S
             direct.detach()
 
 
-def _accept_some(listener: socket.socket, arrivals: Arrivals) -> int:
+def _accept_some(listener: socket.socket, arrivals: AcceptedBacklog) -> int:
     """Accept connections from the backlog, up to `ACCEPTED_AT_ONCE`.
 
     Return the errno of a shortage, or 0 if there is none.
@@ -162,7 +164,7 @@ def _accept_some(listener: socket.socket, arrivals: Arrivals) -> int:
 
 
 async def _begin(
-    arrivals: Arrivals, handler: Handler, connections: trio.Nursery, room: Room
+    arrivals: AcceptedBacklog, handler: Handler, connections: trio.Nursery, room: Room
 ) -> None:
     while True:
         await arrivals.some()

@@ -16,7 +16,7 @@ SUCCESS: Final = "SUCCESS"
 FAILED: Final = "FAILED"
 
 # Kinds of failure that retrying does not cure: something has to be changed at either end.
-LASTING: Final = frozenset({"unauthorized", "refused"})
+PERMANENT_FAILURES: Final = frozenset({"unauthorized", "refused"})
 
 
 @attrs.define(eq=False)
@@ -59,13 +59,17 @@ class ConnectorStatus:
         """Return SUCCESS, CONNECTING, or FAILED if retrying alone does not help."""
         if self.is_connected:
             return SUCCESS
-        return FAILED if self.failure is not None and self.failure.kind in LASTING else CONNECTING
+        return (
+            FAILED
+            if self.failure is not None and self.failure.kind in PERMANENT_FAILURES
+            else CONNECTING
+        )
 
     def disconnected_s(self, now: float) -> float:
         """Return for how many seconds there has been no connection; 0 if there is one."""
         return 0.0 if self.is_connected else max(0.0, now - self.since)
 
-    def begins(self, place: Place) -> None:
+    def attempt_started(self, place: Place) -> None:
         """Record that an attempt begins."""
         self.at = place
         self.next_at = None

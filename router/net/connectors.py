@@ -20,10 +20,10 @@ from router.engine.connection import Connection
 from router.engine.events import ConnectionClosed, ConnectionOpened, OpenRefused
 from router.engine.failures import Failure, failure_of
 from router.net.connector_status import ConnectorStatus
-from router.net.dialling import NotConnected, dial
+from router.net.dialling import NotConnected, connect_socket
 from router.net.endpoints import connector_settings, endpoint_name
 from router.net.exchange import RouterHub
-from router.net.following import Trail
+from router.net.following import RedirectChain
 from router.net.listeners import run_guarded
 from router.net.places import Place, Places
 from router.net.pump import Pump
@@ -37,14 +37,14 @@ FIRST_DELAY_S = 0.25
 LONGEST_DELAY_S = 5.0
 # How long a connection has to last to count as a success. The delay grows after a server that opens
 # and closes at once as after one that does not answer.
-STEADY_S = 10.0
+LASTING_CONNECTION_S = 10.0
 # How long a peer whose open announces a refusal may take to close the connection.
 REFUSAL_S = 5.0
 # How many rejected places of a failover list are logged, with a line for each.
 MOST_LOGGED: Final = 5
 
 
-def delays(uniform: Callable[[float, float], float] = random.uniform) -> Iterator[float]:
+def backoff_delays(uniform: Callable[[float, float], float] = random.uniform) -> Iterator[float]:
     """Yield the delay in seconds before each further attempt: doubling up to a limit, with jitter.
 
     Jitter, from half of the delay to all of it, keeps a hundred routers from reconnecting in step
@@ -85,7 +85,7 @@ class AmqpConnector:
         self._known = trio.Event()
         self._serving = trio.CancelScope()
         self._pause = trio.CancelScope()
-        self._waits = delays()
+        self._waits = backoff_delays()
 
     async def serve(self, connections: trio.Nursery) -> None:
         """Keep a connection open until cancelled or stopped.
@@ -114,7 +114,7 @@ class AmqpConnector:
         self.connector = connector
         self.places.renew(connector)
         self.status.round = self.places.round
-        self._waits = delays()
+        self._waits = backoff_delays()
         self._pause.cancel()
 
     def lacks(self) -> str | None:
@@ -129,7 +129,7 @@ class AmqpConnector:
     async def _keep_connected(self, connections: trio.Nursery) -> None:
         while True:
             if await self._visit(connections):
-                self._waits = delays()
+                self._waits = backoff_delays()
                 self.places.settle()
             before = self.places.here
             is_new = self.places.advance()
@@ -137,7 +137,7 @@ class AmqpConnector:
             self.status.round = self.places.round
             self.status.counts.failovers += place != before
             # all places are tried before the back-off grows
-            delay_s = next(delays() if is_new else self._waits)
+            delay_s = next(backoff_delays() if is_new else self._waits)
             self.status.next_at = time.monotonic() + delay_s
             self.log.info("connecting again", to=str(place), in_s=round(delay_s, 3))
             self._pause = trio.CancelScope()
@@ -150,7 +150,7 @@ class AmqpConnector:
         Return whether any connection lasted. Any failure ends the visit, however far it got; the
         next visit begins at the next place.
         """
-        trail = Trail(self.connector, self.places.here)
+        trail = RedirectChain(self.connector, self.places.here)
         has_lasted = False
         while True:
             pump = await self._connect(trail.here)
@@ -160,7 +160,7 @@ class AmqpConnector:
             self.pump = pump
             await self._until_over(pump, connections)
             self.pump = None
-            if pump.opened.is_set() and trio.current_time() - began >= STEADY_S:
+            if pump.opened.is_set() and trio.current_time() - began >= LASTING_CONNECTION_S:
                 has_lasted = True
                 trail.settle()
             if not self._is_sent_on(trail, pump):
@@ -172,7 +172,7 @@ class AmqpConnector:
     def _failed(self, failure: Failure, number: int | None = None) -> None:
         self.status.failed(time.monotonic(), failure, number)
 
-    def _is_sent_on(self, trail: Trail, pump: Pump) -> bool:
+    def _is_sent_on(self, trail: RedirectChain, pump: Pump) -> bool:
         """Return whether the peer closed with a redirect that is followed."""
         error = pump.close_error
         if error is None or error.condition != Condition.CONNECTION_REDIRECT:
@@ -194,7 +194,7 @@ class AmqpConnector:
         """Return the pump of a newly connected socket, or None if connecting failed."""
         name = endpoint_name(place.host, place.port)
         connector = self.connector
-        self.status.begins(place)
+        self.status.attempt_started(place)
         try:
             try:
                 settings = connector_settings(
@@ -202,7 +202,7 @@ class AmqpConnector:
                 )
             except SecretUnavailable as unavailable:
                 raise NotConnected(Failure("unauthorized", str(unavailable))) from None
-            sock = await dial(place.host, place.port, connector.protocol_family)
+            sock = await connect_socket(place.host, place.port, connector.protocol_family)
         except NotConnected as error:
             self.tally.failed += 1
             self._failed(error.failure)

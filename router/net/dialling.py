@@ -26,7 +26,9 @@ class NotConnected(Exception):
         super().__init__(failure.reason)
 
 
-async def dial(host: str, port: int, family: AddressFamily | None = None) -> socket.socket:
+async def connect_socket(
+    host: str, port: int, family: AddressFamily | None = None
+) -> socket.socket:
     """Return a socket that is connected to a host; raise NotConnected if that fails.
 
     If the host has several addresses, the next one is tried as soon as the previous one has failed

@@ -23,7 +23,7 @@ from router.core.addresses.redirects import Redirects
 from router.core.addresses.rules import AddressRule
 from router.core.addresses.table import address_name
 from router.core.link_routes.route_outlets import LinkRouteRule
-from router.core.links.auto_links import Plan
+from router.core.links.auto_links import AutoLinkRule
 from router.core.routers.membership import INTER_ROUTER, ROLES, Membership
 from router.engine.settings import ConnectionSettings
 
@@ -213,10 +213,10 @@ def configured_link_routes(settings: Iterable[LinkRouteSettings]) -> list[LinkRo
     ]
 
 
-def configured_auto_links(settings: Iterable[AutoLinkSettings]) -> list[Plan]:
+def configured_auto_links(settings: Iterable[AutoLinkSettings]) -> list[AutoLinkRule]:
     """Return the core's plans of auto-links: links that the router itself attaches."""
     return [
-        Plan(
+        AutoLinkRule(
             one.name,
             one.address or "",
             one.direction == "in",

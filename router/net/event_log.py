@@ -12,7 +12,11 @@ from typing import Any
 from router.amqp.constants import Condition
 from router.amqp.performatives import Error
 from router.amqp.redirects import REDIRECTS, read_redirect
-from router.core.link_routes.remote_link_routes import RouteRefused, RoutesLeftOut, RoutesUnknown
+from router.core.link_routes.remote_link_routes import (
+    LinkRoutesUnsupported,
+    RouteRefused,
+    RoutesLeftOut,
+)
 from router.core.links.auto_links import AutoLinkChanged
 from router.core.model.own_links import OwnLink
 from router.core.network.proxy_links import UplinkChanged
@@ -41,7 +45,7 @@ def log_event(log: Any, link_log: Any, event: object, user: str | None) -> None:
     elif isinstance(event, UplinkChanged):
         said = "uplink in use" if event.is_active else "uplink stands by"
         link_log.info(said, connector=event.connector, router=event.router, reason=event.reason)
-    elif isinstance(event, RoutesUnknown):
+    elif isinstance(event, LinkRoutesUnsupported):
         said = "no link routes by way of this connection"
         link_log.info(said, router=event.router, reason="the other router does not know of them")
     elif isinstance(event, RouteRefused):
@@ -76,14 +80,16 @@ def log_event(log: Any, link_log: Any, event: object, user: str | None) -> None:
     elif isinstance(event, events.LinkSuspended):
         link_log.info("link suspended", unsettled=event.unsettled, **_facts(event.link))
     elif isinstance(event, events.LinkResumed):
-        facts = {"unsettled": event.unsettled, **_elsewhere(event.previous)}
+        facts = {"unsettled": event.unsettled, **_other_link_fields(event.previous)}
         # the previous link has its granted address, which the new one need not name
         facts = {**_facts(event.previous), **facts, "link_id": link_identity(event.link)}
         link_log.info("link resumed", **facts)
     elif isinstance(event, events.LinkStolen):
-        link_log.info("link stolen", **_facts(event.link), **_elsewhere(event.previous))
+        link_log.info("link stolen", **_facts(event.link), **_other_link_fields(event.previous))
     elif isinstance(event, events.LinkStealingRefused):
-        link_log.warning("link stealing refused", **_facts(event.link), **_elsewhere(event.holder))
+        link_log.warning(
+            "link stealing refused", **_facts(event.link), **_other_link_fields(event.holder)
+        )
 
 
 def _is_announced(session: Any) -> bool:
@@ -141,7 +147,7 @@ def _facts(link: Link) -> dict[str, object]:
     }
 
 
-def _elsewhere(link: Link) -> dict[str, object]:
+def _other_link_fields(link: Link) -> dict[str, object]:
     """Return the fields that identify the other link of the same name."""
     connection = link.session.connection
     return {

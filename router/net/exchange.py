@@ -17,7 +17,7 @@ import trio
 from router.core.addresses.link_names import LinkNames
 from router.core.addresses.table import AddressTable
 from router.core.deliveries.draining import finish
-from router.core.deliveries.unsettled_limits import Overdrawn
+from router.core.deliveries.unsettled_limits import UnsettledLimits
 from router.core.diagnosis.stuck_deliveries import StuckDeliveries
 from router.core.diagnosis.stuck_receivers import StuckReceivers
 from router.core.forwarding.expiry import expire
@@ -30,8 +30,8 @@ from router.engine.outbox import Turn
 from router.engine.traffic import Traffic, traffic_of
 from router.net.closing import Closing, close
 from router.net.memory import CHURN_A_SLICE, Churn, Reclaimer
-from router.net.tally import Tally
-from router.net.tracing import Traces
+from router.net.tally import ConnectionCounters
+from router.net.tracing import Tracer
 
 if TYPE_CHECKING:
     from router.engine.connection import Connection
@@ -145,7 +145,7 @@ class Hub:
     async def run(self) -> None:
         """Check timers and do deferred work, for ever."""
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self.watch_clock)
+            nursery.start_soon(self.run_timers)
             nursery.start_soon(self.work_off)
 
     def wake(self) -> None:
@@ -185,7 +185,7 @@ class Hub:
         self.churn.count(CHURN_A_SLICE)
         self.finish_turn()
 
-    async def watch_clock(self) -> None:
+    async def run_timers(self) -> None:
         """Check the timers of all connections, for ever."""
         self._last_look = self.clock()
         while True:
@@ -194,7 +194,7 @@ class Hub:
                 # there may be very many connections
                 await trio.lowlevel.checkpoint()
 
-    def look_at_clock(self) -> None:
+    def check_timers(self) -> None:
         """Check the timers of all connections, and do whatever else is due."""
         for _ in self.looks():
             pass
@@ -263,8 +263,8 @@ class RouterHub(Hub):
         )
         self.shedding = Shedder(self.forwarder, _report_shed)
         self.table = table
-        self.tallies: list[Tally] = []
-        self.traces = Traces(self.pumps)
+        self.tallies: list[ConnectionCounters] = []
+        self.traces = Tracer(self.pumps)
         # numbers of the connections that metrics show one by one, and the traffic of all others
         # that have ended
         self.shown: set[int] = set()
@@ -284,12 +284,12 @@ class RouterHub(Hub):
         # that the core has to handle
         self.ending: Callable[[], bool] | None = None
         # called with the time in each turn that checks timers
-        self.clocks: list[Callable[[float], None]] = [StuckReceivers(self.forwarder).tick]
+        self.timer_callbacks: list[Callable[[float], None]] = [StuckReceivers(self.forwarder).tick]
         # called with the rare events of connections, in the same turn
         self.listeners: list[Callable[[Connection, object], None]] = []
         self.watch = StuckDeliveries(self._each_connection)
         self.chores.append(self.watch.tick)
-        self.clocks.append(Overdrawn(self.turn.ledger, self._each_connection).tick)
+        self.timer_callbacks.append(UnsettledLimits(self.turn.ledger, self._each_connection).tick)
         self._reclaimer = Reclaimer()
         self._honours_absolute_expiry = False
 
@@ -320,7 +320,7 @@ class RouterHub(Hub):
         """Update the trace of a connection."""
         self.traces.look(pump)
 
-    def add_tally(self, name: str, direction: str, role: str) -> Tally:
+    def add_tally(self, name: str, direction: str, role: str) -> ConnectionCounters:
         """Return a new tally for a listener or connector, or the previous one if it still exists.
 
         A tally exists until it is over and its connections have ended.
@@ -329,7 +329,7 @@ class RouterHub(Hub):
             if (tally.name, tally.direction, tally.role) == (name, direction, role):
                 tally.is_over = False
                 return tally
-        tally = Tally(name, direction, role)
+        tally = ConnectionCounters(name, direction, role)
         self.tallies.append(tally)
         return tally
 
@@ -408,7 +408,7 @@ class RouterHub(Hub):
         suspended = self.forwarder.suspended
         if suspended.next_expiry and suspended.next_expiry <= self.turn.now:
             suspended.expire(self.forwarder)
-        for look in self.clocks:
+        for look in self.timer_callbacks:
             look(self.turn.now)
 
     def tidy(self) -> None:

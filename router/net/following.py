@@ -17,7 +17,7 @@ from router.net.places import Place
 MOST_HOPS = 5
 
 
-class Trail:
+class RedirectChain:
     """Chain of redirects from one of a connector's places; `here` is its end."""
 
     def __init__(self, connector: ConnectorSettings, start: Place) -> None:
@@ -41,7 +41,7 @@ class Trail:
     def follow(self, redirect: Redirect) -> str:
         """Follow a redirect and return an empty string, or return why not, for people."""
         there = place_of(redirect)
-        reason = objection(self._connector, self._start, redirect)
+        reason = redirect_objection(self._connector, self._start, redirect)
         if reason or there is None:
             return reason
         if _key(there) in self._seen:
@@ -53,7 +53,7 @@ class Trail:
         return ""
 
 
-def objection(connector: ConnectorSettings, start: Place, redirect: Redirect) -> str:
+def redirect_objection(connector: ConnectorSettings, start: Place, redirect: Redirect) -> str:
     """Return why a connector that began at `start` may not follow a redirect, or nothing.
 
     The places that it connects to anyway have its password already.

@@ -18,8 +18,8 @@ from router.net.authentication import Authenticator
 from router.net.endpoints import endpoint_name, listener_settings
 from router.net.exchange import RouterHub
 from router.net.pump import Pump
-from router.net.tally import Tally
-from router.net.unopened import Unopened
+from router.net.tally import ConnectionCounters
+from router.net.unopened import UnopenedConnections
 
 log = structlog.get_logger("router.listener")
 
@@ -27,7 +27,7 @@ BACKLOG = 1024
 _FAMILIES = {"IPv4": socket.AF_INET, "IPv6": socket.AF_INET6, None: socket.AF_UNSPEC}
 
 
-async def open_listeners(
+async def bind_sockets(
     listener: ListenerSettings, beside: Iterable[trio.SocketListener] = ()
 ) -> list[trio.SocketListener]:
     """Bind the sockets of a listener, one for each address of its host.
@@ -126,9 +126,9 @@ class AmqpListener:
         self.sockets = sockets
         self.exchange = exchange
         self.settings = listener_settings(container_id, listener, exchange.membership)
-        self.tally = Tally(listener.name, "in", listener.role)
+        self.tally = ConnectionCounters(listener.name, "in", listener.role)
         self.authenticator = Authenticator(read_users(listener))
-        self._unopened = Unopened()
+        self._unopened = UnopenedConnections()
 
     def begin(self) -> None:
         """Count connections with those of the previous listener of this name, if any."""

@@ -11,7 +11,8 @@ from typing import Final
 import structlog
 
 from router.core.routers.news import (
-    ConflictSeen,
+    AnnouncementsIgnored,
+    DuplicateRouterId,
     NeighbourCostChanged,
     NeighbourFound,
     NeighbourLost,
@@ -19,7 +20,6 @@ from router.core.routers.news import (
     News,
     RoutersChanged,
     TableChanged,
-    TooMuchTold,
 )
 
 hello_log = structlog.get_logger("router.hello")
@@ -61,15 +61,15 @@ def log_news(news: News) -> None:
                 ls_log.warning("routers out of reach", routers=_named(news.went), known=news.known)
         case TableChanged():
             ma_log.debug("addresses changed", router=news.router, count=news.addresses)
-        case TooMuchTold():
+        case AnnouncementsIgnored():
             _log_too_much(news)
-        case ConflictSeen():
+        case DuplicateRouterId():
             if _is_told(news.times):
                 facts = {"times": news.times} if news.times > 1 else {}
                 log.error("two routers have one id", router=news.router, reason=news.what, **facts)
 
 
-def _log_too_much(news: TooMuchTold) -> None:
+def _log_too_much(news: AnnouncementsIgnored) -> None:
     if news.what == "routers":
         ls_log.error(
             "more routers than are kept",

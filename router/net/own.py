@@ -13,7 +13,7 @@ OWN_NAME = "the router itself"
 LINK_CAPACITY = 250
 
 
-def own_connection(exchange: RouterHub, container_id: str) -> tuple[Pump, socket.socket]:
+def internal_connection(exchange: RouterHub, container_id: str) -> tuple[Pump, socket.socket]:
     """Return the pump of the router's end, to be run as any other, and the socket of the other end.
 
     Neither end needs heartbeats: both are gone when the process is. Its `held_limit_bytes` is the

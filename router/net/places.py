@@ -38,7 +38,7 @@ class Place:
 
 
 @attrs.frozen
-class Learnt:
+class FailoverListResult:
     """Result of learning a failover list.
 
     It consists of the new places, the rejected ones with the reason, and the number of entries
@@ -103,7 +103,7 @@ class Places:
         self._left = 0
         return False
 
-    def learn(self, value: Any) -> Learnt:
+    def learn(self, value: Any) -> FailoverListResult:
         """Replace the learnt places by those of a peer's failover-server-list.
 
         The configured places stay, and so does the current one. Raises ValueError if the value is
@@ -123,7 +123,7 @@ class Places:
         new = tuple(found.values())
         self._learnt = new if here in self._configured else (here, *new)
         self._stay(here)
-        return Learnt(new, tuple(left_out), damaged)
+        return FailoverListResult(new, tuple(left_out), damaged)
 
     def _objection(self, server: FailoverServer) -> str:
         """Return why a named place is not used, for people, or an empty string."""

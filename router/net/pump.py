@@ -25,7 +25,7 @@ from router.net.authentication import Authenticator
 from router.net.endpoints import endpoint_host
 from router.net.event_log import log_event
 from router.net.exchange import READ_BYTES, Hub
-from router.net.tally import Tally
+from router.net.tally import ConnectionCounters
 from router.net.tracing import Tap
 
 log = structlog.get_logger("router.connection")
@@ -53,7 +53,7 @@ class Pump:
         connection: Connection,
         exchange: Hub,
         authenticator: Authenticator | None,
-        tally: Tally | None = None,
+        tally: ConnectionCounters | None = None,
     ) -> None:
         self.sock = sock
         # notices a peer's host that is gone, where there is no idle time-out (section 2.4.5)

@@ -23,12 +23,12 @@ LOOKS_A_LINK = 8
 
 async def close_all(exchange: RouterHub) -> None:
     """Resolve deliveries under way, detach links, close connections, and wait for the peers."""
-    say_farewell(exchange, "the router is shutting down")
+    close_connections_now(exchange, "the router is shutting down")
     with trio.move_on_after(FAREWELL_S):
         await exchange.wait_until_empty()
 
 
-def say_farewell(exchange: RouterHub, why: str) -> None:
+def close_connections_now(exchange: RouterHub, why: str) -> None:
     """Resolve deliveries under way, detach all links and close all connections, in one turn."""
     exchange.begin_turn()
     with exchange.turn.deferred.all_at_once():

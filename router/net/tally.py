@@ -11,7 +11,7 @@ from router.net.connector_status import ConnectorStatus
 
 
 @attrs.define(eq=False)
-class Tally:
+class ConnectionCounters:
     """Counters of the connections of a listener (direction `in`) or connector (`out`).
 
     Totals only grow.

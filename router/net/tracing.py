@@ -46,7 +46,7 @@ class Frame:
 
 
 @attrs.frozen(eq=False)
-class Listening:
+class FrameListener:
     """Listener to the frames of the connections that `wants` selects.
 
     `hear` is called before the frame has any effect, `turned` when what was read has had all its
@@ -72,7 +72,7 @@ class Tap:
     def __init__(self, pump: Pump) -> None:
         connection = pump.connection
         self.pump = pump
-        self.listening: list[Listening] = []
+        self.listening: list[FrameListener] = []
         unsent = connection.outbox.output.size()
         from_start = not (
             connection.frames_received or connection.phase or connection.kept or unsent
@@ -112,15 +112,15 @@ class Tap:
                 listening.hear(frame)
 
 
-class Traces:
+class Tracer:
     """Listeners to the connections of a router."""
 
     def __init__(self, pumps: Mapping[int, Pump]) -> None:
         self._pumps = pumps
-        self._listening: list[Listening] = []
+        self._listening: list[FrameListener] = []
         # logs a frame, given the number of its connection and its text
         self.log: Callable[[int, str], None] = _nowhere
-        self._log = Listening(self.is_logged, self._log_frame)
+        self._log = FrameListener(self.is_logged, self._log_frame)
         # whether frames are logged on connections without a setting of their own
         self._logs_all = False
 
@@ -129,18 +129,18 @@ class Traces:
         wants: Callable[[Pump], bool],
         hear: Callable[[Frame], None],
         turned: Callable[[], None] | None = None,
-    ) -> Listening:
-        """Begin to report to a listener (see `Listening`), until `stop`."""
-        listening = Listening(wants, hear, turned)
+    ) -> FrameListener:
+        """Begin to report to a listener (see `FrameListener`), until `stop`."""
+        listening = FrameListener(wants, hear, turned)
         self._listening.append(listening)
-        self.look_at_all()
+        self.update_taps()
         return listening
 
-    def stop(self, listening: Listening) -> None:
+    def stop(self, listening: FrameListener) -> None:
         """Stop reporting to a listener."""
         if listening in self._listening:
             self._listening.remove(listening)
-        self.look_at_all()
+        self.update_taps()
 
     def is_idle(self) -> bool:
         """Return whether nothing but the log listens to connections."""
@@ -149,7 +149,7 @@ class Traces:
     def log_all(self, on: bool) -> None:
         """Set whether frames are logged on connections without a setting of their own."""
         self._logs_all = on
-        self.look_at_all()
+        self.update_taps()
 
     def log_one(self, pump: Pump, on: bool | None) -> None:
         """Set whether the frames of one connection are logged; None to use the setting for all."""
@@ -160,7 +160,7 @@ class Traces:
         """Return whether the frames of a connection are logged."""
         return self._logs_all if pump.logs_frames is None else pump.logs_frames
 
-    def look_at_all(self) -> None:
+    def update_taps(self) -> None:
         """Update the taps of all connections: listeners have changed."""
         for pump in list(self._pumps.values()):
             self.look(pump)

@@ -13,7 +13,7 @@ import attrs
 from router.amqp.constants import Condition
 from router.engine.events import ConnectionOpened
 from router.errors import AmqpError
-from router.fairness import Crowd
+from router.fairness import HostFairQueue
 from router.net.endpoints import endpoint_host
 from router.net.pump import Pump
 
@@ -28,10 +28,10 @@ _CLOSED: Final = AmqpError(
 
 
 @attrs.define
-class Unopened:
+class UnopenedConnections:
     """Connections of one listener that are not open yet, by host."""
 
-    _pumps: Crowd[Pump] = attrs.field(factory=Crowd, init=False)
+    _pumps: HostFairQueue[Pump] = attrs.field(factory=HostFairQueue, init=False)
 
     def watch(self, pump: Pump) -> None:
         """Track a connection until it is open or forgotten."""
@@ -52,7 +52,7 @@ class Unopened:
     def make_room(self) -> None:
         """Close the oldest connection of the host with most, repeatedly.
 
-        At most `MOST_AT_ONCE` are closed, and none that began less than `GRACE_S` ago.
+        At most `MAX_ATTACHES` are closed, and none that began less than `GRACE_S` ago.
         """
         for _ in range(min(MOST_AT_ONCE, len(self._pumps))):
             pump = self._pumps.oldest(self._pumps.largest())

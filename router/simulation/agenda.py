@@ -12,7 +12,7 @@ START_S = 1000.0
 
 
 @attrs.define(eq=False)
-class Entry:
+class ScheduledCall:
     """Scheduled call, unless it is cancelled."""
 
     act: Callable[[], None] | None
@@ -22,7 +22,7 @@ class Entry:
         self.act = None
 
 
-class Agenda:
+class EventScheduler:
     """Schedule of calls by time, in seconds; calls of the same time run in the order of entry."""
 
     def __init__(self) -> None:
@@ -30,20 +30,20 @@ class Agenda:
         # number of calls made
         self.done = 0
         self._next_number = 0
-        self._due: list[tuple[float, int, Entry]] = []
+        self._due: list[tuple[float, int, ScheduledCall]] = []
 
     def clock(self) -> float:
         """Return the time."""
         return self.now
 
-    def at(self, when: float, act: Callable[[], None]) -> Entry:
+    def at(self, when: float, act: Callable[[], None]) -> ScheduledCall:
         """Schedule a call at a time; a time in the past means next."""
-        entry = Entry(act)
+        entry = ScheduledCall(act)
         self._next_number += 1
         heapq.heappush(self._due, (max(when, self.now), self._next_number, entry))
         return entry
 
-    def after(self, delay_s: float, act: Callable[[], None]) -> Entry:
+    def after(self, delay_s: float, act: Callable[[], None]) -> ScheduledCall:
         """Schedule a call after a delay."""
         return self.at(self.now + delay_s, act)
 

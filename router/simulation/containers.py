@@ -18,14 +18,14 @@ from router.engine import attaching, beginning, events
 from router.engine.connection import Connection
 from router.engine.handler import Handler
 from router.engine.settings import ConnectionSettings
-from router.net.connectors import delays
+from router.net.connectors import backoff_delays
 from router.net.endpoints import listener_settings
 from router.net.exchange import Hub
-from router.simulation.agenda import Agenda
-from router.simulation.host import Host
+from router.simulation.agenda import EventScheduler
+from router.simulation.host import SimulatedRouter
 from router.simulation.joints import without_sasl
 from router.simulation.links import ReceiverPlan, SenderPlan, SimulatedReceiver, SimulatedSender
-from router.simulation.wires import Distance, End, Wire
+from router.simulation.wires import Distance, Wire, WireEnd
 
 # The listener for containers, without heartbeats, which would be of no use here.
 LISTENER = ListenerSettings(host="clients", idle_timeout_seconds=0)
@@ -36,7 +36,7 @@ WINDOW_FRAMES = 1024
 class _Hub(Hub):
     """Hub of one container; what callers write outside of a turn leaves with the next one."""
 
-    def __init__(self, agenda: Agenda, buffer: memoryview) -> None:
+    def __init__(self, agenda: EventScheduler, buffer: memoryview) -> None:
         super().__init__(0, agenda.clock)
         self.buffer = buffer
         self._agenda = agenda
@@ -59,8 +59,8 @@ class Container:
     def __init__(
         self,
         name: str,
-        host: Host,
-        agenda: Agenda,
+        host: SimulatedRouter,
+        agenda: EventScheduler,
         distance: Distance,
         chance: Random,
         buffer: memoryview,
@@ -80,9 +80,9 @@ class Container:
         self.on_connected: list[Callable[[], None]] = []
         self.on_lost: list[Callable[[], None]] = []
         self._hub = _Hub(agenda, buffer)
-        self._end: End | None = None
+        self._end: WireEnd | None = None
         self._engine: Connection | None = None
-        self._waits: Iterator[float] = delays(chance.uniform)
+        self._waits: Iterator[float] = backoff_delays(chance.uniform)
         self._links = 0
         self._is_due = False
         self._draining: list[Sender] = []
@@ -169,11 +169,11 @@ class Container:
         )
         self._had_session = False
         self._engine = Connection(ours, _Upward(self), self._hub.turn, host.name, True)
-        here = End(self._hub, self._engine, self)
+        here = WireEnd(self._hub, self._engine, self)
         accepts = without_sasl(listener_settings(host.name, self.listener))
         theirs = Connection(accepts, exchange.forwarder, exchange.turn, self.name, False)
         tally = exchange.add_tally(self.listener.name, "in", self.listener.role)
-        there = End(exchange, theirs, host, tally)
+        there = WireEnd(exchange, theirs, host, tally)
         host.enter(there)
         wire.fasten(here, there)
         here.ended = self._ended
@@ -190,7 +190,7 @@ class Container:
     def _begun(self, session: Any) -> None:
         self.session = session
         self._had_session = True
-        self._waits = delays(self.chance.uniform)
+        self._waits = backoff_delays(self.chance.uniform)
         for receiver in self.receivers:
             self._attach_receiver(receiver)
         for sender in self.senders:

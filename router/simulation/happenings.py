@@ -8,7 +8,7 @@ from typing import Final
 
 import attrs
 
-from router.simulation.host import Host
+from router.simulation.host import SimulatedRouter
 from router.simulation.network import Network
 from router.simulation.topology import EventEntry
 
@@ -25,7 +25,7 @@ _UNDONE_BY = {
 
 
 @attrs.frozen(eq=False)
-class Happening:
+class ScheduledEvent:
     """Event `at` so many seconds after the beginning of traffic.
 
     `act` carries it out, and returns a description of what it happened to.
@@ -36,7 +36,7 @@ class Happening:
     act: Callable[[], str]
 
 
-class Chronicle:
+class EventSchedule:
     """All events of a network, in the order of time."""
 
     def __init__(self, network: Network, events: tuple[EventEntry, ...]) -> None:
@@ -45,14 +45,14 @@ class Chronicle:
         found = [each for event in events for each in self._of(event)]
         self.happenings = sorted(found, key=lambda each: each.at)
 
-    def _of(self, event: EventEntry) -> Iterator[Happening]:
+    def _of(self, event: EventEntry) -> Iterator[ScheduledEvent]:
         for time in range(event.times):
             at = event.at + time * event.every
             chosen: list[tuple[str, ...]] = []
-            yield Happening(at, event.action, self._doing(event, chosen))
+            yield ScheduledEvent(at, event.action, self._doing(event, chosen))
             undo = _UNDONE_BY.get(event.action)
             if event.seconds is not None and undo is not None:
-                yield Happening(at + event.seconds, undo, self._undoing(undo, chosen))
+                yield ScheduledEvent(at + event.seconds, undo, self._undoing(undo, chosen))
 
     def _doing(self, event: EventEntry, chosen: list[tuple[str, ...]]) -> Callable[[], str]:
         def act() -> str:
@@ -124,7 +124,7 @@ class Chronicle:
                     host.resume()
 
 
-def _fits(host: Host, action: str) -> bool:
+def _fits(host: SimulatedRouter, action: str) -> bool:
     """Return whether an action can happen to a router in its present state."""
     if action == "start":
         return not host.is_alive

@@ -10,15 +10,15 @@ import attrs
 
 from router.config.model import Configuration
 from router.net.exchange import READ_BYTES, RouterHub
-from router.net.shutdown import say_farewell
+from router.net.shutdown import close_connections_now
 from router.parts import Parts
-from router.simulation.wires import End
+from router.simulation.wires import WireEnd
 
 if TYPE_CHECKING:
-    from router.control.control import Control
+    from router.control.control import ControlPlane
     from router.core.forwarding.forward import Forwarder
     from router.core.routers.routing_state import RoutingState
-    from router.simulation.agenda import Agenda
+    from router.simulation.agenda import EventScheduler
 
 # Time for the output of the last turn of a router that stops in order.
 FAREWELL_S = 1.0
@@ -31,7 +31,7 @@ def shared_buffer() -> memoryview:
     return memoryview(bytearray(READ_BYTES + LARGEST_FRAME_BYTES))
 
 
-class Host:
+class SimulatedRouter:
     """Router that can be killed, started again, or paused.
 
     While it is alive, `parts` are those of its present life. `born` is called with the host at the
@@ -39,7 +39,12 @@ class Host:
     """
 
     def __init__(
-        self, name: str, configuration: Configuration, agenda: Agenda, seed: str, buffer: memoryview
+        self,
+        name: str,
+        configuration: Configuration,
+        agenda: EventScheduler,
+        seed: str,
+        buffer: memoryview,
     ) -> None:
         router = attrs.evolve(configuration.router, id=name)
         self.name = name
@@ -53,8 +58,8 @@ class Host:
         self.is_leaving = False
         # number of starts
         self.lives = 0
-        self.ends: list[End] = []
-        self.born: list[Callable[[Host], None]] = []
+        self.ends: list[WireEnd] = []
+        self.born: list[Callable[[SimulatedRouter], None]] = []
         self._life = object()
 
     @property
@@ -89,7 +94,7 @@ class Host:
         return self.forwarder.reach
 
     @property
-    def control(self) -> Control:
+    def control(self) -> ControlPlane:
         """Return its control, which decides where addresses lead."""
         return self.parts.control
 
@@ -121,7 +126,7 @@ class Host:
         if life is not self._life or self.is_paused:
             return
         exchange = self.exchange
-        exchange.look_at_clock()
+        exchange.check_timers()
         self.agenda.after(exchange.until_next_look_s(), lambda: self._look(life))
 
     def _work_left(self) -> None:
@@ -132,7 +137,7 @@ class Host:
         if self.runs and self.exchange.has_work():
             self.exchange.go_on(0)
 
-    def enter(self, end: End) -> None:
+    def enter(self, end: WireEnd) -> None:
         """Add a connection of this life."""
         self.ends = [each for each in self.ends if not each.is_over]
         self.ends.append(end)
@@ -157,7 +162,7 @@ class Host:
     def stop(self, why: str = "the router is shutting down") -> None:
         """End this life in order, with a close for each peer."""
         self.is_leaving = True
-        say_farewell(self.exchange, why)
+        close_connections_now(self.exchange, why)
         life = self._life
         self.agenda.after(FAREWELL_S, lambda: self.kill() if life is self._life else None)
 

@@ -14,25 +14,25 @@ import attrs
 from router.config.model import ConnectorSettings, ListenerSettings
 from router.engine.connection import Connection
 from router.engine.settings import ConnectionSettings
-from router.net.connectors import STEADY_S, delays
+from router.net.connectors import LASTING_CONNECTION_S, backoff_delays
 from router.net.dialling import CONNECT_TIMEOUT_S
 from router.net.endpoints import connector_settings, endpoint_name, listener_settings
-from router.simulation.agenda import Agenda
-from router.simulation.host import Host
-from router.simulation.wires import Distance, End, Wire
+from router.simulation.agenda import EventScheduler
+from router.simulation.host import SimulatedRouter
+from router.simulation.wires import Distance, Wire, WireEnd
 
 # When a system repeats its SYN, in seconds from the first one.
 KNOCKS_S = (1.0, 3.0, 7.0)
 
 
-class Joint:
+class RouterConnection:
     """Connection from `dialler` to `acceptor` that is kept up."""
 
     def __init__(
         self,
-        agenda: Agenda,
-        dialler: Host,
-        acceptor: Host,
+        agenda: EventScheduler,
+        dialler: SimulatedRouter,
+        acceptor: SimulatedRouter,
         connector: ConnectorSettings,
         listener: ListenerSettings,
         distance: Distance,
@@ -48,9 +48,9 @@ class Joint:
         # whether the way from the dialler is cut, and the way from the acceptor
         self.is_cut = [False, False]
         self.wire: Wire | None = None
-        self.ends: tuple[End, End] | None = None
+        self.ends: tuple[WireEnd, WireEnd] | None = None
         self._attempt = object()
-        self._waits: Iterator[float] = delays(chance.uniform)
+        self._waits: Iterator[float] = backoff_delays(chance.uniform)
         dialler.born.append(lambda _: self._begin())
 
     def is_up(self) -> bool:
@@ -65,11 +65,11 @@ class Joint:
 
     def _begin(self) -> None:
         """Begin to connect: the dialler has started."""
-        self._waits = delays(self.chance.uniform)
+        self._waits = backoff_delays(self.chance.uniform)
         self._attempt = attempt = object()
-        self.agenda.after(0, lambda: self._knock(attempt, self.agenda.now, 0))
+        self.agenda.after(0, lambda: self._try_connect(attempt, self.agenda.now, 0))
 
-    def _knock(self, attempt: object, began: float, knocks: int) -> None:
+    def _try_connect(self, attempt: object, began: float, knocks: int) -> None:
         """Try to connect, and again if there is no answer."""
         if attempt is not self._attempt or not self.dialler.is_alive:
             return
@@ -80,7 +80,7 @@ class Joint:
             self.agenda.at(began + CONNECT_TIMEOUT_S, lambda: self._retry(attempt))
         else:
             next_at = began + KNOCKS_S[knocks]
-            self.agenda.at(next_at, lambda: self._knock(attempt, began, knocks + 1))
+            self.agenda.at(next_at, lambda: self._try_connect(attempt, began, knocks + 1))
 
     def _connect(self, attempt: object) -> None:
         if attempt is not self._attempt or not self.dialler.is_alive:
@@ -99,7 +99,7 @@ class Joint:
         here.start()
         there.start()
 
-    def _make_ends(self) -> tuple[End, End]:
+    def _make_ends(self) -> tuple[WireEnd, WireEnd]:
         connector, listener = self.connector, self.listener
         dialler, acceptor = self.dialler, self.acceptor
         place = endpoint_name(acceptor.name, connector.port)
@@ -120,14 +120,14 @@ class Joint:
             )
             direction = "out" if is_client else "in"
             tally = exchange.add_tally(settings.endpoint, direction, settings.role)
-            end = End(exchange, connection, host, tally)
+            end = WireEnd(exchange, connection, host, tally)
             host.enter(end)
             ends.append(end)
         return ends[0], ends[1]
 
-    def _lost(self, attempt: object, end: End, began: float) -> None:
-        if end.is_open and self.agenda.now - began >= STEADY_S:
-            self._waits = delays(self.chance.uniform)
+    def _lost(self, attempt: object, end: WireEnd, began: float) -> None:
+        if end.is_open and self.agenda.now - began >= LASTING_CONNECTION_S:
+            self._waits = backoff_delays(self.chance.uniform)
         self._retry(attempt)
 
     def _retry(self, attempt: object) -> None:
@@ -135,7 +135,7 @@ class Joint:
             return
         self._attempt = following = object()
         delay_s = next(self._waits)
-        self.agenda.after(delay_s, lambda: self._knock(following, self.agenda.now, 0))
+        self.agenda.after(delay_s, lambda: self._try_connect(following, self.agenda.now, 0))
 
     def cut(self, *, towards_acceptor: bool = True, towards_dialler: bool = True) -> None:
         """Let nothing through any more, one way or both; no end is told."""

@@ -11,8 +11,8 @@ from typing import Any
 import attrs
 
 from router.amqp.types import Symbol
-from router.client.receiver import Received, Receiver
-from router.client.sender import Sender, Sending
+from router.client.receiver import ReceivedMessage, Receiver
+from router.client.sender import Sender, SentMessage
 
 
 class SimulatedSender(Sender):
@@ -61,12 +61,12 @@ class SenderPlan:
     """Sender that a container has whenever it is connected.
 
     `on_change` is called when there may be room, `on_outcome` with each outcome, also with those
-    that will not come (`Sending.is_lost`).
+    that will not come (`SentMessage.is_lost`).
     """
 
     address: str | None
     on_change: Callable[[], None]
-    on_outcome: Callable[[Sending], None]
+    on_outcome: Callable[[SentMessage], None]
     presettled: bool = False
     window: int = 1000
     live: SimulatedSender | None = None
@@ -82,7 +82,7 @@ class ReceiverPlan:
     """Receiver that a container has whenever it is connected."""
 
     address: str
-    on_message: Callable[[Received], None]
+    on_message: Callable[[ReceivedMessage], None]
     credit: int = 100
     capabilities: tuple[Symbol, ...] = ()
     live: SimulatedReceiver | None = None

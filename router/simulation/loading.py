@@ -8,7 +8,7 @@ from typing import Final
 
 import attrs
 
-from router.config.building import touches, without
+from router.config.building import is_within, without_paths
 from router.config.load import read_text, read_toml
 from router.config.mistakes import (
     Finding,
@@ -44,13 +44,13 @@ def parse_topology(text: str, *, source: str) -> Topology:
     """
     data, lines = read_toml(text, source)
     refused = _FORM.read(data)[1]
-    usable = without(data, {finding.path for finding in refused})
+    usable = without_paths(data, {finding.path for finding in refused})
     topology: Topology = _FORM.read(usable)[0]
     wrong = {finding.path for finding in refused}
     wrong |= {(*one.path[:-1], one.nearest) for one in refused if one.nearest and one.path[1:]}
     found: dict[DataPath, Finding] = {finding.path: finding for finding in refused}
     for finding in find_contradictions(topology):
-        if not any(touches(path, wrong) for path in (finding.path, *finding.concerns)):
+        if not any(is_within(path, wrong) for path in (finding.path, *finding.concerns)):
             found.setdefault(finding.path, finding)
     mistakes = [
         Mistake(

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from random import Random
 
 from router.config.model import Configuration, ConnectorSettings, ListenerSettings
-from router.simulation.agenda import Agenda
+from router.simulation.agenda import EventScheduler
 from router.simulation.containers import Container
-from router.simulation.host import Host, shared_buffer
-from router.simulation.joints import Joint
+from router.simulation.host import SimulatedRouter, shared_buffer
+from router.simulation.joints import RouterConnection
 from router.simulation.wires import Distance
 
 NEAR = Distance()
@@ -30,9 +30,9 @@ class Network:
 
     def __init__(self, seed: int = 0) -> None:
         self.seed = seed
-        self.agenda = Agenda()
-        self.hosts: dict[str, Host] = {}
-        self.joints: dict[tuple[str, str], Joint] = {}
+        self.agenda = EventScheduler()
+        self.hosts: dict[str, SimulatedRouter] = {}
+        self.joints: dict[tuple[str, str], RouterConnection] = {}
         self.containers: dict[str, Container] = {}
         self._buffer = shared_buffer()
 
@@ -42,9 +42,9 @@ class Network:
 
     # Building.
 
-    def add(self, name: str, configuration: Configuration = ALONE) -> Host:
+    def add(self, name: str, configuration: Configuration = ALONE) -> SimulatedRouter:
         """Add a router with this configuration, whose id is its name. It is not started yet."""
-        host = Host(name, configuration, self.agenda, str(self.seed), self._buffer)
+        host = SimulatedRouter(name, configuration, self.agenda, str(self.seed), self._buffer)
         self.hosts[name] = host
         return host
 
@@ -55,12 +55,12 @@ class Network:
         distance: Distance = NEAR,
         connector: ConnectorSettings | None = None,
         listener: ListenerSettings | None = None,
-    ) -> Joint:
+    ) -> RouterConnection:
         """Join two routers: the dialler connects to the acceptor.
 
         The connector and the listener need not be among those of the routers' configurations.
         """
-        joint = Joint(
+        joint = RouterConnection(
             self.agenda,
             self.hosts[dialler],
             self.hosts[acceptor],
@@ -99,7 +99,7 @@ class Network:
 
     # Events.
 
-    def between(self, one: str, other: str) -> list[Joint]:
+    def between(self, one: str, other: str) -> list[RouterConnection]:
         """Return the joints of two routers, whichever of them dials."""
         pairs = ((one, other), (other, one))
         return [self.joints[pair] for pair in pairs if pair in self.joints]
@@ -147,7 +147,7 @@ class Network:
 
     # State.
 
-    def live_joints(self) -> list[Joint]:
+    def live_joints(self) -> list[RouterConnection]:
         """Return the joints that are up, with both routers running."""
         return [
             each

@@ -19,7 +19,7 @@ from router.hosting.sampling import Sampling
 from router.hosting.translation import link_totals
 from router.plugin_events import Event, LinkInfo, LinkTotals
 from router.plugin_samples import SampleBatch
-from router.simulation.host import Host
+from router.simulation.host import SimulatedRouter
 
 # Number of samples that are kept until they are taken.
 MOST_SAMPLES: Final = 65_536
@@ -48,7 +48,7 @@ class Observation:
 
     def __init__(
         self,
-        host: Host,
+        host: SimulatedRouter,
         wall_clock: Callable[[], float],
         chance: Random,
         share: float,

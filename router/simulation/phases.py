@@ -10,12 +10,12 @@ from bisect import bisect_right
 
 import attrs
 
-from router.control.network.adjacency import Adjacency
+from router.control.network.adjacency import Neighbours
 from router.core.routers.routing_state import mobile_key
-from router.simulation.host import Host
+from router.simulation.host import SimulatedRouter
 from router.simulation.ledger import Entry, Ledger
 from router.simulation.traffic import Flow, Listener, Sink
-from router.simulation.truth import Truth
+from router.simulation.truth import GroundTruth
 
 
 @attrs.define(eq=False)
@@ -49,10 +49,10 @@ class Phase:
     stretched: int = 0
 
 
-class Account(Listener):
+class PhaseRecorder(Listener):
     """Listener that adds up what happens in each phase."""
 
-    def __init__(self, truth: Truth, ledger: Ledger) -> None:
+    def __init__(self, truth: GroundTruth, ledger: Ledger) -> None:
         self.truth = truth
         self.ledger = ledger
         self.agenda = truth.network.agenda
@@ -60,7 +60,7 @@ class Account(Listener):
         self._starts: list[float] = []
         # the counters of control messages of each life of each router, and their totals at the end
         # of the previous phase
-        self._spoken: list[Adjacency] = []
+        self._spoken: list[Neighbours] = []
         self._told = (0, 0)
         for host in truth.network.hosts.values():
             host.born.append(self._born)
@@ -99,7 +99,7 @@ class Account(Listener):
         told, self._told = self._told, (messages, octets)
         return messages - told[0], octets - told[1]
 
-    def _born(self, host: Host) -> None:
+    def _born(self, host: SimulatedRouter) -> None:
         if host.control.network is not None:
             self._spoken.append(host.control.network)
 

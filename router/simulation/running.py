@@ -14,13 +14,13 @@ from router.config.model import Configuration, ConnectorSettings, ListenerSettin
 from router.config.router_settings import RouterSettings
 from router.core.model.address import MULTICAST
 from router.core.routers.routing_state import mobile_key
-from router.simulation.happenings import Chronicle
+from router.simulation.happenings import EventSchedule
 from router.simulation.network import Network
-from router.simulation.phases import Account, Phase
+from router.simulation.phases import Phase, PhaseRecorder
 from router.simulation.plan import Plan, PlannedLink, draw
 from router.simulation.topology import MOST_ROUTERS, Topology
 from router.simulation.traffic import Traffic
-from router.simulation.truth import Truth
+from router.simulation.truth import GroundTruth
 
 # Simulated time between two reports of progress.
 STEP_S = 0.25
@@ -76,14 +76,14 @@ class Simulation:
             )
             if role == "inter-router":
                 lines.append((link.dialler, link.acceptor))
-        self.truth = Truth(network, lines)
+        self.truth = GroundTruth(network, lines)
         self.traffic = Traffic(
             network, [name for name, _ in plan.routers], topology.receivers, topology.senders
         )
-        self.account = Account(self.truth, self.traffic.ledger)
+        self.account = PhaseRecorder(self.truth, self.traffic.ledger)
         self.traffic.listener = self.account
         self._began = network.agenda.now
-        self.chronicle = Chronicle(network, topology.events)
+        self.chronicle = EventSchedule(network, topology.events)
 
     def run(self, progress: Callable[[Progress], None] = lambda _: None) -> Result:
         """Run the whole simulation, and return its result."""

@@ -8,9 +8,9 @@ from typing import Any, Final
 from router.amqp.message import Message, encode_message
 from router.amqp.performatives import Accepted, Modified, Rejected, Released
 from router.amqp.sections import Properties
-from router.client.receiver import Received
-from router.client.sender import Sending
-from router.simulation.agenda import Agenda
+from router.client.receiver import ReceivedMessage
+from router.client.sender import SentMessage
+from router.simulation.agenda import EventScheduler
 from router.simulation.ledger import Entry, Ledger
 from router.simulation.links import ReceiverPlan, SenderPlan
 from router.simulation.network import Network
@@ -49,7 +49,7 @@ class Flow:
         self.router = router
         self.entry = entry
         self.address = address
-        self.agenda: Agenda = network.agenda
+        self.agenda: EventScheduler = network.agenda
         self.chance = network.chance(f"sender/{number}")
         # time since which a message is due but not sent, or not accepted
         self.wanting_since: float | None = None
@@ -57,7 +57,7 @@ class Flow:
         self._listener = Listener()
         self._due = 0
         self._is_on = False
-        self._numbers: dict[Sending, int] = {}
+        self._numbers: dict[SentMessage, int] = {}
         to = address if entry.anonymous else None
         head = encode_message(Message(properties=Properties(to=to))) if to else b""
         body = entry.bytes
@@ -107,7 +107,7 @@ class Flow:
                 self._numbers[sending] = number
             self._listener.sent(self)
 
-    def _told(self, sending: Sending) -> None:
+    def _told(self, sending: SentMessage) -> None:
         number = self._numbers.pop(sending, None)
         if number is None:
             return
@@ -126,12 +126,12 @@ class Sink:
         self.router = router
         self.entry = entry
         self.address = address
-        self.agenda: Agenda = network.agenda
+        self.agenda: EventScheduler = network.agenda
         self.hear: Callable[[Sink, int, int], None] = lambda *_: None
         self.plan = ReceiverPlan(address, self._take, credit=entry.credit)
         network.container(f"receiver-{number}", router).add_receiver(self.plan)
 
-    def _take(self, received: Received) -> None:
+    def _take(self, received: ReceivedMessage) -> None:
         number = int.from_bytes(received.payload[-NUMBER_BYTES:], "big")
         header = received.message.header if received.payload[2:3] == b"\x70" else None
         tried = 0 if header is None else header.delivery_count or 0
@@ -141,7 +141,7 @@ class Sink:
         else:
             self._settle(received)
 
-    def _settle(self, received: Received) -> None:
+    def _settle(self, received: ReceivedMessage) -> None:
         live = self.plan.live
         if received.is_settled or live is None or live.is_over or received._receiver is not live:
             return

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from router.core.routers.routing_state import Interest
-from router.simulation.host import Host
+from router.simulation.host import SimulatedRouter
 from router.simulation.network import Network
 
 
-class Truth:
+class GroundTruth:
     """Watch on the interior routers of a network, and on the `lines` between them.
 
     It has to be made before they start. The routers in `wrong_paths` and `wrong_keys` know
@@ -51,7 +51,7 @@ class Truth:
 
     # Changes at routers.
 
-    def _born(self, host: Host) -> None:
+    def _born(self, host: SimulatedRouter) -> None:
         reach, name, life = host.reach, host.name, host.lives
         tell = reach.on_here
 
@@ -70,7 +70,7 @@ class Truth:
             lambda key: self._wanted_changed(name, key) if is_current() else None
         )
 
-    def _here_changed(self, host: Host, keys: set[str]) -> None:
+    def _here_changed(self, host: SimulatedRouter, keys: set[str]) -> None:
         for key in keys:
             interest = host.reach.here.get(key)
             routers = self.wanted.setdefault(key, {})

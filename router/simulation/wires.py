@@ -16,8 +16,8 @@ import attrs
 from router.engine import events
 from router.engine.connection import Connection
 from router.net.exchange import READ_BYTES, Hub
-from router.net.tally import Tally
-from router.simulation.agenda import Agenda
+from router.net.tally import ConnectionCounters
+from router.simulation.agenda import EventScheduler
 
 # Minimum delay of a wire: without one, routers would exchange frames for ever in no time.
 LEAST_DELAY_S = 0.00002
@@ -48,16 +48,16 @@ class Distance:
     octets_per_s: float | None = None
 
 
-class Way:
+class WireDirection:
     """Direction of a wire, towards `end`."""
 
-    def __init__(self, agenda: Agenda, distance: Distance, chance: Random) -> None:
+    def __init__(self, agenda: EventScheduler, distance: Distance, chance: Random) -> None:
         self.agenda = agenda
         # time at which the last octets sent have left
         self._left_last = 0.0
         self.move(distance)
         self.chance = chance
-        self.end: End | None = None
+        self.end: WireEnd | None = None
         self.is_cut = False
         # octets that were sent and not read yet
         self.under_way = 0
@@ -115,11 +115,14 @@ class Way:
 class Wire:
     """Two ways between two ends."""
 
-    def __init__(self, agenda: Agenda, distance: Distance, chance: Random) -> None:
+    def __init__(self, agenda: EventScheduler, distance: Distance, chance: Random) -> None:
         self.agenda = agenda
-        self.ways = (Way(agenda, distance, chance), Way(agenda, distance, chance))
+        self.ways = (
+            WireDirection(agenda, distance, chance),
+            WireDirection(agenda, distance, chance),
+        )
 
-    def fasten(self, first: End, second: End) -> None:
+    def fasten(self, first: WireEnd, second: WireEnd) -> None:
         """Connect two ends by this wire."""
         for end, other, incoming, outgoing in (
             (first, second, self.ways[1], self.ways[0]),
@@ -138,11 +141,11 @@ class Wire:
                 end.lose()
 
 
-class End:
+class WireEnd:
     """End of a wire: the owner of an engine's connection, in the place of a pump with a socket."""
 
     def __init__(
-        self, hub: Hub, connection: Connection, site: Site, tally: Tally | None = None
+        self, hub: Hub, connection: Connection, site: Site, tally: ConnectionCounters | None = None
     ) -> None:
         self.exchange = hub
         self.connection = connection
@@ -158,14 +161,14 @@ class End:
         self.ended: Callable[[], None] | None = None
         self.is_open = False
         self.is_over = False
-        self._incoming: Way | None = None
-        self._outgoing: Way | None = None
-        self.other: End | None = None
+        self._incoming: WireDirection | None = None
+        self._outgoing: WireDirection | None = None
+        self.other: WireEnd | None = None
         self._inbox: deque[bytes | None] = deque()
         self._is_blocked = False
         connection.owner = self
 
-    def fasten(self, incoming: Way, outgoing: Way, other: End) -> None:
+    def fasten(self, incoming: WireDirection, outgoing: WireDirection, other: WireEnd) -> None:
         """Connect this end, so that it can send and receive."""
         self._incoming = incoming
         self._outgoing = outgoing

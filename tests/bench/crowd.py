@@ -23,9 +23,9 @@ from router.config.model import Configuration, ConnectorSettings
 from router.config.router_settings import RouterSettings
 from router.engine.connection import Connection
 from router.net.endpoints import connector_settings, endpoint_name
-from router.simulation.agenda import Agenda
-from router.simulation.host import Host, shared_buffer
-from router.simulation.wires import End
+from router.simulation.agenda import EventScheduler
+from router.simulation.host import SimulatedRouter, shared_buffer
+from router.simulation.wires import WireEnd
 
 HOST = "127.0.0.1"
 READ_BYTES = 65536
@@ -37,7 +37,7 @@ LIMIT_S = 300.0
 class _Socket:
     """Both ways of an uplink, as an end has them."""
 
-    def __init__(self, agenda: Agenda, sock: socket.socket) -> None:
+    def __init__(self, agenda: EventScheduler, sock: socket.socket) -> None:
         self.agenda = agenda
         self.sock = sock
         # what was sent is the kernel's: an edge that says little never fills its buffer
@@ -59,13 +59,13 @@ class Crowd:
 
     def __init__(self, port: int) -> None:
         self.port = port
-        self.hosts: list[Host] = []
+        self.hosts: list[SimulatedRouter] = []
         self._buffer = shared_buffer()
-        self._agenda = Agenda()
+        self._agenda = EventScheduler()
         self._offset = self._agenda.now - time.monotonic()
         self._sockets = selectors.DefaultSelector()
 
-    def add(self) -> Host:
+    def add(self) -> SimulatedRouter:
         """One more edge, and its uplink."""
         agenda = self._agenda
         agenda.run(time.monotonic() + self._offset)
@@ -74,7 +74,7 @@ class Crowd:
         name = f"edge-{number}"
         router = RouterSettings(id=name, mode="edge")
         configuration = Configuration(router=router, connectors=(connector,))
-        host = Host(name, configuration, agenda, "crowd", self._buffer)
+        host = SimulatedRouter(name, configuration, agenda, "crowd", self._buffer)
         host.start()
         exchange = host.exchange
         settings = connector_settings(host.parts.container_id, connector, HOST, exchange.membership)
@@ -82,7 +82,7 @@ class Crowd:
             settings, exchange.forwarder, exchange.turn, endpoint_name(HOST, self.port), True
         )
         tally = exchange.add_tally(settings.endpoint, "out", settings.role)
-        end = End(exchange, connection, host, tally)
+        end = WireEnd(exchange, connection, host, tally)
         host.enter(end)
         sock = socket.create_connection((HOST, self.port))
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -123,7 +123,7 @@ class Crowd:
                 self.turn()
 
 
-def _is_in_use(host: Host) -> bool:
+def _is_in_use(host: SimulatedRouter) -> bool:
     edge = host.control.edge
     return edge is not None and bool(edge.proxies.told)
 

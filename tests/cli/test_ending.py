@@ -10,7 +10,7 @@ import sys
 import pytest
 import trio
 
-from router.cli.ending import EXIT_PIPE, NotAll, until_ended
+from router.cli.ending import EXIT_PIPE, Incomplete, run_command
 from router.client import ConnectFailed, LinkLost, RequestRefused
 
 
@@ -18,8 +18,8 @@ from router.client import ConnectFailed, LinkLost, RequestRefused
     ("failure", "code", "complaint"),
     [
         (None, 0, ""),
-        (NotAll("1 of 2 is missing"), 1, "trioute: 1 of 2 is missing\n"),
-        (NotAll(""), 1, ""),
+        (Incomplete("1 of 2 is missing"), 1, "trioute: 1 of 2 is missing\n"),
+        (Incomplete(""), 1, ""),
         (RequestRefused(404, "there is none"), 1, "trioute: 404 there is none\n"),
         (ConnectFailed("", "nobody is there"), 3, "trioute: nobody is there\n"),
         (LinkLost("amqp:not-found", "no q"), 3, "trioute: amqp:not-found: no q\n"),
@@ -32,7 +32,7 @@ def test_how_it_ended_is_told(
         if failure is not None:
             raise failure
 
-    assert until_ended(work) == code
+    assert run_command(work) == code
     told = capsys.readouterr()
     assert (told.out, told.err) == ("", complaint)
 
@@ -57,7 +57,7 @@ def test_a_signal_ends_the_work_and_what_is_beside_it(
         finally:
             tidied.append("work")
 
-    assert until_ended(work, beside) == code
+    assert run_command(work, beside) == code
     assert sorted(tidied) == ["beside", "work"]
     assert capsys.readouterr().err == ""
 
@@ -66,7 +66,7 @@ def test_what_is_beside_the_work_ends_with_it() -> None:
     async def work() -> None:
         await trio.lowlevel.checkpoint()
 
-    assert until_ended(work, trio.sleep_forever) == 0
+    assert run_command(work, trio.sleep_forever) == 0
 
 
 def test_a_mistake_of_our_own_is_not_hidden() -> None:
@@ -74,18 +74,18 @@ def test_a_mistake_of_our_own_is_not_hidden() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ExceptionGroup) as group:
-        until_ended(work)
+        run_command(work)
     assert isinstance(group.value.exceptions[0], ZeroDivisionError)
 
 
 SCRIPT = """
 import sys
-from router.cli.ending import until_ended
+from router.cli.ending import run_command
 
 async def work():
     {work}
 
-sys.exit(until_ended(work))
+sys.exit(run_command(work))
 """
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from router.cli.columns import View
-from router.cli.looking import LINK, Slice, Viewer, known_names
+from router.cli.looking import LINK, EntityRange, Viewer, known_names
 from router.cli.rates import LINK_ATTRIBUTES
 from router.cli.views import ADDRESSES, CONNECTIONS, EDGES, LINKS, NODES
 from router.client import ManagementClient, RequestRefused, connect_management
@@ -41,7 +41,7 @@ class Told:
 
 def viewer(view: View, **options: Any) -> Viewer:
     """Looks at all of a view, in the columns that it has."""
-    return Viewer(view, Slice(), **{"every_attribute": False, **options})
+    return Viewer(view, EntityRange(), **{"every_attribute": False, **options})
 
 
 async def test_no_more_is_asked_for_than_is_shown() -> None:
@@ -84,7 +84,7 @@ async def test_another_refusal_is_told() -> None:
 async def test_a_part_in_the_order_of_the_view() -> None:
     found = Table(("identity", "role"), (("10", "edge"), ("9", "edge"), ("8", "normal")))
     told = Told({"connection": [found]})
-    seen = await Viewer(EDGES, Slice(3, 7), every_attribute=True).look(
+    seen = await Viewer(EDGES, EntityRange(3, 7), every_attribute=True).look(
         cast("ManagementClient", told)
     )
     assert [entity["identity"] for entity in seen.entities] == ["9", "10"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.cli.rates import Look, rates_between, rates_of_connections
+from router.cli.rates import Snapshot, rates_between, rates_of_connections
 
 
 def entity(identity: str, **counters: Any) -> dict[str, Any]:
@@ -18,29 +18,29 @@ def link(identity: str, connection: str, direction: str, count: Any) -> dict[str
 
 
 def test_growth_by_the_second() -> None:
-    before = Look(10.0, [entity("a", n=100, m=5), entity("b", n=0)])
-    now = Look(12.0, [entity("b", n=0), entity("a", n=150, m=5)])
+    before = Snapshot(10.0, [entity("a", n=100, m=5), entity("b", n=0)])
+    now = Snapshot(12.0, [entity("b", n=0), entity("a", n=150, m=5)])
     assert rates_between(before, now, ["n", "m"]) == {"a": {"n": 25.0, "m": 0.0}, "b": {"n": 0.0}}
 
 
 def test_who_was_not_there_has_no_rate() -> None:
-    assert rates_between(Look(0, []), Look(1, [entity("a", n=9)]), ["n"]) == {}
+    assert rates_between(Snapshot(0, []), Snapshot(1, [entity("a", n=9)]), ["n"]) == {}
 
 
 def test_a_counter_that_went_down_or_is_not_told_has_no_rate() -> None:
-    before = Look(0, [entity("a", n=9, m=None)])
-    assert rates_between(before, Look(1, [entity("a", n=3, m=4)]), ["n", "m"]) == {"a": {}}
+    before = Snapshot(0, [entity("a", n=9, m=None)])
+    assert rates_between(before, Snapshot(1, [entity("a", n=3, m=4)]), ["n", "m"]) == {"a": {}}
 
 
 def test_no_time_has_passed() -> None:
-    look = Look(1, [entity("a", n=9)], [link("1.0", "1", "in", 5)])
+    look = Snapshot(1, [entity("a", n=9)], [link("1.0", "1", "in", 5)])
     assert rates_between(look, look, ["n"]) == {}
     assert rates_of_connections(look, look) == {}
 
 
 def test_what_links_deliver_is_their_connection_s() -> None:
-    before = Look(0, [], [link("1.0", "1", "in", 10), link("1.1", "1", "out", 0)])
-    now = Look(
+    before = Snapshot(0, [], [link("1.0", "1", "in", 10), link("1.1", "1", "out", 0)])
+    now = Snapshot(
         2,
         [],
         [

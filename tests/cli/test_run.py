@@ -24,8 +24,8 @@ from router.cli.run import (
     run,
 )
 from router.config.model import ListenerSettings
-from router.endpoints import Listening
-from router.floods import Floods
+from router.endpoints import ListenerAddresses
+from router.floods import LogRateLimiter
 from router.logs.journal import Journal
 
 from support.raw_peers import RawPeer
@@ -44,8 +44,8 @@ name = "second"
 
 def test_the_announcement_names_every_socket() -> None:
     listening = [
-        Listening(ListenerSettings(), (("127.0.0.1", 5672), ("::1", 5672))),
-        Listening(ListenerSettings(http=True, port=9672), (("127.0.0.1", 9672),)),
+        ListenerAddresses(ListenerSettings(), (("127.0.0.1", 5672), ("::1", 5672))),
+        ListenerAddresses(ListenerSettings(http=True, port=9672), (("127.0.0.1", 9672),)),
     ]
     first, *rest = announcement("edge", listening, Path("my.toml"))
     assert first.startswith("trioute ")
@@ -103,7 +103,7 @@ def test_a_flood_of_attaches_leaves_a_short_log(start_router: StartRouter) -> No
 
 def test_what_was_left_out_is_said_now_and_then() -> None:
     journal = Journal()
-    journal.floods = floods = Floods(1)
+    journal.floods = floods = LogRateLimiter(1)
     reports = Reports(journal)
     with structlog.testing.capture_logs() as lines:
         reports.look(1000.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.cli.looking import Seen
+from router.cli.looking import ViewData
 from router.cli.showing import entities_as_json, format_csv, format_view
 from router.cli.views import ADDRESSES, GENERAL
 
@@ -17,9 +17,9 @@ def address(name: str, count: int, **fields: Any) -> dict[str, Any]:
     return {**told, "deliveriesIngress": count, "remoteHostRouters": [], **fields}
 
 
-def seen(*entities: dict[str, Any], rates: Any = None) -> Seen:
+def seen(*entities: dict[str, Any], rates: Any = None) -> ViewData:
     """A look at addresses."""
-    return Seen(ADDRESSES, NAMES, entities, rates)
+    return ViewData(ADDRESSES, NAMES, entities, rates)
 
 
 def test_a_table_has_the_columns_that_have_values() -> None:
@@ -55,7 +55,7 @@ def test_rates_are_further_columns() -> None:
 def test_a_sheet_is_one_attribute_to_a_line() -> None:
     told = {"identity": "r", "id": "solo", "deliveriesIngress": 1234, "deliveriesStuck": 1}
     names = list(told)
-    assert list(format_view(Seen(GENERAL, names, [told]), None)) == [
+    assert list(format_view(ViewData(GENERAL, names, [told]), None)) == [
         "Router",
         "router id         solo",
         "deliveries in    1,234",
@@ -65,7 +65,7 @@ def test_a_sheet_is_one_attribute_to_a_line() -> None:
 
 def test_colours_say_what_to_look_at() -> None:
     told = {"id": "solo", "deliveriesStuck": 1, "deliveriesDelayed10Sec": 0}
-    lines = list(format_view(Seen(GENERAL, list(told), [told]), None, colours=True))
+    lines = list(format_view(ViewData(GENERAL, list(told), [told]), None, colours=True))
     assert lines[0] == "\x1b[1mRouter\x1b[0m"
     assert lines[-1].endswith("\x1b[33m   1\x1b[0m")
     assert not any("\x1b" in line for line in lines[1:-1])

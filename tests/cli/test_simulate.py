@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from router.cli.simulate import LINE_S, Teller
+from router.cli.simulate import LINE_S, ProgressReporter
 from router.simulation.ledger import Ledger
 from router.simulation.running import Progress
 
@@ -102,14 +102,14 @@ def test_many_things_that_happen_are_added_up(file: Path) -> None:
 
 def test_it_says_how_far_it_is_where_it_takes_long(capsys: pytest.CaptureFixture[str]) -> None:
     progress = Progress(1.5, 20.0, "kill r7")
-    teller = Teller(is_terminal=False, now=100.0)
+    teller = ProgressReporter(is_terminal=False, now=100.0)
     teller.tell(progress, 100.0 + LINE_S / 2)
     teller.tell(progress, 100.0 + LINE_S)
     teller.tell(progress, 101.0 + LINE_S)
     teller.clear()
     assert capsys.readouterr().err == f"after {LINE_S:.0f} s: 1.50 of 20 s: kill r7\n"
 
-    teller = Teller(is_terminal=True, now=100.0)
+    teller = ProgressReporter(is_terminal=True, now=100.0)
     teller.tell(progress, 101.0)
     teller.clear()
     # what moves a terminal's cursor is left out where there is none

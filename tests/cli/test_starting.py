@@ -16,7 +16,7 @@ from router.cli.starting import begin, read_again
 from router.config.load import load_configuration
 from router.config.mistakes import InvalidConfiguration
 from router.config.model import AddressSettings
-from router.config.saved import Keeper, aside, load_base, load_saved
+from router.config.saved import StateFile, backup_path, load_base, load_saved
 
 from support.commands import run
 from support.loopback import listening, running_node
@@ -46,7 +46,7 @@ def save(folder: Path, file: Path) -> Path:
     """Have something saved over a file: an address besides."""
     base = load_base(file)
     changed = attrs.evolve(base.configuration, addresses=(AddressSettings(prefix="saved"),))
-    Keeper(folder / "state").save(base, changed, 3, 0.0)
+    StateFile(folder / "state").save(base, changed, 3, 0.0)
     return folder / "state"
 
 
@@ -72,7 +72,7 @@ def test_what_a_hangup_undoes_is_put_aside(tmp_path: Path) -> None:
         router.process.send_signal(signal.SIGHUP)
         wait_for(router, "configuration read again .*differences=1")
         assert not state.exists()
-        saved = load_saved(aside(state))
+        saved = load_saved(backup_path(state))
         assert saved is not None
         assert saved.configuration.addresses == (AddressSettings(prefix="saved"),)
 
@@ -110,7 +110,7 @@ def test_an_edited_file_keeps_it_from_starting_until_it_is_said_what_counts(
     assert begun.start.configuration == begun.base.configuration
     assert begun.put_aside
     assert not state.exists()
-    assert aside(state).exists()
+    assert backup_path(state).exists()
 
 
 def test_where_nothing_can_be_kept_it_does_not_start(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from router.amqp.performatives import Accepted, Error, Rejected, Released
-from router.cli.tally import REASONS, Latencies, Tally
+from router.cli.tally import REASONS, Latencies, RunStatistics
 
 MS = 1_000_000
 
@@ -47,7 +47,7 @@ def test_a_clock_that_went_back_counts_as_nothing() -> None:
 
 
 def test_a_summary() -> None:
-    tally = Tally("sent", 100.0)
+    tally = RunStatistics("sent", 100.0)
     for number in range(4):
         tally.add(10, 105.0 + number)
         tally.latencies.add(2 * MS)
@@ -75,7 +75,7 @@ def test_a_summary() -> None:
 
 
 def test_nothing_at_all() -> None:
-    tally = Tally("received", 100.0)
+    tally = RunStatistics("received", 100.0)
     tally.state = "connecting"
     assert list(tally.lines()) == ["received 0 messages, 0 bytes, in 0.000 s (0/s)"]
     assert tally.progress() == "0 received, connecting"
@@ -83,7 +83,7 @@ def test_nothing_at_all() -> None:
 
 
 def test_reasons_are_told_once_and_only_so_many() -> None:
-    tally = Tally("sent", 0.0)
+    tally = RunStatistics("sent", 0.0)
     for number in range(3 * REASONS):
         for _ in range(2):
             tally.add_outcome(Rejected(Error("amqp:not-allowed", str(number))), 1.0)

@@ -11,8 +11,8 @@ import click
 import pytest
 import trio
 
-from router.cli.ending import NotAll
-from router.cli.tally import Tally
+from router.cli.ending import Incomplete
+from router.cli.tally import RunStatistics
 from router.cli.traffic import Report, read_url, run
 from router.client import ConnectFailed, LinkLost, Url
 
@@ -23,9 +23,9 @@ SUMMARY = "done 0 messages, 0 bytes, in 0.000 s (0/s)\n"
 
 
 @pytest.fixture
-def tally() -> Tally:
+def tally() -> RunStatistics:
     """Nothing was done yet."""
-    return Tally("done", 0.0)
+    return RunStatistics("done", 0.0)
 
 
 async def nothing() -> None:
@@ -37,13 +37,13 @@ async def nothing() -> None:
     ("failure", "code", "complaint"),
     [
         (None, 0, ""),
-        (NotAll("1 of 2 is missing"), 1, "trioute: 1 of 2 is missing\n"),
+        (Incomplete("1 of 2 is missing"), 1, "trioute: 1 of 2 is missing\n"),
         (ConnectFailed("", "nobody is there"), 3, "trioute: nobody is there\n"),
         (LinkLost("amqp:not-found", "no q"), 3, "trioute: amqp:not-found: no q\n"),
     ],
 )
 def test_how_it_ended_is_told(
-    tally: Tally,
+    tally: RunStatistics,
     capsys: pytest.CaptureFixture[str],
     failure: Exception | None,
     code: int,
@@ -61,7 +61,7 @@ def test_how_it_ended_is_told(
     assert capsys.readouterr().err == complaint
 
 
-def test_a_summary_for_programs(tally: Tally, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_summary_for_programs(tally: RunStatistics, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(nothing, tally, Report(as_json=True)) == 0
     told = capsys.readouterr()
     assert json.loads(told.out) == tally.as_json()
@@ -70,7 +70,7 @@ def test_a_summary_for_programs(tally: Tally, capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_the_work(
-    tally: Tally, capsys: pytest.CaptureFixture[str], number: int, code: int
+    tally: RunStatistics, capsys: pytest.CaptureFixture[str], number: int, code: int
 ) -> None:
     tidied = False
 
@@ -89,7 +89,7 @@ def test_a_signal_ends_the_work(
 
 @pytest.mark.parametrize("report", [Report(), Report(quiet=True), Report(live=False)])
 def test_a_line_is_drawn_on_a_terminal_only(
-    tally: Tally, monkeypatch: pytest.MonkeyPatch, report: Report
+    tally: RunStatistics, monkeypatch: pytest.MonkeyPatch, report: Report
 ) -> None:
     tally.state = "waiting"
     with screen() as terminal:

@@ -25,7 +25,7 @@ def test_columns_are_attributes_of_the_schema(view: View) -> None:
     if entry is None or view.kind == "vhost":
         pytest.skip("the router has no such entities yet")
     of, _ = entry
-    known = {attribute.name for attribute in of.attributes} | set(of.absent)
+    known = {attribute.name for attribute in of.attributes} | set(of.unsupported)
     assert {column.attribute for column in view.columns} <= known
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from router.amqp.performatives import Error
 from router.amqp.redirects import Redirect
-from router.client.failures import ClientError, ConnectionLost, LinkLost, told
+from router.client.failures import ClientError, ConnectionLost, LinkLost, error_from_peer
 
 MOVED = "amqp:link:redirect"
 THERE = Redirect("c", "h", 1, "a")
@@ -35,13 +35,13 @@ THERE = Redirect("c", "h", 1, "a")
     ],
 )
 def test_a_peers_error_is_told(error: Error | None, text: str) -> None:
-    failure = told(LinkLost, error, "it went away")
+    failure = error_from_peer(LinkLost, error, "it went away")
     assert isinstance(failure, LinkLost)
     assert str(failure) == text
 
 
 def test_a_failure_has_its_parts() -> None:
-    failure = told(ConnectionLost, Error("amqp:connection:forced", "enough"), "")
+    failure = error_from_peer(ConnectionLost, Error("amqp:connection:forced", "enough"), "")
     assert isinstance(failure, ClientError)
     assert failure.condition == "amqp:connection:forced"
     assert failure.description == "enough"

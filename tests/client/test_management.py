@@ -15,7 +15,7 @@ from router.client import (
     ClientConnection,
     LinkLost,
     ManagementClient,
-    NoAnswer,
+    NoResponse,
     Receiver,
     RequestRefused,
     Sender,
@@ -174,7 +174,7 @@ async def test_no_answer_in_time_and_the_connection_goes_on() -> None:
         await answers.send(answer(request, "mine"))
 
     async with asking_one_that(behave) as management:
-        with pytest.raises(NoAnswer, match=r"fake/management did not answer within 0\.05 s"):
+        with pytest.raises(NoResponse, match=r"fake/management did not answer within 0\.05 s"):
             await management.request("ANY", timeout_s=0.05)
         assert await management.request("ANY") == "mine"
 
@@ -190,7 +190,7 @@ async def test_a_request_that_is_not_taken(word: str) -> None:
 
     told = "amqp:not-allowed: not today" if word == "reject" else "released"
     async with asking_one_that(behave) as management:
-        with pytest.raises(NoAnswer, match=f"did not take the request: {told}"):
+        with pytest.raises(NoResponse, match=f"did not take the request: {told}"):
             await management.request("ANY")
 
 
@@ -209,7 +209,7 @@ async def test_an_answer_to_a_query_that_is_no_table(body: Any, told: str) -> No
         await answers.send(answer(await take(requests), body))
 
     async with asking_one_that(behave) as management:
-        with pytest.raises(NoAnswer, match=told):
+        with pytest.raises(NoResponse, match=told):
             await management.query("router")
 
 
@@ -219,7 +219,7 @@ async def test_an_answer_without_a_status(status: Any) -> None:
         await answers.send(answer(await take(requests), {}, status))
 
     async with asking_one_that(behave) as management:
-        with pytest.raises(NoAnswer, match="no statusCode"):
+        with pytest.raises(NoResponse, match="no statusCode"):
             await management.request("ANY")
 
 
@@ -228,7 +228,7 @@ async def test_a_node_that_is_not_there() -> None:
         url = f"amqp://127.0.0.1:{running.address[1]}/nobody/here"
         async with connect_management(url, timeout_s=0.05) as management:
             # the URL's address is the node; nobody gives credit there
-            with pytest.raises(NoAnswer, match="nobody/here did not answer"):
+            with pytest.raises(NoResponse, match="nobody/here did not answer"):
                 await management.request("ANY")
 
 

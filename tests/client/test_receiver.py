@@ -26,7 +26,7 @@ from router.amqp.performatives import (
     Source,
     Transfer,
 )
-from router.client import LinkLost, Received, Receiver, connect
+from router.client import LinkLost, ReceivedMessage, Receiver, connect
 from router.errors import AmqpError
 
 from support.scripted_server import Script, ServerPeer, serving
@@ -61,7 +61,7 @@ async def receiving(script: Script, **options: Any) -> AsyncIterator[Receiver]:
         yield await connection.open_receiver("q", **options)
 
 
-def say(received: Received, word: str) -> None:
+def say(received: ReceivedMessage, word: str) -> None:
     """Settle a message."""
     match word:
         case "accept":

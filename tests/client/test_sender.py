@@ -1,4 +1,4 @@
-"""Sending: outcomes of every kind, credit, windows, drains, and what a lost link leaves behind."""
+"""Senders: outcomes of every kind, credit, windows, drains, and what a lost link leaves behind."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from router.amqp.performatives import (
     Target,
 )
 from router.amqp.types import Symbol
-from router.client import LinkLost, Sender, Sending, connect
+from router.client import LinkLost, Sender, SentMessage, connect
 from router.client.sender import Outcome
 
 from support.scripted_server import Script, ServerPeer, serving
@@ -126,7 +126,7 @@ async def test_a_batch_is_settled_by_one_disposition() -> None:
         await peer.settle(Accepted(), 0, 98)
         await peer.settle(Released(), 99)
 
-    told: list[Sending] = []
+    told: list[SentMessage] = []
     async with sending(script) as sender:
         sender.outcome_told = told.append
         await sender.wait_for_room()

@@ -8,7 +8,7 @@ import pytest
 from router.amqp.message import AmqpValue, Data, Message, decode_message, encode_message
 from router.amqp.performatives import Header, Properties
 from router.amqp.types import Symbol, ULong
-from router.client.stamp import SENT_NS, Stamped, find_sent_ns
+from router.client.stamp import SENT_NS, StampedMessage, find_sent_ns
 
 NOW_NS = 1_790_000_000_123_456_789
 
@@ -26,7 +26,7 @@ FULL = Message(
 
 @pytest.mark.parametrize("message", [BARE, FULL])
 def test_a_stamp_is_one_annotation_more(message: Message) -> None:
-    stamped = Stamped(message)
+    stamped = StampedMessage(message)
     octets = bytes(stamped.at(NOW_NS))
     annotations = {**(message.message_annotations or {}), SENT_NS: ULong(NOW_NS)}
     read = decode_message(octets)
@@ -36,7 +36,7 @@ def test_a_stamp_is_one_annotation_more(message: Message) -> None:
 
 
 def test_each_stamp_replaces_the_one_before() -> None:
-    stamped = Stamped(BARE)
+    stamped = StampedMessage(BARE)
     assert find_sent_ns(bytes(stamped.at(1))) == 1
     assert find_sent_ns(bytes(stamped.at(NOW_NS))) == NOW_NS
     assert find_sent_ns(bytes(stamped.at(0))) == 0
@@ -49,7 +49,7 @@ def test_each_stamp_replaces_the_one_before() -> None:
         FULL,
         # where the name stands outside of the annotations, or has another value
         Message(application_properties={str(SENT_NS): NOW_NS}, body=(AmqpValue(None),)),
-        Message(body=(Data(bytes(Stamped(BARE).at(NOW_NS))),)),
+        Message(body=(Data(bytes(StampedMessage(BARE).at(NOW_NS))),)),
         Message(message_annotations={SENT_NS: "yesterday"}, body=(AmqpValue(None),)),
         Message(message_annotations={SENT_NS: ULong(7)}, body=(AmqpValue(None),)),
     ],
@@ -59,7 +59,7 @@ def test_a_message_without_a_stamp_has_none(message: Message) -> None:
 
 
 def test_octets_that_are_no_message_have_none() -> None:
-    octets = bytes(Stamped(FULL).at(NOW_NS))
+    octets = bytes(StampedMessage(FULL).at(NOW_NS))
     for end in range(octets.index(SENT_NS.encode()) + len(SENT_NS)):
         assert find_sent_ns(octets[:end]) is None
     for octets in (b"", b"\x00", b"hello", b"\xff" * 40):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from router.config.containers import name_at
+from router.config.containers import name_with_container
 
 
 @pytest.mark.parametrize(
@@ -19,4 +19,4 @@ from router.config.containers import name_at
 def test_the_container_comes_last(
     container_id: str | None, connection: str | None, name: str
 ) -> None:
-    assert name_at("autoLink/in/q", container_id, connection) == name
+    assert name_with_container("autoLink/in/q", container_id, connection) == name

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from router.config import exchange_loops
 from router.config.edits import Edit, Edits
-from router.config.exchange_loops import Loops
+from router.config.exchange_loops import ExchangeGraph
 from router.config.exchanges import BindingSettings, ExchangeSettings
 
 from support.edits import BY_NAME
@@ -28,17 +28,17 @@ def exchange(name: str, alternate: str | None = None) -> Edit:
     return Edit(BY_NAME["exchange"], None, settings)
 
 
-def loops_of(*edits: Edit) -> Loops:
-    loops = Loops()
+def loops_of(*edits: Edit) -> ExchangeGraph:
+    loops = ExchangeGraph()
     for edit in edits:
         loops.enter(edit)
     return loops
 
 
-def closes(loops: Loops, *edits: Edit) -> bool:
+def closes(loops: ExchangeGraph, *edits: Edit) -> bool:
     for edit in edits:
         loops.enter(edit)
-    return loops.may_be_closed_by(edits)
+    return loops.may_close_loop(edits)
 
 
 def test_a_binding_that_leads_back_closes_a_loop() -> None:
@@ -55,14 +55,14 @@ def test_an_exchange_closes_a_loop_by_its_alternate_address() -> None:
 
 
 def test_an_exchange_that_leads_to_itself_is_a_loop() -> None:
-    assert closes(Loops(), exchange("a", "a"))
+    assert closes(ExchangeGraph(), exchange("a", "a"))
     assert closes(loops_of(exchange("b")), binding("b", "b"))
 
 
 def test_what_is_gone_closes_no_loop() -> None:
     gone = binding("a", "b")
     loops = loops_of(*map(exchange, "ab"), gone)
-    loops.enter(gone.undone)
+    loops.enter(gone.inverse)
     assert not closes(loops, binding("b", "a"))
 
 
@@ -76,7 +76,7 @@ def test_a_chain_is_walked_no_further_than_its_shorter_side() -> None:
 
 
 def test_where_the_way_is_too_long_there_may_be_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange_loops, "MOST_WALKED", 10)
+    monkeypatch.setattr(exchange_loops, "MAX_STEPS_PER_EDIT", 10)
     names = [f"e{number}" for number in range(40)]
     chain = [binding(one, other) for one, other in pairwise(names)]
     # the last is in the middle, and long ways lead there and on
@@ -104,7 +104,7 @@ def test_loops_are_those_of_the_graph(pairs: list[tuple[int, int]]) -> None:
         is_loop = leads(other, one)
         assert closes(loops, edit) == is_loop
         if is_loop:
-            loops.enter(edit.undone)
+            loops.enter(edit.inverse)
         else:
             after[one].add(other)
 
@@ -114,4 +114,4 @@ def test_taken_apart_nothing_is_left() -> None:
     left: list[Any] = list(loops.pieces())
     edits: Edits = [binding("a", "b")]
     assert len(left) == 4
-    assert not loops.may_be_closed_by(edits)
+    assert not loops.may_close_loop(edits)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from router.config import kinds
-from router.config.kinds import Kind, Refused, address_tokens
+from router.config.kinds import Kind, ValueNotAllowed, address_tokens
 from router.config.open_properties import open_properties
 from router.config.secret import Secret
 
@@ -164,7 +164,7 @@ def test_what_is_allowed_is_read(kind: str, value: object, read: object) -> None
 @pytest.mark.spec("5.3.3.1-1")
 @pytest.mark.parametrize(("kind", "value"), REFUSED)
 def test_what_is_not_allowed_is_refused(kind: str, value: object) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(ValueNotAllowed):
         KINDS[kind].read(value)
 
 
@@ -173,7 +173,7 @@ def test_what_is_not_allowed_is_refused(kind: str, value: object) -> None:
 def test_nothing_but_refused_leaves(kind: Kind, value: object) -> None:
     try:
         found = kind.read(value)
-    except Refused:
+    except ValueNotAllowed:
         return
     assert kind.read(found) == found
 

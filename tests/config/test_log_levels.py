@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from router.config.kinds import Refused
+from router.config.kinds import ValueNotAllowed
 from router.config.log_levels import LEVELS, bit, module_levels, parse_enabled
 
 
@@ -33,7 +33,7 @@ def test_levels_are_enabled(text: str, levels: list[str]) -> None:
     "text", ["", " , ", "loud", "info++", "+", "INFO", "none, info", 3, None, "info " * 999]
 )
 def test_what_is_none_of_them_is_refused(text: Any) -> None:
-    with pytest.raises(Refused, match="levels with commas"):
+    with pytest.raises(ValueNotAllowed, match="levels with commas"):
         parse_enabled(text)
 
 
@@ -43,5 +43,5 @@ def test_a_table_names_known_modules() -> None:
     assert read == {"AGENT": "debug+", "DEFAULT": "none"}
     assert kind.read(read) == read
     for wrong in ({"NONE": "info"}, {"AGENT": "loud"}, {"AGENT": 3}, "info", 7, {3: "info"}):
-        with pytest.raises(Refused):
+        with pytest.raises(ValueNotAllowed):
             kind.read(wrong)

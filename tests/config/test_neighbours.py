@@ -10,7 +10,7 @@ from router.config.edits import Edit
 from router.config.exchanges import BindingSettings, ExchangeSettings
 from router.config.link_routes import LinkRouteSettings
 from router.config.model import Configuration
-from router.config.neighbours import Neighbours
+from router.config.neighbours import ConflictIndex
 
 from support.edits import BY_NAME
 
@@ -36,7 +36,7 @@ def around(*edits: Edit, is_right: bool = True) -> dict[str, list[Any]]:
         seen.append(configuration)
         return is_right
 
-    neighbours = Neighbours(EXCHANGES)
+    neighbours = ConflictIndex(EXCHANGES)
     wanted = EXCHANGES
     for edit in edits:
         every = [each for each in getattr(wanted, edit.entity.attribute) if each is not edit.old]
@@ -85,7 +85,7 @@ def test_a_link_route_is_looked_at_with_that_of_the_same_links() -> None:
 
 
 def test_what_would_close_a_loop_is_left_to_the_whole() -> None:
-    neighbours = Neighbours(EXCHANGES)
+    neighbours = ConflictIndex(EXCHANGES)
     one = BindingSettings(exchange_name="a", next_hop_address="b")
     wanted = attrs.evolve(EXCHANGES, bindings=(*EXCHANGES.bindings, one))
     assert neighbours.change(wanted, [Edit(BY_NAME["binding"], None, one)], lambda _: True)
@@ -96,6 +96,6 @@ def test_what_would_close_a_loop_is_left_to_the_whole() -> None:
 
 
 def test_taken_apart_nothing_is_left() -> None:
-    neighbours = Neighbours(EXCHANGES)
+    neighbours = ConflictIndex(EXCHANGES)
     assert list(neighbours.pieces())
     assert not list(neighbours.pieces())

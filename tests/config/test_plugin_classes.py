@@ -10,10 +10,10 @@ import pytest
 from router.config.plugin_classes import (
     API_VERSION,
     PluginUnusable,
-    anchored,
     installed_plugins,
     load_plugin,
     read_settings,
+    with_absolute_paths,
 )
 from router.config.plugins import PluginSettings
 
@@ -149,14 +149,16 @@ def test_paths_are_relative_to_the_configuration(
 ) -> None:
     install(tmp_path, monkeypatch, SOURCE, good="Good")
     settings = {"output": "out", "token": "file:secret", "intervalSeconds": "wrong"}
-    section = anchored(PluginSettings(plugin="good", settings=settings), Path("/etc/trioute"))
+    section = with_absolute_paths(
+        PluginSettings(plugin="good", settings=settings), Path("/etc/trioute")
+    )
     assert section.settings == {
         "output": "/etc/trioute/out",
         "token": "file:/etc/trioute/secret",
         "intervalSeconds": "wrong",
     }
     missing = PluginSettings(plugin="nobody-has-this", settings=settings)
-    assert anchored(missing, Path("/etc")) is missing
+    assert with_absolute_paths(missing, Path("/etc")) is missing
 
 
 def test_a_secret_is_a_reference_and_never_shown(

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from router.config.edits import Edit
 from router.config.mistakes import Finding
 from router.config.model import AddressSettings, Configuration, ListenerSettings
-from router.config.rechecks import Rechecks
+from router.config.rechecks import IncrementalChecks
 from router.config.validate import find_mistakes
 
 from support.edits import BY_NAME, EXCHANGES, STEP, edited
@@ -26,7 +26,7 @@ ADDRESS = BY_NAME["address"]
     st.lists(st.lists(STEP, min_size=1, max_size=3), max_size=20),
 )
 def test_mistakes_are_those_of_the_whole(runs: Configuration, changes: list[list[Any]]) -> None:
-    rechecks = Rechecks()
+    rechecks = IncrementalChecks()
     for steps in changes:
         wanted = runs
         edits: list[Edit] = []
@@ -59,7 +59,7 @@ def with_one_more(runs: Configuration, name: str) -> tuple[Configuration, list[E
 
 def test_one_beside_many_is_checked_alone() -> None:
     seen = Seen()
-    rechecks = Rechecks([seen])
+    rechecks = IncrementalChecks([seen])
     runs = Configuration(addresses=tuple(AddressSettings(prefix=f"a{n}") for n in range(100)))
     for name in ("b", "c", "d"):
         wanted, edits = with_one_more(runs, name)
@@ -78,7 +78,7 @@ def test_one_beside_many_is_checked_alone() -> None:
 
 def test_what_is_not_known_is_looked_at_as_a_whole() -> None:
     seen = Seen()
-    rechecks = Rechecks([seen])
+    rechecks = IncrementalChecks([seen])
     runs, edits = with_one_more(Configuration(), "a")
     rechecks.find_mistakes(Configuration(), runs, edits)
     # one was applied of which nobody said what is other in it
@@ -93,7 +93,7 @@ def test_what_is_not_known_is_looked_at_as_a_whole() -> None:
 
 def test_what_may_be_about_all_is_checked_with_all() -> None:
     seen = Seen()
-    rechecks = Rechecks([seen])
+    rechecks = IncrementalChecks([seen])
     runs, edits = with_one_more(Configuration(), "a")
     rechecks.find_mistakes(Configuration(), runs, edits)
     listener = ListenerSettings(port=1)

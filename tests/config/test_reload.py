@@ -17,13 +17,13 @@ from router.config.model import (
 )
 from router.config.redirects import RedirectSettings
 from router.config.reload import (
-    NOT_LIVE,
+    RESTART_ONLY,
     SECRET,
     Difference,
     FieldChange,
     NotApplied,
     find_differences,
-    find_impossible,
+    find_restart_only,
     key_of,
 )
 from router.config.router_settings import RouterSettings
@@ -113,9 +113,9 @@ def test_a_redirect_is_known_by_what_it_redirects(redirect: RedirectSettings, ke
 def test_what_cannot_be_changed_is_named_with_the_reason() -> None:
     old = Configuration(router=RouterSettings(id="one"))
     new = Configuration(router=RouterSettings(id="two", link_stealing="off"))
-    (reason,) = find_impossible(find_differences(old, new))
+    (reason,) = find_restart_only(find_differences(old, new))
     assert reason.startswith("router.id cannot be changed while the router runs: ")
-    assert reason.endswith(NOT_LIVE["router", "id"])
+    assert reason.endswith(RESTART_ONLY["router", "id"])
 
 
 def test_reasons_make_the_text_of_the_error() -> None:

@@ -6,7 +6,7 @@ import attrs
 
 from router.config.model import AddressSettings, Configuration
 from router.config.redirects import RedirectSettings
-from router.config.revisions import MOST, History, share
+from router.config.revisions import MAX_REVISIONS, History, share
 
 
 def addresses(*prefixes: str) -> Configuration:
@@ -17,13 +17,13 @@ def test_the_newest_comes_first_and_the_oldest_is_forgotten() -> None:
     history = History(addresses("0"), 0.0, 5)
     assert (history.current.number, history.current.cause) == (5, "start")
     oldest = None
-    for number in range(1, MOST + 5):
+    for number in range(1, MAX_REVISIONS + 5):
         _, oldest = history.add(addresses(str(number)), (), f"for {number}", float(number))
-        assert (oldest is None) == (number < MOST)
+        assert (oldest is None) == (number < MAX_REVISIONS)
     assert oldest is not None
     assert oldest.number == 9
     numbers = [each.number for each in history]
-    assert numbers == list(range(5 + MOST + 4, 9, -1))
+    assert numbers == list(range(5 + MAX_REVISIONS + 4, 9, -1))
     assert history.find(5) is None
     found = history.find(10)
     assert found is not None

@@ -11,12 +11,12 @@ from router.config.load import default_configuration
 from router.config.mistakes import InvalidConfiguration
 from router.config.model import AddressSettings, Configuration, ConnectorSettings
 from router.config.saved import (
-    Base,
-    Edited,
-    Keeper,
+    BaseConfiguration,
+    BaseEdited,
     Saved,
-    aside,
-    choose,
+    StateFile,
+    backup_path,
+    choose_start,
     load_base,
     load_saved,
 )
@@ -30,14 +30,14 @@ CHANGED = Configuration(
 )
 
 
-def based(folder: Path, text: str = "") -> Base:
+def based(folder: Path, text: str = "") -> BaseConfiguration:
     file = folder / "trioute.toml"
     file.write_text(text, encoding="utf-8")
     return load_base(file)
 
 
-def kept(folder: Path, base: Base, configuration: Configuration) -> Saved | None:
-    keeper = Keeper(folder / "state")
+def kept(folder: Path, base: BaseConfiguration, configuration: Configuration) -> Saved | None:
+    keeper = StateFile(folder / "state")
     keeper.save(base, configuration, 7, 0.0)
     return load_saved(keeper.file)
 
@@ -59,7 +59,11 @@ def test_nothing_is_kept_of_what_is_in_the_file(tmp_path: Path) -> None:
 def test_the_embedded_default_has_a_digest_too() -> None:
     base = load_base(None)
     assert base.configuration == default_configuration()
-    assert base.digest == Base(default_configuration()).digest != Base(CHANGED).digest
+    assert (
+        base.digest
+        == BaseConfiguration(default_configuration()).digest
+        != BaseConfiguration(CHANGED).digest
+    )
     assert base.source == "the default configuration"
 
 
@@ -70,14 +74,14 @@ def test_a_file_that_is_not_there_is_told_as_such(tmp_path: Path) -> None:
 
 def test_without_anything_saved_the_file_is_run(tmp_path: Path) -> None:
     base = based(tmp_path, '[[address]]\nprefix = "b"\n')
-    start = choose(base, None, tmp_path / "state", None)
+    start = choose_start(base, None, tmp_path / "state", None)
     assert start.configuration is base.configuration
     assert start.differences == ()
 
 
 def test_what_was_saved_is_run_over_the_file_that_it_was_saved_over(tmp_path: Path) -> None:
     base = based(tmp_path)
-    start = choose(base, kept(tmp_path, base, CHANGED), tmp_path / "state", None)
+    start = choose_start(base, kept(tmp_path, base, CHANGED), tmp_path / "state", None)
     assert (start.configuration, start.revision, len(start.differences)) == (CHANGED, 7, 2)
 
 
@@ -85,29 +89,29 @@ def test_over_an_edited_file_nothing_is_run_until_it_is_said_what(tmp_path: Path
     state = tmp_path / "state"
     saved = kept(tmp_path, based(tmp_path), CHANGED)
     edited = based(tmp_path, '[[address]]\nprefix = "b"\n')
-    with pytest.raises(Edited) as raised:
-        choose(edited, saved, state, None)
+    with pytest.raises(BaseEdited) as raised:
+        choose_start(edited, saved, state, None)
     text = str(raised.value)
     assert "trioute.toml was edited since" in text
     assert "+ address router.config.address/a" in text
     assert "- address router.config.address/b" in text
     assert "secret" in text
     assert "no # secret" not in text
-    assert choose(edited, saved, state, "saved").configuration == CHANGED
-    assert choose(edited, saved, state, "file").configuration == edited.configuration
+    assert choose_start(edited, saved, state, "saved").configuration == CHANGED
+    assert choose_start(edited, saved, state, "file").configuration == edited.configuration
 
 
 def test_comments_are_no_edit(tmp_path: Path) -> None:
     saved = kept(tmp_path, based(tmp_path), CHANGED)
     edited = based(tmp_path, "# nothing new\n[router]\n")
-    assert choose(edited, saved, tmp_path / "state", None).configuration == CHANGED
+    assert choose_start(edited, saved, tmp_path / "state", None).configuration == CHANGED
 
 
 def test_an_edited_file_that_has_all_of_it_is_run(tmp_path: Path) -> None:
     address = attrs.evolve(Configuration(), addresses=CHANGED.addresses)
     saved = kept(tmp_path, based(tmp_path), address)
     edited = based(tmp_path, '# edited\n[[address]]\nprefix = "a"\ndistribution = "multicast"\n')
-    start = choose(edited, saved, tmp_path / "state", None)
+    start = choose_start(edited, saved, tmp_path / "state", None)
     assert (start.configuration, start.differences) == (edited.configuration, ())
 
 
@@ -120,11 +124,11 @@ def test_what_the_router_has_not_written_is_refused(tmp_path: Path, text: str) -
 
 
 def test_what_is_put_aside_is_still_there(tmp_path: Path) -> None:
-    keeper = Keeper(tmp_path / "state")
+    keeper = StateFile(tmp_path / "state")
     keeper.put_aside()
     assert kept(tmp_path, based(tmp_path), CHANGED) is not None
     keeper.put_aside()
     assert load_saved(keeper.file) is None
-    found = load_saved(aside(keeper.file))
+    found = load_saved(backup_path(keeper.file))
     assert found is not None
     assert found.configuration == CHANGED

@@ -43,7 +43,7 @@ def test_a_variable_is_read_at_each_use(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_file_is_read_at_each_use_without_its_line_end(tmp_path: Path) -> None:
-    secret = Secret.parse("file:password").anchored(tmp_path)
+    secret = Secret.parse("file:password").with_absolute_path(tmp_path)
     (tmp_path / "password").write_text("one\r\n", encoding="utf-8")
     assert secret.reveal() == "one"
     (tmp_path / "password").write_text(" two ", encoding="utf-8")
@@ -56,12 +56,12 @@ def test_a_file_is_read_at_each_use_without_its_line_end(tmp_path: Path) -> None
 def test_a_file_without_a_password(tmp_path: Path, data: bytes, reason: str) -> None:
     (tmp_path / "password").write_bytes(data)
     with pytest.raises(SecretUnavailable, match=reason):
-        Secret.parse("file:password").anchored(tmp_path).reveal()
+        Secret.parse("file:password").with_absolute_path(tmp_path).reveal()
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(SecretUnavailable, match="gone cannot be read: No such file or directory"):
-        Secret.parse("file:gone").anchored(tmp_path).reveal()
+        Secret.parse("file:gone").with_absolute_path(tmp_path).reveal()
 
 
 def test_a_path_that_is_none() -> None:
@@ -71,8 +71,8 @@ def test_a_path_that_is_none() -> None:
 
 def test_an_absolute_path_stays(tmp_path: Path) -> None:
     secret = Secret.parse(f"file:{tmp_path}/x")
-    assert secret.anchored(Path("elsewhere")) == secret
+    assert secret.with_absolute_path(Path("elsewhere")) == secret
 
 
 def test_only_files_have_a_folder(tmp_path: Path) -> None:
-    assert Secret.parse("env:X").anchored(tmp_path) == Secret.parse("env:X")
+    assert Secret.parse("env:X").with_absolute_path(tmp_path) == Secret.parse("env:X")

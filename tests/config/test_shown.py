@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from router.config.reload import SECRET, Difference, FieldChange
-from router.config.shown import shown
+from router.config.shown import format_differences
 
 
 def test_each_entity_and_each_attribute_has_a_line() -> None:
@@ -21,7 +21,7 @@ def test_each_entity_and_each_attribute_has_a_line() -> None:
         Difference("router", "", "changed", (FieldChange("linkStealing", "any", "off"),)),
         Difference("connector", "broker", "removed", (FieldChange("port", 1, 2),)),
     ]
-    assert shown(differences).splitlines() == [
+    assert format_differences(differences).splitlines() == [
         "+ listener edge",
         "      port = 5673",
         "~ address orders",
@@ -35,8 +35,11 @@ def test_each_entity_and_each_attribute_has_a_line() -> None:
 
 def test_secrets_are_named_and_not_shown() -> None:
     change = Difference("connector", "c", "changed", (FieldChange("saslPassword", SECRET, SECRET),))
-    assert shown([change]).splitlines()[1] == "      saslPassword = (a secret) -> (a secret)"
+    assert (
+        format_differences([change]).splitlines()[1]
+        == "      saslPassword = (a secret) -> (a secret)"
+    )
 
 
 def test_nothing_makes_no_line() -> None:
-    assert shown([]) == ""
+    assert format_differences([]) == ""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from router.config.kinds import Refused
-from router.config.urls import MOST_URLS, USUAL_PORTS, Url, parse_url, urls
+from router.config.kinds import ValueNotAllowed
+from router.config.urls import DEFAULT_PORTS, MAX_URLS, Url, parse_url, urls
 
 read = urls("amqp", "amqps").read
 
@@ -38,7 +38,7 @@ def test_a_place_is_read(text: str, url: Url) -> None:
 def test_what_is_no_place_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"^no "):
         parse_url(text)
-    with pytest.raises(Refused):
+    with pytest.raises(ValueNotAllowed):
         read([text])
 
 
@@ -53,13 +53,13 @@ def test_a_list_may_be_one_text_with_commas() -> None:
     [None, 7, ["ws://b"], ["b", "b"], ["b", "b:5672"], [7], "b,", [str(i) for i in range(17)]],
 )
 def test_a_list_has_its_rules(value: object) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(ValueNotAllowed):
         read(value)
-    assert MOST_URLS == 16
+    assert MAX_URLS == 16
 
 
 @given(
-    st.sampled_from([None, *USUAL_PORTS]),
+    st.sampled_from([None, *DEFAULT_PORTS]),
     st.from_regex(r"[a-z0-9][a-z0-9.-]{0,20}", fullmatch=True) | st.just("::1"),
     st.integers(1, 65535),
 )

@@ -152,7 +152,7 @@ def test_an_unknown_user_costs_what_the_dearest_known_one_does() -> None:
     dear = parse_hash(cheap_hash("x").replace("scrypt$2$1$1$", "scrypt$4$1$1$"))
     users = Users({"ada": parse_hash(cheap_hash("x")), "bob": dear})
     assert users.decoy.work == dear.work
-    assert Users({}).decoy.work == module.N * module.R * module.P
+    assert Users({}).decoy.work == module.SCRYPT_N * module.SCRYPT_R * module.SCRYPT_P
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:

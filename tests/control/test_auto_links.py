@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from router.control.auto_links import FIRST_RETRY_S, RETRY_S
-from router.control.keeping import SPREAD, Status
+from router.control.keeping import RETRY_JITTER, Status
 from router.core.addresses.rules import Rules
 from router.core.links.auto_links import AutoLinkChanged
 
 from support.containers import Container, ControlledRouter, plan
 
-LONGEST_S = RETRY_S * (1 + SPREAD) + 0.5
+LONGEST_S = RETRY_S * (1 + RETRY_JITTER) + 0.5
 
 
 def news(router: ControlledRouter) -> list[tuple[str, str | None]]:
@@ -86,7 +86,7 @@ def test_a_refusal_is_tried_again(how: str) -> None:
     assert (line.error.condition, line.error.description) == ("amqp:not-found", "no such queue")
     assert line.retry_at is not None
     delay_s = line.retry_at - router.turn.now
-    assert FIRST_RETRY_S * (1 - SPREAD) <= delay_s <= FIRST_RETRY_S * (1 + SPREAD)
+    assert FIRST_RETRY_S * (1 - RETRY_JITTER) <= delay_s <= FIRST_RETRY_S * (1 + RETRY_JITTER)
     router.wait(delay_s + 0.25)
     assert (line.attempts, status(router)) == (2, "failed")
     # nothing is left of those before
@@ -112,7 +112,7 @@ def test_what_the_container_detaches_is_attached_again(how: str) -> None:
     else:
         node.detach("amqp:resource-deleted", closed=how == "close")
     assert status(router) == "failed"
-    router.wait(FIRST_RETRY_S * (1 + SPREAD) + 0.25)
+    router.wait(FIRST_RETRY_S * (1 + RETRY_JITTER) + 0.25)
     assert status(router) == "active"
     assert len(container.attached("q")) == 1
     assert len(container.begun) == 1

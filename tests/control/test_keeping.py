@@ -11,11 +11,11 @@ import pytest
 from router.amqp.performatives import Modified, Released
 from router.control.auto_links import RETRY_S, Line
 from router.control.keeping import (
-    ANSWER_S,
+    ANSWER_TIMEOUT_S,
     GRACE_S,
-    MOST_AT_ONCE,
-    QUIESCE_S,
-    SPREAD,
+    MAX_ATTACHES,
+    QUIESCE_TIMEOUT_S,
+    RETRY_JITTER,
     Attempt,
     Status,
 )
@@ -26,9 +26,9 @@ from support.in_memory import Sending
 from support.turns import most_in_a_turn
 
 # of very many lines so many are seen to in one turn, whatever it is
-MOST_IN_A_TURN = CHANGES_AT_ONCE + MOST_AT_ONCE
+MOST_IN_A_TURN = CHANGES_AT_ONCE + MAX_ATTACHES
 MANY = 5 * MOST_IN_A_TURN
-LONGEST_S = RETRY_S * (1 + SPREAD) + 0.5
+LONGEST_S = RETRY_S * (1 + RETRY_JITTER) + 0.5
 
 
 def status(router: ControlledRouter, name: str = "out q") -> str:
@@ -43,7 +43,7 @@ def test_an_attach_that_is_never_answered_is_given_up(silent: set[str]) -> None:
     container.silent = set(silent)
     router.configure(plan("q"))
     assert status(router) == "attaching"
-    router.wait(ANSWER_S + 0.5)
+    router.wait(ANSWER_TIMEOUT_S + 0.5)
     [line] = router.auto_links.lines_of("out q")
     assert line.status is Status.FAILED
     assert line.error is not None
@@ -53,7 +53,7 @@ def test_an_attach_that_is_never_answered_is_given_up(silent: set[str]) -> None:
     assert len(container.connection.local_sessions) <= 1
     container.silent = set()
     container.catch_up()
-    router.wait(ANSWER_S + LONGEST_S)
+    router.wait(ANSWER_TIMEOUT_S + LONGEST_S)
     assert status(router) == "active"
 
 
@@ -121,10 +121,10 @@ def test_a_thousand_are_attached_few_at_a_time() -> None:
     container = Container(router)
     container.silent = {"attach"}
     router.configure(*(plan(f"q{number}") for number in range(1000)))
-    assert len(container.attaches) == MOST_AT_ONCE
+    assert len(container.attaches) == MAX_ATTACHES
     # those that are not answered do not keep the others back for ever
     container.silent = set()
-    router.wait(ANSWER_S + LONGEST_S)
+    router.wait(ANSWER_TIMEOUT_S + LONGEST_S)
     assert router.auto_links.count_statuses() == {"active": 1000}
 
 
@@ -309,7 +309,7 @@ def test_very_many_that_leave_are_detached_over_several_turns(*, is_busy: bool) 
     def left() -> int:
         return len(router.auto_links.leaving)
 
-    wait_s = QUIESCE_S if is_busy else GRACE_S
+    wait_s = QUIESCE_TIMEOUT_S if is_busy else GRACE_S
     router.wait(wait_s - 0.3)
     assert left() == MANY
     assert most_in_a_turn(router, left, lambda: router.wait(1.5)) <= MOST_IN_A_TURN

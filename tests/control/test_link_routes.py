@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from router.amqp.performatives import Attach, Begin, Close, Detach, End, Error
 from router.amqp.types import Symbol
-from router.control.control import Control
+from router.control.control import ControlPlane
 from router.core.link_routes.route_outlets import LinkRoute, LinkRouteRule
 from router.engine.deferred import CHANGES_AT_ONCE
 
@@ -25,7 +25,7 @@ class Controlled(Router):
 
     def __init__(self, *rules: LinkRouteRule) -> None:
         super().__init__()
-        self.control = Control(self.forwarder)
+        self.control = ControlPlane(self.forwarder)
         self.routing = self.control.link_routes
         self.routing.configure(rules)
 
@@ -110,14 +110,14 @@ def test_what_a_connection_asks_for_goes_with_it() -> None:
     client = router.client()
     scope = client.connection
     asked = [router.routing.ask(LinkRouteRule(n, "in", False, n, scope=scope)) for n in "ab"]
-    assert router.routing.scoped(scope) == {"a": asked[0], "b": asked[1]}
+    assert router.routing.requested_by(scope) == {"a": asked[0], "b": asked[1]}
     assert list(asked[0].outlets) == [scope]
-    assert list(router.routing.every_scoped()) == asked
+    assert list(router.routing.all_requested()) == asked
     router.routing.withdraw(asked[0])
-    assert router.routing.scoped(scope) == {"b": asked[1]}
+    assert router.routing.requested_by(scope) == {"b": asked[1]}
     assert len(router.forwarder.link_routes) == 1
     client.lose()
-    assert router.routing.scoped(scope) == {}
+    assert router.routing.requested_by(scope) == {}
     assert len(router.forwarder.link_routes) == 0
 
 
@@ -125,7 +125,7 @@ def test_the_last_withdrawn_leaves_nothing_behind() -> None:
     router = Controlled()
     client = router.client()
     router.routing.withdraw(router.routing.ask(rule("a")._replace(scope=client.connection)))
-    assert list(router.routing.every_scoped()) == []
+    assert list(router.routing.all_requested()) == []
     client.lose()
 
 

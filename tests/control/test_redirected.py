@@ -10,12 +10,12 @@ import pytest
 from router.amqp.redirects import Redirect
 from router.amqp.types import Int, Symbol
 from router.control.auto_links import RETRY_S
-from router.control.keeping import SPREAD
-from router.control.redirected import MOST_HOPS, PATIENCE_S
+from router.control.keeping import RETRY_JITTER
+from router.control.redirected import ATTACH_TIMEOUT_S, MAX_REDIRECTS
 
 from support.containers import Container, ControlledRouter, plan
 
-LONGEST_S = RETRY_S * (1 + SPREAD) + 0.5
+LONGEST_S = RETRY_S * (1 + RETRY_JITTER) + 0.5
 
 
 @attrs.define
@@ -126,7 +126,7 @@ def test_where_it_fails_it_is_tried_again_at_home(how: str) -> None:
 
 def test_where_nobody_answers_it_is_tried_again_at_home() -> None:
     router, container, port = redirecting()
-    router.wait(PATIENCE_S - 0.5)
+    router.wait(ATTACH_TIMEOUT_S - 0.5)
     assert (len(container.attaches), port.left) == (1, [])
     router.wait(1 + LONGEST_S)
     assert port.left == [port.asked[0][2]]
@@ -135,12 +135,12 @@ def test_where_nobody_answers_it_is_tried_again_at_home() -> None:
 
 def test_redirects_follow_one_another_but_not_for_ever() -> None:
     router, _, port = redirecting()
-    for hop in range(1, MOST_HOPS + 1):
+    for hop in range(1, MAX_REDIRECTS + 1):
         assert len(port.asked) == hop
         other = Container(router, "another", port.asked[-1][2], opens=False)
         redirect(other, host=f"host-{hop}")
         other.open()
-    assert len(port.asked) == MOST_HOPS == len(port.left)
+    assert len(port.asked) == MAX_REDIRECTS == len(port.left)
     assert len(router.auto_links.redirected) == 0
 
 

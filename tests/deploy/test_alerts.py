@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import pytest
 
-from router.metrics.catalogue import METRICS, OF_THE_PROCESS
+from router.metrics.catalogue import METRICS, PROCESS_METRICS
 
 from support.prometheus import ROOT, RULES, promtool
 
@@ -215,7 +215,7 @@ def test_a_rule_says_what_is_wrong_and_what_to_do(name: str) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_rule_reads_metrics_that_there_are(name: str) -> None:
-    known = {metric.name for metric in METRICS} | {each for each, _, _ in OF_THE_PROCESS}
+    known = {metric.name for metric in METRICS} | {each for each, _, _ in PROCESS_METRICS}
     known |= {f"{m.name}_bucket" for m in METRICS if m.kind == "histogram"}
     used = set(re.findall(r"\b(?:trioute|process)_\w+", rules()[name]))
     assert used <= known

@@ -109,7 +109,7 @@ def message(choices: Choices, network: Network) -> Any:
         return m.Withdrawal(router, instance, instance - 1)
     if kind == 6:
         wishes = [
-            m.Wish(each, _instance(choices, network, each), *_numbers(choices, 1))
+            m.TableRequest(each, _instance(choices, network, each), *_numbers(choices, 1))
             for each in _some(choices, NAMES)
         ]
         return m.MobileRequest(tuple(wishes))

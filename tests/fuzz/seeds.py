@@ -39,7 +39,7 @@ from router.control.network.messages import (
     Row,
     Rows,
     Summary,
-    Wish,
+    TableRequest,
     Withdrawal,
 )
 
@@ -135,7 +135,7 @@ CONTROL = [
     Withdrawal("a", 6, 5),
     MobileUpdate("a", 5, 6, 7, 1, ("M0one", "Cqueues"), bytes((0x11, 0xFF))),
     MobileTable("a", 5, 7, 1, 0, 1, ("M0one",), b"\x01"),
-    MobileRequest((Wish("a", 5, 7),)),
+    MobileRequest((TableRequest("a", 5, 7),)),
 ]
 
 VALUES = [

@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.registry import Collector
 
-from router.hosting.metrics import MOST_SERIES, PluginMetrics
+from router.hosting.metrics import MAX_SERIES, PluginMetrics
 
 
 def test_names_begin_with_the_plugins() -> None:
@@ -32,9 +32,9 @@ def test_one_with_too_many_series_is_stopped() -> None:
     failures: list[tuple[str, BaseException | None]] = []
     metrics = PluginMetrics("p", lambda why, error: failures.append((why, error)))
     gauge = metrics.gauge("things", "Things.", ("number",))
-    for number in range(MOST_SERIES):
+    for number in range(MAX_SERIES):
         gauge.labels(str(number)).set(1)
-    assert sum(len(family.samples) for family in metrics.collect()) == MOST_SERIES
+    assert sum(len(family.samples) for family in metrics.collect()) == MAX_SERIES
     gauge.labels("another").set(1)
     assert list(metrics.collect()) == []
     assert failures == [("has 10001 series of metrics; at most 10000 are allowed", None)]

@@ -10,7 +10,7 @@ from hosting.test_handle import running
 
 from router.client import Accepted, AmqpValue, Message, connect
 from router.core.deliveries.sampling import COLUMNS
-from router.hosting.handle import MOST_SAMPLES
+from router.hosting.handle import MAX_SAMPLES
 
 
 async def test_deliveries_are_returned_by_column(
@@ -57,7 +57,7 @@ async def test_one_plugin_samples_at_a_time(
 @pytest.mark.parametrize(
     ("share", "capacity", "says"),
     [(-0.1, 1, "from 0 to 1"), (1.1, 1, "from 0 to 1"), (float("nan"), 1, "from 0 to 1")]
-    + [(1.0, count, f"from 1 to {MOST_SAMPLES}") for count in (0, MOST_SAMPLES + 1)],
+    + [(1.0, count, f"from 1 to {MAX_SAMPLES}") for count in (0, MAX_SAMPLES + 1)],
 )
 async def test_what_cannot_be_sampled_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: float, capacity: int, says: str

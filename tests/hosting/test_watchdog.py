@@ -18,15 +18,15 @@ from router.errors import PluginHung
 from router.hosting import watchdog as under_test
 from router.hosting.watchdog import (
     HANG_S,
-    LOOK_EVERY_S,
+    SAMPLE_INTERVAL_S,
     SHARE_OVER_S,
     Watchdog,
     code_folder,
 )
 
 # The first look is when the time begins.
-LOOKS_UNTIL_HUNG = round(HANG_S / LOOK_EVERY_S) + 2
-LOOKS_OF_ALL = round(SHARE_OVER_S / LOOK_EVERY_S)
+LOOKS_UNTIL_HUNG = round(HANG_S / SAMPLE_INTERVAL_S) + 2
+LOOKS_OF_ALL = round(SHARE_OVER_S / SAMPLE_INTERVAL_S)
 
 
 def frames_of(path: Path, then: str = "frame = inspect.currentframe()") -> FrameType:
@@ -62,7 +62,7 @@ class World:
         """Count the exceptions."""
         self.hung += 1
 
-    def look(self, frame: FrameType | None, elapsed_s: float = LOOK_EVERY_S) -> None:
+    def look(self, frame: FrameType | None, elapsed_s: float = SAMPLE_INTERVAL_S) -> None:
         """Look once."""
         self.dog.look(frame, elapsed_s)
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from router.logs.lines import LONGEST_EVENT, LONGEST_TEXT, plain_text, tame
+from router.logs.lines import MAX_EVENT, MAX_VALUE, escape_and_cut, plain_text
 
 
 def test_long_texts_are_cut() -> None:
-    event = tame(None, "info", {"event": "link attached", "link": "x" * 100_000, "number": 7})
-    assert event["link"] == "x" * LONGEST_TEXT + "... (100000 characters)"
+    event = escape_and_cut(
+        None, "info", {"event": "link attached", "link": "x" * 100_000, "number": 7}
+    )
+    assert event["link"] == "x" * MAX_VALUE + "... (100000 characters)"
     assert event["number"] == 7
 
 
 def test_frames_may_be_longer_than_what_peers_chose() -> None:
-    event = tame(None, "trace", {"event": "f" * LONGEST_EVENT})
-    assert event["event"] == "f" * LONGEST_EVENT
-    assert len(tame(None, "trace", {"event": "f" * 100_000})["event"]) < LONGEST_EVENT + 50
+    event = escape_and_cut(None, "trace", {"event": "f" * MAX_EVENT})
+    assert event["event"] == "f" * MAX_EVENT
+    assert len(escape_and_cut(None, "trace", {"event": "f" * 100_000})["event"]) < MAX_EVENT + 50
 
 
 def test_the_text_begins_with_the_ids() -> None:

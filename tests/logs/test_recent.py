@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from router.logs.recent import MOST_CHARACTERS, MOST_LINES, Line, Recent
+from router.logs.recent import MAX_CHARACTERS, MAX_LINES, Line, RecentLines
 
 
 def line(text: str) -> Line:
@@ -11,7 +11,7 @@ def line(text: str) -> Line:
 
 
 def test_the_last_are_told_oldest_first() -> None:
-    recent = Recent()
+    recent = RecentLines()
     assert recent.last() == []
     for number in range(5):
         recent.add(line(str(number)))
@@ -21,11 +21,11 @@ def test_the_last_are_told_oldest_first() -> None:
 
 
 def test_memory_is_bounded() -> None:
-    recent = Recent()
-    for number in range(3 * MOST_LINES):
+    recent = RecentLines()
+    for number in range(3 * MAX_LINES):
         recent.add(line(str(number)))
-    assert len(recent.last()) == MOST_LINES
-    assert recent.last()[0].text == str(2 * MOST_LINES)
-    for _ in range(MOST_LINES):
+    assert len(recent.last()) == MAX_LINES
+    assert recent.last()[0].text == str(2 * MAX_LINES)
+    for _ in range(MAX_LINES):
         recent.add(line("x" * 4096))
-    assert sum(len(each.text) for each in recent.last()) == recent.characters() <= MOST_CHARACTERS
+    assert sum(len(each.text) for each in recent.last()) == recent.characters() <= MAX_CHARACTERS

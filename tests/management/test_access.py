@@ -21,11 +21,11 @@ from router.engine.connection import Connection
 from router.engine.outbox import Turn
 from router.engine.settings import ConnectionSettings
 from router.management.access import (
-    LARGEST_READ_BYTES,
-    Asker,
-    asker_of,
+    MAX_READ_BYTES,
+    Requester,
     check,
-    is_reading,
+    is_read_only,
+    requester_of,
     rights_of,
 )
 from router.management.requests import FORBIDDEN, Refused
@@ -56,7 +56,7 @@ def held(
 @pytest.mark.parametrize("management", ["none", "read", "change"])
 def test_what_is_said_plainly_holds_for_everybody(management: str) -> None:
     for name, user in (("127.0.0.1:5", "anonymous"), ("192.0.2.1:5", "somebody")):
-        assert rights_of({7: held(name, user, management)}, Asker(7)) == management
+        assert rights_of({7: held(name, user, management)}, Requester(7)) == management
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_what_is_said_plainly_holds_for_everybody(management: str) -> None:
 def test_trust_is_for_who_is_known_and_who_is_here(
     name: str, user: str | None, rights: str
 ) -> None:
-    assert rights_of({7: held(name, user, "trusted")}, Asker(7)) == rights
+    assert rights_of({7: held(name, user, "trusted")}, Requester(7)) == rights
 
 
 @pytest.mark.parametrize("role", ["inter-router", "edge"])
@@ -86,20 +86,20 @@ def test_of_clients_of_another_router_that_router_says_what_they_may(role: str) 
         for management in ("trusted", "change"):
             pumps = {7: held(name, user, management, role=role)}
             pumps[7].connection.remote_open = Open("east")
-            assert rights_of(pumps, Asker(7)) == "read"
-            assert rights_of(pumps, Asker(7, may_change=True)) == "change"
-            check(pumps, Asker(7, may_change=True), "CREATE")
+            assert rights_of(pumps, Requester(7)) == "read"
+            assert rights_of(pumps, Requester(7, may_change=True)) == "change"
+            check(pumps, Requester(7, may_change=True), "CREATE")
             with pytest.raises(Refused, match="from the router east, which does not say"):
-                check(pumps, Asker(7), "CREATE")
+                check(pumps, Requester(7), "CREATE")
 
 
 @pytest.mark.parametrize("role", ["inter-router", "edge"])
 def test_what_another_router_says_is_bounded_by_its_endpoint(role: str) -> None:
     for management, most in (("none", "none"), ("read", "read"), ("trusted", "read")):
         pumps = {7: held("192.0.2.1:5", "anonymous", management, role=role)}
-        assert rights_of(pumps, Asker(7, may_change=True)) == most
+        assert rights_of(pumps, Requester(7, may_change=True)) == most
         with pytest.raises(Refused, match=f'management = "{management}"') as refused:
-            check(pumps, Asker(7, may_change=True), "CREATE")
+            check(pumps, Requester(7, may_change=True), "CREATE")
         assert "at the router router its listener has" in str(refused.value)
         assert ("that router neither has proved" in str(refused.value)) is (management == "trusted")
 
@@ -108,37 +108,37 @@ def test_what_another_router_says_is_bounded_by_its_endpoint(role: str) -> None:
 def test_a_router_that_is_dialled_is_trusted_on_this_host(name: str) -> None:
     pumps = {7: held(name, None, "trusted", dialled=True, role="inter-router")}
     rights = "change" if name.startswith("127.") else "read"
-    assert rights_of(pumps, Asker(7, may_change=True)) == rights
+    assert rights_of(pumps, Requester(7, may_change=True)) == rights
 
 
 def test_what_a_client_says_of_itself_is_not_heard() -> None:
     pumps = {7: held("192.0.2.1:5", "anonymous", "trusted")}
-    assert rights_of(pumps, Asker(7, may_change=True)) == "read"
+    assert rights_of(pumps, Requester(7, may_change=True)) == "read"
 
 
 def test_whom_the_router_dials_has_proved_nothing() -> None:
     for name, user in (("127.0.0.1:5672", None), ("192.0.2.1:5672", "us")):
-        assert rights_of({1: held(name, user, "trusted", dialled=True)}, Asker(1)) == "read"
+        assert rights_of({1: held(name, user, "trusted", dialled=True)}, Requester(1)) == "read"
 
 
 def test_whoever_is_gone_may_nothing() -> None:
     pumps = {1: held("127.0.0.1:5", None, "change")}
     for number in (None, 0, 2):
-        assert rights_of(pumps, Asker(number)) == "none"
+        assert rights_of(pumps, Requester(number)) == "none"
         with pytest.raises(Refused, match="not known any more") as refused:
-            check(pumps, Asker(number), "QUERY")
+            check(pumps, Requester(number), "QUERY")
         assert refused.value.status == FORBIDDEN
 
 
 def test_what_is_not_known_to_read_needs_the_right_to_change() -> None:
     for reading in ("QUERY", "READ", "EXPLAIN", "GET-TYPES", "GET-LOG"):
-        assert is_reading(reading)
+        assert is_read_only(reading)
     for changing in ("CREATE", "UPDATE", "DELETE", "APPLY", "TRACE", "NOSUCH", "READS", ""):
-        assert not is_reading(changing)
+        assert not is_read_only(changing)
     pumps = {1: held("192.0.2.1:5", None, "trusted")}
-    check(pumps, Asker(1), "QUERY")
+    check(pumps, Requester(1), "QUERY")
     with pytest.raises(Refused, match='management = "trusted", and the peer neither'):
-        check(pumps, Asker(1), "CREATE")
+        check(pumps, Requester(1), "CREATE")
 
 
 def annotated(entries: Iterable[bytes]) -> bytes:
@@ -147,11 +147,13 @@ def annotated(entries: Iterable[bytes]) -> bytes:
 
 
 def test_the_number_is_read_off_the_head() -> None:
-    assert asker_of(annotated([encode_entry(CONNECTION, 12)])) == Asker(12)
+    assert requester_of(annotated([encode_entry(CONNECTION, 12)])) == Requester(12)
     may = encode_entry(RIGHTS, "change")
-    assert asker_of(annotated([encode_entry(CONNECTION, 12), may])) == Asker(12, may_change=True)
+    assert requester_of(annotated([encode_entry(CONNECTION, 12), may])) == Requester(
+        12, may_change=True
+    )
     for entries in ([may, may], [encode_entry(RIGHTS, "read")], [encode_entry(RIGHTS, 1)]):
-        assert asker_of(annotated([encode_entry(CONNECTION, 12), *entries])) == Asker(12)
+        assert requester_of(annotated([encode_entry(CONNECTION, 12), *entries])) == Requester(12)
     one, text = encode_entry(CONNECTION, 12), encode_entry(CONNECTION, "12")
     for octets in (
         annotated([]),
@@ -164,7 +166,7 @@ def test_the_number_is_read_off_the_head() -> None:
         annotated([one])[:9],
         annotated([may]),
     ):
-        assert asker_of(octets) == Asker()
+        assert requester_of(octets) == Requester()
 
 
 def listening(*managements: Any, **fields: Any) -> Configuration:
@@ -254,7 +256,7 @@ async def test_what_cannot_be_written_on_is_no_request() -> None:
 
 
 async def test_long_requests_are_for_those_who_may_change_things() -> None:
-    long = request({"attributeNames": ["x" * LARGEST_READ_BYTES]}, operation="QUERY")
+    long = request({"attributeNames": ["x" * MAX_READ_BYTES]}, operation="QUERY")
     async with running_node(listening("change", "read")) as running:
         (_, trusted), (_, other) = running.addresses
         async with connect(f"amqp://127.0.0.1:{trusted}") as connection:

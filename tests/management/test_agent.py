@@ -23,10 +23,10 @@ from router.management.agent import (
     node_names,
     request_of,
 )
-from router.management.finding import STEPS_AT_ONCE
+from router.management.finding import STEPS_PER_CHECKPOINT
 from router.management.operations import answer
-from router.management.requests import Answer, Listed, Rows
-from router.management.untaken import MOST, MOST_SMALL
+from router.management.requests import Answer, LongList, QueryRows
+from router.management.untaken import MAX_ANSWERS, MAX_SMALL_ANSWERS
 
 from support.loopback import Running, running_node
 from support.management import ANSWERS, NODE, asked, request, status
@@ -109,7 +109,7 @@ async def test_the_correlation_id_comes_before_the_message_id() -> None:
 @pytest.mark.parametrize("count", [0, 1, 31, 32, 33, 1000])
 async def test_rows_are_encoded_as_what_they_are(count: int) -> None:
     rows = [None, *([number, f"row {number}"] for number in range(count))]
-    asked = Rows(["number", "text"], iter(rows))
+    asked = QueryRows(["number", "text"], iter(rows))
     message = decode_message(await encode_answer(Properties(), Answer(asked)))
     expected = {"attributeNames": ["number", "text"], "results": rows[1:]}
     assert message.body == (AmqpValue(expected),)
@@ -131,10 +131,10 @@ async def test_others_have_their_turn_between_many_rows() -> None:
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(go_on)
-        await encode_answer(Properties(), Answer(Rows(["number"], rows())))
+        await encode_answer(Properties(), Answer(QueryRows(["number"], rows())))
         nursery.cancel_scope.cancel()
     # each time both are ready either may be the first
-    assert len(seen) >= 1000 // STEPS_AT_ONCE // 2
+    assert len(seen) >= 1000 // STEPS_PER_CHECKPOINT // 2
 
 
 async def test_nobody_else_receives_at_the_node() -> None:
@@ -154,7 +154,7 @@ async def test_who_takes_no_answers_is_refused_and_others_are_answered() -> None
             application_properties={"operation": "GET-TYPES"},
         )
         refused: object = None
-        for _ in range(MOST_SMALL + 1):
+        for _ in range(MAX_SMALL_ANSWERS + 1):
             refused = await sender.send(to_idle)
             if refused != Accepted():
                 break
@@ -172,7 +172,7 @@ async def test_answers_that_nobody_waits_for_are_forgotten() -> None:
     async with running_node(configured()) as running, connect(url(running)) as connection:
         sender = await connection.open_sender(NODE)
         nowhere = Message(properties=Properties(reply_to="nobody"))
-        for _ in range(3 * MOST):
+        for _ in range(3 * MAX_ANSWERS):
             assert await sender.send(nowhere) == Accepted()
 
 
@@ -239,9 +239,9 @@ async def test_shutting_down_ends_it_in_order() -> None:
 
 
 async def test_a_long_list_is_encoded_as_what_it_is() -> None:
-    for count in (0, 1, STEPS_AT_ONCE, 1000):
+    for count in (0, 1, STEPS_PER_CHECKPOINT, 1000):
         items = [{"name": f"number {number}"} for number in range(count)]
-        message = decode_message(await encode_answer(Properties(), Answer(Listed(iter(items)))))
+        message = decode_message(await encode_answer(Properties(), Answer(LongList(iter(items)))))
         assert message.body == (AmqpValue(items),)
 
 
@@ -250,24 +250,24 @@ async def test_a_long_list_within_a_map_is_encoded_a_few_items_at_a_time() -> No
     seen: list[int] = []
 
     def items() -> Iterator[dict[str, int]]:
-        for number in range(4 * STEPS_AT_ONCE):
+        for number in range(4 * STEPS_PER_CHECKPOINT):
             told.append(number)
             yield {"number": number}
 
     async def look_on() -> None:
-        while len(told) < 4 * STEPS_AT_ONCE:
+        while len(told) < 4 * STEPS_PER_CHECKPOINT:
             seen.append(len(told))
             await trio.lowlevel.checkpoint()
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(look_on)
-        body = {"count": 4 * STEPS_AT_ONCE, "items": Listed(items()), "last": None}
+        body = {"count": 4 * STEPS_PER_CHECKPOINT, "items": LongList(items()), "last": None}
         message = decode_message(await encode_answer(Properties(), Answer(body)))
-    whole = {**body, "items": [{"number": number} for number in range(4 * STEPS_AT_ONCE)]}
+    whole = {**body, "items": [{"number": number} for number in range(4 * STEPS_PER_CHECKPOINT)]}
     assert message.body == (AmqpValue(whole),)
     # each time both are ready either may be the first: between two looks lie two steps at most
     steps = pairwise(seen)
-    assert max(after - before for before, after in steps) <= 2 * STEPS_AT_ONCE
+    assert max(after - before for before, after in steps) <= 2 * STEPS_PER_CHECKPOINT
 
 
 async def test_bodies_that_are_hard_to_read_are_answered_and_the_next_is_too() -> None:

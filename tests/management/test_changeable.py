@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from router.config.model import Configuration
-from router.management.changeable import Changeable
+from router.management.changeable import ConfigurableRouter
 from router.node import Node
 
 
 def test_a_node_is_changeable() -> None:
     configuration = Configuration()
     # mypy looks whether this holds
-    changeable: Changeable = Node(configuration)
+    changeable: ConfigurableRouter = Node(configuration)
     assert changeable.configuration is configuration
     assert callable(changeable.apply)

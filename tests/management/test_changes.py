@@ -19,10 +19,10 @@ from router.config.model import (
     ConnectorSettings,
     ListenerSettings,
 )
-from router.config.rechecks import Rechecks
+from router.config.rechecks import IncrementalChecks
 from router.config.router_settings import RouterSettings
-from router.management.changes import CHANGES
-from router.management.entities.empty import EMPTY
+from router.management.changes import CHANGE_HANDLERS
+from router.management.entities.empty import UNSUPPORTED_TYPES
 from router.management.entities.router import ROUTER
 from router.management.entity_types import ENTITY_TYPES
 from router.management.operations import answer
@@ -268,7 +268,7 @@ async def test_bad_requests_change_nothing(
         assert running.node.configuration is CONFIGURATION
 
 
-@pytest.mark.parametrize("entity_type", EMPTY, ids=lambda each: str(each.name))
+@pytest.mark.parametrize("entity_type", UNSUPPORTED_TYPES, ids=lambda each: str(each.name))
 async def test_what_this_router_has_no_part_for_is_said_so(entity_type: Any) -> None:
     async with running_node(CONFIGURATION) as running:
         answered = await ask(running, "CREATE", {"name": "x"}, type=entity_type.name)
@@ -315,7 +315,7 @@ REQUESTS = st.fixed_dictionaries(
 )
 
 
-@given(st.lists(st.tuples(st.sampled_from(sorted(CHANGES)), REQUESTS, BODIES), max_size=20))
+@given(st.lists(st.tuples(st.sampled_from(sorted(CHANGE_HANDLERS)), REQUESTS, BODIES), max_size=20))
 @examples(100)
 def test_whatever_is_asked_is_answered_and_a_refusal_changes_nothing(asked: list[Any]) -> None:
     async def main() -> None:
@@ -392,7 +392,7 @@ async def test_single_changes_are_checked_alone_and_what_is_created_together_is_
         yield from ()
 
     async with running_node(Configuration(listeners=(ListenerSettings(port=0),))) as running:
-        running.node.rechecks = Rechecks([look])
+        running.node.rechecks = IncrementalChecks([look])
         bodies = [{"prefix": f"a{number}"} for number in range(100)]
         assert (await ask(running, "CREATE", bodies, type=kind)).status == 201
         assert bodies == []

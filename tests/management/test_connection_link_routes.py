@@ -112,7 +112,7 @@ async def test_a_name_is_had_once() -> None:
 
 
 async def test_there_is_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection_link_routes, "MOST", 2)
+    monkeypatch.setattr(connection_link_routes, "MAX_LINK_ROUTES", 2)
     async with running_node(CONFIGURATION) as running, connect(url(running)) as connection:
         codes = [(await create(connection, n, pattern=n, direction="in"))[0] for n in "abc"]
         assert codes == [201, 201, 400]

@@ -18,7 +18,7 @@ from router.client import Receiver
 from router.client.management import ManagementClient, RequestRefused
 from router.config.model import AddressSettings, Configuration, ListenerSettings
 from router.engine.account import Account, Ledger
-from router.management.delivery_trace import MOST_FOLLOWED, Deliveries, Wanted
+from router.management.delivery_trace import MAX_FOLLOWED, DeliveryFilter, DeliveryTracer
 from router.management.trace_streams import Trace
 
 from support.loopback import Peer, Running, dialled, running_node
@@ -200,15 +200,15 @@ async def test_what_is_asked_wrongly_is_refused(asked: Any, why: str) -> None:
 
 
 async def test_what_is_remembered_is_bounded() -> None:
-    async with attached(2 * MOST_FOLLOWED) as (running, sender, _target):
+    async with attached(2 * MAX_FOLLOWED) as (running, sender, _target):
         trace = Trace(1, "nowhere", None, Account(Ledger()))
         exchange = running.node.exchange
-        deliveries = Deliveries(trace, Wanted(address="q"), exchange, lambda _: False)
+        deliveries = DeliveryTracer(trace, DeliveryFilter(address="q"), exchange, lambda _: False)
         exchange.traces.listen(lambda _: True, deliveries.hear, deliveries.turned)
-        for number in range(MOST_FOLLOWED + 50):
+        for number in range(MAX_FOLLOWED + 50):
             await sender.transfer(number, settled=False)
-        await running.until(lambda: deliveries.seen == MOST_FOLLOWED + 50)
-        assert deliveries.followed == MOST_FOLLOWED
+        await running.until(lambda: deliveries.seen == MAX_FOLLOWED + 50)
+        assert deliveries.followed == MAX_FOLLOWED
 
 
 @pytest.mark.parametrize("field", [0, 1, 2, 3, 4])
@@ -217,7 +217,7 @@ async def test_frames_that_are_wrong_are_left_to_the_engine(field: int, wrong: A
     async with attached() as (running, sender, target):
         trace = Trace(1, "nowhere", None, Account(Ledger()))
         exchange = running.node.exchange
-        deliveries = Deliveries(trace, Wanted(address="q"), exchange, lambda _: False)
+        deliveries = DeliveryTracer(trace, DeliveryFilter(address="q"), exchange, lambda _: False)
         exchange.traces.listen(lambda _: True, deliveries.hear, deliveries.turned)
         fields: list[Any] = [UInt(0), UInt(0), b"t", UInt(0), False]
         value = wrong if not isinstance(wrong, int) or wrong is True else _integer(wrong)

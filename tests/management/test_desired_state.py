@@ -14,9 +14,9 @@ from structlog.testing import capture_logs
 from router.client import ManagementClient, RequestRefused, connect_management
 from router.config.load import parse_configuration
 from router.config.model import AddressSettings, Configuration, ConnectorSettings, ListenerSettings
-from router.config.saved import Keeper
+from router.config.saved import StateFile
 from router.config.secret import Secret
-from router.management.desired_state import MOST_TOLD
+from router.management.desired_state import MAX_DIFFERENCES
 from router.management.requests import BAD_REQUEST, FORBIDDEN, NOT_FOUND
 
 from support.loopback import Running, running_node
@@ -181,7 +181,7 @@ async def test_paths_are_relative_to_the_router_s_own_file(tmp_path: Path) -> No
 
 async def test_where_it_is_saved_is_told(tmp_path: Path) -> None:
     async with managed() as (running, management):
-        running.node.keeper = Keeper(tmp_path / "state")
+        running.node.keeper = StateFile(tmp_path / "state")
         done = await management.request("APPLY", {}, '[[listener]]\nname = "l"\nport = 0\n')
         assert done["saved"] == str(tmp_path / "state")
         assert (tmp_path / "state").exists()
@@ -190,14 +190,14 @@ async def test_where_it_is_saved_is_told(tmp_path: Path) -> None:
 async def test_many_differences_are_counted_and_so_many_told() -> None:
     many = Configuration(
         listeners=CONFIGURATION.listeners,
-        addresses=tuple(AddressSettings(prefix=f"a/{n}") for n in range(MOST_TOLD + 5)),
+        addresses=tuple(AddressSettings(prefix=f"a/{n}") for n in range(MAX_DIFFERENCES + 5)),
     )
     async with managed(many) as (_, management):
         done = await management.request("APPLY", {}, '[[listener]]\nname = "l"\nport = 0\n')
-        assert done["count"] == MOST_TOLD + 5
-        assert len(done["differences"]) == MOST_TOLD
+        assert done["count"] == MAX_DIFFERENCES + 5
+        assert len(done["differences"]) == MAX_DIFFERENCES
         (last, _) = await management.request("GET-REVISIONS")
-        assert (last["differences"], len(last["places"])) == (MOST_TOLD + 5, 20)
+        assert (last["differences"], len(last["places"])) == (MAX_DIFFERENCES + 5, 20)
 
 
 @pytest.mark.parametrize("operation", ["APPLY", "ROLLBACK", "EXPORT-CONFIGURATION"])

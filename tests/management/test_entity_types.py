@@ -12,7 +12,7 @@ from router.config.model import AddressSettings, Configuration, ConnectorSetting
 from router.config.plugins import PluginSettings
 from router.config.redirects import RedirectSettings
 from router.core.link_routes.route_outlets import LinkRouteRule
-from router.management.entities.empty import EMPTY
+from router.management.entities.empty import UNSUPPORTED_TYPES
 from router.management.entity_types import ENTITY_TYPES
 from router.management.schema import EntityType
 from router.management.views import RouterView
@@ -29,8 +29,8 @@ def test_names_stand_once(entity_type: EntityType) -> None:
     names = [each.name for each in entity_type.attributes]
     assert len(names) == len(set(names))
     assert names[:3] == ["name", "identity", "type"]
-    assert not set(names) & set(entity_type.absent)
-    assert len(entity_type.absent) == len(set(entity_type.absent))
+    assert not set(names) & set(entity_type.unsupported)
+    assert len(entity_type.unsupported) == len(set(entity_type.unsupported))
 
 
 @pytest.mark.parametrize("entity_type", TYPES, ids=lambda each: str(each.name))
@@ -77,4 +77,6 @@ async def test_every_value_is_of_its_kind_and_can_be_sent() -> None:
                         assert value == entity_type.long_name
             assert len(identities) == len(set(identities))
     # those of a router that works alone
-    assert seen == {each.name for each in TYPES} - {each.name for each in EMPTY} - {"router.node"}
+    assert seen == {each.name for each in TYPES} - {each.name for each in UNSUPPORTED_TYPES} - {
+        "router.node"
+    }

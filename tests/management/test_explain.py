@@ -24,7 +24,7 @@ from router.config.redirects import RedirectSettings
 from router.config.router_settings import RouterSettings
 from router.core.diagnosis.blocking import MEANINGS, Reason
 from router.core.model.address import Address
-from router.management.explain import MOST_LINKS
+from router.management.explain import MAX_LINKS
 
 from support.loopback import Peer, Running, dialled, running_node
 
@@ -305,11 +305,11 @@ async def test_the_names_of_the_router_s_own_links_stay_secret() -> None:
 
 async def test_no_more_links_than_fit_an_answer() -> None:
     async with asking() as router:
-        for _ in range(MOST_LINKS + 5):
+        for _ in range(MAX_LINKS + 5):
             await router.client.open_receiver("q", credit=1)
         answer = await router.explain("q")
-        assert len(answer["destinations"]) == MOST_LINKS
-        assert answer["destinationCount"] == MOST_LINKS + 5
+        assert len(answer["destinations"]) == MAX_LINKS
+        assert answer["destinationCount"] == MAX_LINKS + 5
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from router.config.redirects import RedirectSettings
 from router.core.link_routes.route_outlets import REST_S
 from router.engine.states import ConnectionState
 from router.management.explain import explain
-from router.management.explain_routed import explain_routed
+from router.management.explain_routed import explain_link_route
 from router.management.requests import Request
 
 from support.entities import view_of
@@ -81,13 +81,13 @@ async def test_a_container_that_is_not_asked_says_why() -> None:
         assert route is not None
         first, second = (outlet for way in route.ways for outlet in way.outlets.values())
         first.refused_at = running.node.exchange.turn.now
-        told = explain_routed(view_of(running), route, "orders")
+        told = explain_link_route(view_of(running), route, "orders")
         containers = told["linkRoute"]["containers"]
         assert [each["reason"] for each in containers] == ["refused", None]
         assert [each["chosen"] for each in containers] == [False, True]
         first.refused_at -= REST_S
         state, second.connection.state = second.connection.state, int(ConnectionState.CLOSE_RCVD)
-        told = explain_routed(view_of(running), route, "orders")
+        told = explain_link_route(view_of(running), route, "orders")
         second.connection.state = state
         containers = told["linkRoute"]["containers"]
         assert [each["reason"] for each in containers] == [None, "closing"]

@@ -12,8 +12,8 @@ import trio
 from router.config.model import AddressSettings, Configuration, ListenerSettings
 from router.config.router_settings import RouterSettings
 from router.management.entities.configured import LISTENER
-from router.management.finding import find, told
-from router.management.look_up import NAMES_AT_ONCE
+from router.management.finding import attributes_of, find
+from router.management.look_up import NAMES_PER_CHECKPOINT
 from router.management.requests import BAD_REQUEST, NOT_FOUND, Refused, Request
 from router.management.views import RouterView
 from router.node import Node
@@ -37,12 +37,12 @@ def view() -> RouterView:
 
 async def found(**properties: Any) -> Any:
     """What is found by these properties, as its attributes."""
-    return (await find(view(), Request({"operation": "READ", **properties}, None))).told()
+    return (await find(view(), Request({"operation": "READ", **properties}, None))).attributes()
 
 
 async def test_by_name_and_by_identity() -> None:
     listener = CONFIGURATION.listeners[0]
-    expected = told(LISTENER, listener)
+    expected = attributes_of(LISTENER, listener)
     assert (expected["name"], expected["port"]) == ("l0", "6000")
     identity = "listener/127.0.0.1:6000:l0"
     for properties in (
@@ -109,7 +109,7 @@ NAME = f"router.config.address/a{MANY - 1}"
 async def test_others_have_their_turn_meanwhile() -> None:
     turns, its = await turns_of(lambda: found(name=NAME))
     assert its["prefix"] == f"a{MANY - 1}"
-    assert turns >= MANY // NAMES_AT_ONCE // 2
+    assert turns >= MANY // NAMES_PER_CHECKPOINT // 2
 
 
 async def test_what_has_been_found_once_is_found_at_once() -> None:
@@ -117,7 +117,7 @@ async def test_what_has_been_found_once_is_found_at_once() -> None:
     reads = Request({"operation": "READ", "name": NAME, "type": "router.config.address"}, None)
     first, _ = await turns_of(lambda: find(router, reads))
     turns, its = await turns_of(lambda: find(router, reads))
-    assert its.told()["prefix"] == f"a{MANY - 1}"
+    assert its.attributes()["prefix"] == f"a{MANY - 1}"
     assert turns <= 1 < first
     # what is configured by now is looked at anew
     router.configuration = attrs.evolve(CONFIGURATION, addresses=CONFIGURATION.addresses[:-2])

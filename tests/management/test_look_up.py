@@ -12,7 +12,7 @@ from router.config.link_routes import LinkRouteSettings
 from router.config.model import AddressSettings, Configuration, ListenerSettings
 from router.config.redirects import RedirectSettings
 from router.config.validate import find_mistakes
-from router.core.model.address import CHANGERS, FALLBACK
+from router.core.model.address import FALLBACK, MANAGEMENT_WRITERS
 from router.core.routers.routing_state import Interest
 from router.management.entities.address import ADDRESS
 from router.management.entities.configured import (
@@ -23,7 +23,7 @@ from router.management.entities.configured import (
 )
 from router.management.entities.link_routes import LINK_ROUTE
 from router.management.entity_types import ENTITY_TYPES
-from router.management.look_up import edited as edit_indexes, look_up, place_of
+from router.management.look_up import index_of, look_up, update_indexes as edit_indexes
 from router.management.schema import long_name, settings_of
 from router.management.views import RouterView
 from router.node import Node
@@ -59,10 +59,10 @@ def enter_addresses(view: RouterView) -> None:
     core: Any = view.observed.forwarder
     for name in ("_local/own", f"_topo/0/{view.id}/here", "_topo/0/other/there"):
         core.table.enter(name)
-    for phase in (3, FALLBACK, CHANGERS):
+    for phase in (3, FALLBACK, MANAGEMENT_WRITERS):
         core.table.enter("q", phase)
     for key in ("M0far", "M0q", "M4q"):
-        core.reach.set_wanted("other", key, Interest(1))
+        core.reach.set_interest("other", key, Interest(1))
 
 
 async def test_each_entity_is_looked_up_by_its_name_and_its_identity() -> None:
@@ -124,10 +124,10 @@ async def test_an_entity_has_its_place_until_it_is_another() -> None:
         view = view_of(running)
         (exchange,) = await look_up(view, CONFIGURED_EXCHANGE, "name", "e") or ()
         settings = settings_of(exchange)
-        assert await place_of(view, CONFIGURED_EXCHANGE, settings) == 0
-        assert await place_of(view, CONFIGURED_EXCHANGE, ExchangeSettings(name="e")) is None
+        assert await index_of(view, CONFIGURED_EXCHANGE, settings) == 0
+        assert await index_of(view, CONFIGURED_EXCHANGE, ExchangeSettings(name="e")) is None
         listener = view.configuration.listeners[0]
-        assert await place_of(view, LISTENER, listener) == 0
+        assert await index_of(view, LISTENER, listener) == 0
 
 
 @examples(100)
@@ -150,5 +150,5 @@ async def test_an_index_that_was_changed_is_as_one_made_anew(steps: list[Any]) -
             assert index is None or index.every is every
             for at, each in enumerate(every):
                 first = next(n for n, other in enumerate(every) if other.name == each.name)
-                place = await place_of(view, entity_type, each)
+                place = await index_of(view, entity_type, each)
                 assert place == (at if first == at else None)

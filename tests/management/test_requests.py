@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from router.management.requests import BAD_REQUEST, LONGEST_TOLD, Refused, Request
+from router.management.requests import BAD_REQUEST, MAX_LOGGED_TEXT, Refused, Request
 
 
 def test_an_operation_is_told_in_capitals() -> None:
@@ -35,4 +35,4 @@ def test_arguments_have_types() -> None:
 
 def test_what_is_asked_is_told_in_short() -> None:
     request = Request({"operation": "get-log", "name": "x" * 1000, "identity": 5, "other": "y"}, {})
-    assert request.subject == {"operation": "get-log", "name": "x" * LONGEST_TOLD}
+    assert request.subject == {"operation": "get-log", "name": "x" * MAX_LOGGED_TEXT}

@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from router.config.model import ENTITIES, ConnectorSettings, Entity, ListenerSettings
-from router.config.reload import NOT_LIVE
+from router.config.reload import RESTART_ONLY
 from router.config.secret import Secret
 from router.config.setting import file_name, setting_of
 from router.management.schema import (
@@ -17,7 +17,7 @@ from router.management.schema import (
     OPERATIONAL,
     Attribute,
     EntityType,
-    configured,
+    configured_entity,
     long_name,
     settings_attributes,
     wire_value,
@@ -57,9 +57,9 @@ def test_settings_are_attributes_under_their_names(entity: Entity) -> None:
         assert attribute.given is not None
         assert attribute.given.allowed == setting.kind.words
         assert attribute.given.default
-        assert attribute.can_be_given
-        fixed = NOT_LIVE.get((entity.name, fields[name].name), "")
-        assert (attribute.given.fixed, attribute.can_change) == (fixed, not fixed)
+        assert attribute.can_be_created_with
+        fixed = RESTART_ONLY.get((entity.name, fields[name].name), "")
+        assert (attribute.given.fixed, attribute.can_be_updated) == (fixed, not fixed)
 
 
 def test_what_has_no_default_is_required() -> None:
@@ -82,8 +82,8 @@ def test_what_has_no_default_is_required() -> None:
 
 
 def test_what_only_a_restart_changes_exists() -> None:
-    for entity, name in NOT_LIVE:
-        assert name in attrs.fields_dict(configured(entity).settings)
+    for entity, name in RESTART_ONLY:
+        assert name in attrs.fields_dict(configured_entity(entity).settings)
 
 
 def test_settings_are_told_in_the_types_that_dispatch_has() -> None:
@@ -92,7 +92,7 @@ def test_settings_are_told_in_the_types_that_dispatch_has() -> None:
     )
     told: dict[str, Any] = {}
     kinds = {}
-    for each in settings_attributes(configured("listener")):
+    for each in settings_attributes(configured_entity("listener")):
         told[each.name] = each.read(listener)
         kinds[each.name] = each.kind
     assert told["port"] == "5671"
@@ -109,7 +109,7 @@ def test_settings_are_told_in_the_types_that_dispatch_has() -> None:
 
 def test_passwords_are_told_to_nobody() -> None:
     connector = ConnectorSettings(sasl_username="u", sasl_password=Secret.parse("literal:hush"))
-    attributes = settings_attributes(configured("connector"))
+    attributes = settings_attributes(configured_entity("connector"))
     told = {each.name: each.read(connector) for each in attributes}
     assert told["saslPassword"] is None
     assert "hush" not in str(told)

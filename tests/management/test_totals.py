@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from router.client import connect
-from router.management.totals import A_STEP, LINKS_A_STEP, Totals, add_up, add_up_links
+from router.management.totals import (
+    ITEMS_PER_STEP,
+    LINKS_PER_STEP,
+    Totals,
+    compute_link_sums,
+    compute_totals,
+)
 
 from support.entities import view_of
 from support.loopback import dialled, running_node
@@ -14,7 +20,7 @@ from support.management import NODE, asked, request
 
 def summed(observed: Any) -> Totals:
     """What is added up in all steps."""
-    steps = add_up(observed)
+    steps = compute_totals(observed)
     while True:
         try:
             next(steps)
@@ -39,24 +45,24 @@ async def test_a_request_came_in_and_its_answer_went_out() -> None:
 async def test_few_addresses_and_links_are_added_up_in_each_step() -> None:
     async with running_node() as running, dialled(running.address) as peer:
         table = running.node.exchange.table
-        for number in range(100 * A_STEP):
+        for number in range(100 * ITEMS_PER_STEP):
             table.enter(f"q{number}")
         await peer.begin()
-        for number in range(3 * A_STEP):
+        for number in range(3 * ITEMS_PER_STEP):
             await peer.attach_receiver(f"q{number}", credit=0, handle=number)
-        steps = list(add_up(running.node.exchange))
+        steps = list(compute_totals(running.node.exchange))
         assert len(steps) >= 100 + 2
-        assert summed(running.node.exchange).links == 3 * A_STEP
+        assert summed(running.node.exchange).links == 3 * ITEMS_PER_STEP
 
 
 async def test_few_links_of_an_address_are_added_up_in_each_step() -> None:
     async with running_node() as running, dialled(running.address) as peer:
         await peer.begin()
-        for number in range(2 * LINKS_A_STEP):
+        for number in range(2 * LINKS_PER_STEP):
             await peer.attach_receiver("q", credit=0, handle=number)
         address = running.node.exchange.table.in_use("q")
         assert address is not None
-        assert len(list(add_up_links(address))) == 2
+        assert len(list(compute_link_sums(address))) == 2
         *steps, told = view_of(running).address(address)
         assert told is not None
-        assert (steps, told.subscribers, told.in_process) == ([None, None], 2 * LINKS_A_STEP, 0)
+        assert (steps, told.subscribers, told.in_process) == ([None, None], 2 * LINKS_PER_STEP, 0)

@@ -8,7 +8,7 @@ import pytest
 
 from router.client.management import RequestRefused
 from router.config.model import Configuration, ListenerSettings
-from router.management.trace_streams import MOST_TRACES
+from router.management.trace_streams import MAX_TRACES
 
 from support.loopback import dialled, running_node
 from support.tracing import asking, lines
@@ -95,7 +95,7 @@ async def test_by_peer_and_user() -> None:
 async def test_there_may_be_so_many_and_they_end_with_their_receiver() -> None:
     async with running_node() as running, asking(running) as (management, receiver):
         to = receiver.address
-        for _ in range(MOST_TRACES):
+        for _ in range(MAX_TRACES):
             await management.request("TRACE", None, {"to": to, "all": True})
         with pytest.raises(RequestRefused, match="no more"):
             await management.request("TRACE", None, {"to": to, "all": True})

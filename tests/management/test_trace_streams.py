@@ -6,10 +6,10 @@ from router.client import connect
 from router.client.management import open_management
 from router.engine.account import LINE_BYTES, TRACES, Account, Ledger
 from router.management.trace_streams import (
-    LINES_AT_ONCE,
-    MESSAGES_AT_ONCE,
-    MOST_WAITING,
-    MOST_WAITING_CHARACTERS,
+    LINES_PER_MESSAGE,
+    MAX_UNSETTLED_MESSAGES,
+    MAX_WAITING_CHARACTERS,
+    MAX_WAITING_LINES,
     Trace,
 )
 
@@ -19,19 +19,19 @@ from support.loopback import running_node
 def test_what_waits_is_bounded_and_the_rest_is_counted() -> None:
     account = Account(Ledger())
     trace = Trace(1, "q", None, account)
-    for _ in range(MOST_WAITING + 7):
+    for _ in range(MAX_WAITING_LINES + 7):
         trace.add({"kind": "frame"})
     assert trace.dropped == 7
     wide = Trace(2, "q", None, account)
     for _ in range(10):
-        wide.add({"payload": "x" * (MOST_WAITING_CHARACTERS // 4)})
+        wide.add({"payload": "x" * (MAX_WAITING_CHARACTERS // 4)})
     assert wide.dropped == 6
     fields = Trace(3, "q", None, account)
     for _ in range(10):
-        fields.add({"fields": {"f": "x" * (MOST_WAITING_CHARACTERS // 4)}})
+        fields.add({"fields": {"f": "x" * (MAX_WAITING_CHARACTERS // 4)}})
     assert fields.dropped == 6
-    waiting = MOST_WAITING * LINE_BYTES + 4 * LINE_BYTES * 2 + 2 * MOST_WAITING_CHARACTERS
-    assert account.of_kind(TRACES) == waiting + MOST_WAITING * len("frame")
+    waiting = MAX_WAITING_LINES * LINE_BYTES + 4 * LINE_BYTES * 2 + 2 * MAX_WAITING_CHARACTERS
+    assert account.of_kind(TRACES) == waiting + MAX_WAITING_LINES * len("frame")
     for each in (trace, wide, fields):
         each.end()
     assert account.total == 0
@@ -47,7 +47,7 @@ async def test_without_credit_lines_wait_and_then_are_dropped() -> None:
             view = running.node.view
             assert view is not None
             (trace,) = view.streams.under_way.values()
-            most = MOST_WAITING + LINES_AT_ONCE * (MESSAGES_AT_ONCE + 4)
+            most = MAX_WAITING_LINES + LINES_PER_MESSAGE * (MAX_UNSETTLED_MESSAGES + 4)
             for _ in range(3 * most):
                 trace.add({"kind": "frame"})
             assert trace.dropped >= 2 * most

@@ -75,11 +75,11 @@ async def test_time_without_credit_is_reckoned_from_when_it_ended() -> None:
         turn = running.node.exchange.turn
         link.link.dry_since = 1000.0
         turn.now = 1009.5
-        assert (link.dry_s, router.totals.links_blocked) == (9, 0)
+        assert (link.zero_credit_s, router.totals.links_blocked) == (9, 0)
         turn.now = 1010.5
-        assert (link.dry_s, router.totals.links_blocked) == (10, 1)
+        assert (link.zero_credit_s, router.totals.links_blocked) == (10, 1)
         link.link.credit = 1
-        assert (link.dry_s, router.totals.links_blocked) == (0, 0)
+        assert (link.zero_credit_s, router.totals.links_blocked) == (0, 0)
 
 
 async def test_links_tell_how_much_has_come_and_gone_by_them() -> None:
@@ -128,6 +128,6 @@ async def test_what_waits_is_told_with_the_link_it_came_on(
         await running.until(lambda: len(address.waiting))
         (into,) = (each for each in view_of(running).links() if each.is_incoming)
         assert (into.undelivered, out.undelivered) == (1, 0)
-        monkeypatch.setattr(views, "LONGEST_LOOK", 0)
+        monkeypatch.setattr(views, "MAX_SEARCHED", 0)
         told = into.undelivered
         assert told is None

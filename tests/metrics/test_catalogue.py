@@ -10,7 +10,7 @@ import pytest
 from router.core.addresses.table import AddressTable
 from router.core.model.counters import Counters
 from router.metrics.catalogue import METRICS
-from router.metrics.metric import Metric, Sample, Spread
+from router.metrics.metric import HistogramValue, Metric, Sample
 from router.metrics.reading import Reading
 from router.net.exchange import RouterHub
 
@@ -65,7 +65,7 @@ def reading_of_one_address() -> Reading:
 
 def added(samples: Iterable[Sample]) -> float:
     """The numbers of all samples together."""
-    return sum(value for _, value in samples if not isinstance(value, Spread))
+    return sum(value for _, value in samples if not isinstance(value, HistogramValue))
 
 
 def test_every_counter_of_the_core_is_known_here() -> None:
@@ -104,7 +104,7 @@ def test_names_and_labels(metric: Metric) -> None:
     assert "|" not in metric.meaning
     for labels, value in metric.read(reading_of_one_address()):
         assert len(labels) == len(metric.labels)
-        assert (value.sum if isinstance(value, Spread) else value) >= 0
+        assert (value.sum if isinstance(value, HistogramValue) else value) >= 0
 
 
 def test_no_name_stands_twice() -> None:

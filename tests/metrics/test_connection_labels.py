@@ -13,11 +13,11 @@ from hypothesis import given, strategies as st
 from router.amqp.performatives import Open
 from router.engine.connection import Connection
 from router.metrics import reading
-from router.metrics.connection_labels import LABELS, LASTING_S, OTHERS, ConnectionLabels, labels_of
+from router.metrics.connection_labels import LABELS, MIN_AGE_S, OTHERS, ConnectionLabels, labels_of
 from router.metrics.labels import LONGEST_LABEL, AddressLabels
 from router.metrics.reading import Reading, take_reading
 from router.net.exchange import RouterHub
-from router.net.tally import Tally
+from router.net.tally import ConnectionCounters
 
 from support.readings import idle_exchange
 from support.transcripts import server_settings
@@ -27,7 +27,7 @@ STEPS = st.lists(
         st.tuples(st.just("connect"), st.booleans()),
         st.tuples(st.just("carry"), st.integers(0, 9)),
         st.tuples(st.just("end"), st.integers(0, 9)),
-        st.tuples(st.just("wait"), st.sampled_from([0.0, LASTING_S / 2, LASTING_S])),
+        st.tuples(st.just("wait"), st.sampled_from([0.0, MIN_AGE_S / 2, MIN_AGE_S])),
         st.tuples(st.just("read"), st.just(0)),
     ),
     max_size=50,
@@ -39,7 +39,7 @@ class Carried:
     """A connection without a socket."""
 
     connection: Connection
-    tally: Tally
+    tally: ConnectionCounters
 
 
 class Connections:
@@ -73,7 +73,7 @@ class Connections:
         pump.connection.sent_bytes += count
         self.carried[pump.tally.direction] += count
 
-    def wait(self, seconds: float = LASTING_S) -> None:
+    def wait(self, seconds: float = MIN_AGE_S) -> None:
         """Let time pass."""
         self.exchange.turn.now += seconds
 
@@ -96,7 +96,7 @@ def test_who_has_not_lasted_has_no_label() -> None:
     connections = Connections(10)
     connections.connect()
     assert connections.shown() == set()
-    connections.wait(LASTING_S - 1)
+    connections.wait(MIN_AGE_S - 1)
     connections.connect()
     assert connections.shown() == set()
     connections.wait(1)
@@ -248,7 +248,7 @@ def test_very_many_connections_are_looked_at_in_several_steps() -> None:
     connections = Connections(limit=1)
     for _ in range(2500):
         connections.connect()
-    now = connections.exchange.turn.now + LASTING_S
+    now = connections.exchange.turn.now + MIN_AGE_S
     steps = connections.labels.assign_in_steps(now)
     next(steps)
     assert connections.exchange.shown == set()

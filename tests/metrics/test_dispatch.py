@@ -8,7 +8,7 @@ from proton import Message
 
 from router.config.model import MetricsSettings
 from router.engine.traffic import Traffic
-from router.metrics.dispatch import DISPATCH, Compatible
+from router.metrics.dispatch import DISPATCH, DispatchMetric
 
 from support import audit
 from support.blocking_proton import Peer, send, settle
@@ -45,7 +45,7 @@ def test_there_are_all_of_them() -> None:
 
 
 @pytest.mark.parametrize("each", DISPATCH, ids=lambda each: each.name)
-def test_what_there_is_none_of_says_why(each: Compatible) -> None:
+def test_what_there_is_none_of_says_why(each: DispatchMetric) -> None:
     assert each.ours or each.meaning.endswith(("yet.", "alone."))
 
 

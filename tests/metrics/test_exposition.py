@@ -11,7 +11,7 @@ from router.config.plugins import PluginSettings
 from router.core.addresses.table import AddressTable
 from router.hosting.host import HostedPlugin
 from router.metrics import reading
-from router.metrics.catalogue import METRICS, OF_THE_PROCESS
+from router.metrics.catalogue import METRICS, PROCESS_METRICS
 from router.metrics.dispatch import DISPATCH
 from router.metrics.exposition import Exposition
 from router.metrics.metric import Metric
@@ -90,7 +90,7 @@ async def test_every_metric_is_there_and_known() -> None:
         # a router that works alone has no neighbours
         *(name for m in METRICS for name in names_of(m) if "round_trip" not in name),
         *(each.name for each in DISPATCH),
-        *(name for name, _, _ in OF_THE_PROCESS),
+        *(name for name, _, _ in PROCESS_METRICS),
     }
 
 

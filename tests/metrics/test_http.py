@@ -23,7 +23,7 @@ from router.metrics import http as http_module
 from router.metrics.http import App, Health, HttpListener
 from router.metrics.readiness import Readiness
 from router.net import exchange as exchange_module
-from router.net.arrivals import accept_in_turns
+from router.net.arrivals import accept_fairly
 
 from support.blocking_proton import Peer, send, threaded
 from support.routers import StartRouter
@@ -214,7 +214,7 @@ async def drained(stream: trio.SocketStream) -> bytes:
 @pytest.fixture
 def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the server wait for a fraction of a second only, whatever it waits for."""
-    for name in ("IDLE_S", "ANSWER_S", "TAKE_S", "GRACE_S", "LIFE_S"):
+    for name in ("IDLE_S", "ANSWER_TIMEOUT_S", "READ_TIMEOUT_S", "GRACE_S", "LIFE_S"):
         monkeypatch.setattr(http_module, name, 0.3)
 
 
@@ -270,7 +270,7 @@ async def test_a_websocket_is_refused(impatience: None) -> None:
 
 
 async def test_a_client_that_does_not_read_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_module, "TAKE_S", 0.3)
+    monkeypatch.setattr(http_module, "READ_TIMEOUT_S", 0.3)
     monkeypatch.setattr(http_module, "REQUESTS", (1, 1))
     async with running_node(address_label_limit=1000) as running:
         for number in range(1000):
@@ -340,7 +340,7 @@ async def test_half_requests_keep_no_probe_out() -> None:
 
 
 async def test_the_oldest_half_request_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_module, "MAX_CROWD", 3)
+    monkeypatch.setattr(http_module, "MAX_WAITING", 3)
     async with running_node() as running, many_connected(running.http_port, 3) as halves:
         for stream in halves:
             await stream.send_all(b"GET /met")
@@ -383,7 +383,7 @@ def say_at_once(stream: trio.SocketStream, octets: bytes) -> None:
 async def test_scrapes_are_refused_clearly_where_too_many_wait(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(http_module, "MAX_CROWD", 5)
+    monkeypatch.setattr(http_module, "MAX_WAITING", 5)
     monkeypatch.setattr(http_module, "REQUESTS", (1, 1))
     async with running_node() as running, many_connected(running.http_port, 100) as streams:
         for stream in streams:
@@ -421,7 +421,7 @@ async def test_a_probe_is_answered_before_the_scrapes_that_came_first() -> None:
 async def test_requests_of_one_host_keep_no_other_out(
     monkeypatch: pytest.MonkeyPatch, said: bytes, kind: str
 ) -> None:
-    monkeypatch.setattr(http_module, "MAX_CROWD", 5)
+    monkeypatch.setattr(http_module, "MAX_WAITING", 5)
     monkeypatch.setattr(http_module, kind, (1, 1))
     async with (
         running_node() as running,
@@ -437,7 +437,7 @@ async def test_requests_of_one_host_keep_no_other_out(
 async def test_a_host_that_does_not_read_leaves_places_to_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(http_module, "TAKE_S", PATIENCE_S)
+    monkeypatch.setattr(http_module, "READ_TIMEOUT_S", PATIENCE_S)
     monkeypatch.setattr(http_module, "REQUESTS", (4, 1))
     async with running_node(address_label_limit=1000) as running, AsyncExitStack() as stack:
         for number in range(1000):
@@ -529,7 +529,7 @@ async def test_a_failure_of_the_application_is_answered_and_logged(
 
     sockets = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port = sockets[0].socket.getsockname()[1]
-    accept = partial(accept_in_turns, "http", sockets)
+    accept = partial(accept_fairly, "http", sockets)
     ready = Readiness()
     ready.has("router")
     listener = HttpListener("http", accept, App(None, Health(fails, ready)))

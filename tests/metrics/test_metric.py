@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from router.metrics.metric import Metric, Spread, one
+from router.metrics.metric import HistogramValue, Metric, unlabelled
 
 from support.readings import idle_exchange, reading_of
 
 
 def test_buckets_are_cumulated() -> None:
-    spread = Spread((0.001, 0.5, 10.0), (3, 0, 2, 1), 7.5)
+    spread = HistogramValue((0.001, 0.5, 10.0), (3, 0, 2, 1), 7.5)
     assert spread.buckets() == [("0.001", 3), ("0.5", 3), ("10", 5), ("+Inf", 6)]
 
 
 def test_each_bound_needs_its_count() -> None:
     with pytest.raises(ValueError, match="zip"):
-        Spread((1.0,), (1,), 1.0).buckets()
+        HistogramValue((1.0,), (1,), 1.0).buckets()
 
 
 def test_what_a_metric_is_by() -> None:
@@ -26,4 +26,4 @@ def test_what_a_metric_is_by() -> None:
 
 
 def test_one_has_no_labels() -> None:
-    assert one(lambda r: r.uptime_s)(reading_of(idle_exchange())) == [((), 1.5)]
+    assert unlabelled(lambda r: r.uptime_s)(reading_of(idle_exchange())) == [((), 1.5)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from router.config.model import Configuration, ConnectorSettings, ListenerSettings
 from router.config.router_settings import RouterSettings
 from router.core.routers.routing_state import Interest
-from router.metrics.network import NOTHING, NetworkReading, read_network
+from router.metrics.network import NO_MESSAGES, NetworkReading, read_network
 from router.simulation.network import Network
 
 
@@ -39,7 +39,7 @@ def test_what_is_read_of_a_network() -> None:
     assert reading.messages["in", "MAU"] == 1
     assert reading.messages["out", "HELLO"] >= 3
     assert reading.octets["out", "HELLO"] > reading.messages["out", "HELLO"]
-    assert set(NOTHING) <= set(reading.messages)
+    assert set(NO_MESSAGES) <= set(reading.messages)
     assert reading.changed_s is not None
     assert 0 < reading.changed_s < 3
     assert reading.changes >= 1

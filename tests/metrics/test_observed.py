@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from router.metrics.observed import Observed
+from router.metrics.observed import RouterView
 
 from support.readings import idle_exchange
 
 
 def test_the_exchange_is_what_is_observed() -> None:
     # typed, so that mypy holds the one to the other
-    observed: Observed = idle_exchange()
-    members = [name for name in vars(Observed) if not name.startswith("_")]
+    observed: RouterView = idle_exchange()
+    members = [name for name in vars(RouterView) if not name.startswith("_")]
     assert len(members) > 5
     for name in members:
         assert hasattr(observed, name)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from router.metrics.catalogue import METRICS, OF_THE_PROCESS
+from router.metrics.catalogue import METRICS, PROCESS_METRICS
 from router.metrics.dispatch import DISPATCH
 from router.metrics.reference import format_reference
 
@@ -24,7 +24,7 @@ def test_every_metric_is_on_the_page() -> None:
     for metric in METRICS:
         labels = ", ".join(f"`{label}`" for label in metric.labels)
         assert f"| `{metric.name}` | {metric.kind} | {labels} | {metric.meaning} |" in page
-    for name, kind, meaning in OF_THE_PROCESS:
+    for name, kind, meaning in PROCESS_METRICS:
         assert f"| `{name}` | {kind} | {meaning} |" in page
 
 

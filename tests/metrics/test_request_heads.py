@@ -11,21 +11,21 @@ from router.metrics.request_heads import (
     GRACE_S,
     MAX_HEAD_BYTES,
     MAX_HEAD_LINES,
-    HalfRequests,
+    IncompleteReason,
     Kind,
+    PendingHeads,
     RequestHead,
-    Unfinished,
 )
 
 GET = b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n"
 
 
-async def read(octets: bytes) -> RequestHead | Unfinished:
+async def read(octets: bytes) -> RequestHead | IncompleteReason:
     """What is made of these octets, behind which nothing comes any more."""
     client, server = memory_stream_pair()
     await client.send_all(octets)
     await client.send_eof()
-    return await HalfRequests(1).read(server, 1.0, "a")
+    return await PendingHeads(1).read(server, 1.0, "a")
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ FIELD = b"a: b\r\n"
 )
 async def test_a_head_has_so_many_octets_and_lines(octets: bytes, is_large: bool) -> None:
     head = await read(octets)
-    assert (head is Unfinished.LARGE) is is_large
+    assert (head is IncompleteReason.LARGE) is is_large
 
 
 async def test_what_comes_behind_a_head_is_kept_apart() -> None:
@@ -78,15 +78,15 @@ async def test_what_comes_behind_a_head_is_kept_apart() -> None:
 
 @pytest.mark.parametrize("octets", [b"", b"GET /met"])
 async def test_a_client_that_is_gone_has_no_head(octets: bytes) -> None:
-    assert await read(octets) is Unfinished.GONE
+    assert await read(octets) is IncompleteReason.GONE
 
 
 async def test_a_head_may_come_octet_by_octet() -> None:
     client, server = memory_stream_pair()
-    found: list[RequestHead | Unfinished] = []
+    found: list[RequestHead | IncompleteReason] = []
 
     async def receive() -> None:
-        found.append(await HalfRequests(1).read(server, 1.0, "a"))
+        found.append(await PendingHeads(1).read(server, 1.0, "a"))
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(receive)
@@ -99,10 +99,10 @@ async def test_a_head_may_come_octet_by_octet() -> None:
 
 async def test_a_head_has_so_much_time_however_it_drips(mock_clock: MockClock) -> None:
     client, server = memory_stream_pair()
-    found: list[RequestHead | Unfinished] = []
+    found: list[RequestHead | IncompleteReason] = []
 
     async def receive() -> None:
-        found.append(await HalfRequests(1).read(server, 5.0, "a"))
+        found.append(await PendingHeads(1).read(server, 5.0, "a"))
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(receive)
@@ -112,12 +112,12 @@ async def test_a_head_has_so_much_time_however_it_drips(mock_clock: MockClock) -
             await client.send_all(b"G")
             mock_clock.jump(1.0)
         await trio.testing.wait_all_tasks_blocked()
-        assert found == [Unfinished.SLOW]
+        assert found == [IncompleteReason.SLOW]
 
 
 async def test_the_oldest_makes_room_and_is_told_so() -> None:
-    halves = HalfRequests(2)
-    ended: list[tuple[int, RequestHead | Unfinished]] = []
+    halves = PendingHeads(2)
+    ended: list[tuple[int, RequestHead | IncompleteReason]] = []
     pairs = [memory_stream_pair() for _ in range(3)]
 
     async def receive(number: int) -> None:
@@ -127,18 +127,18 @@ async def test_the_oldest_makes_room_and_is_told_so() -> None:
         for number in range(3):
             nursery.start_soon(receive, number)
             await trio.testing.wait_all_tasks_blocked()
-        assert ended == [(0, Unfinished.EVICTED)]
+        assert ended == [(0, IncompleteReason.EVICTED)]
         halves.close()
-    assert sorted(ended[1:]) == [(1, Unfinished.GONE), (2, Unfinished.GONE)]
+    assert sorted(ended[1:]) == [(1, IncompleteReason.GONE), (2, IncompleteReason.GONE)]
 
 
 async def test_the_host_with_most_makes_room_for_another() -> None:
-    halves = HalfRequests(3)
+    halves = PendingHeads(3)
     ended: list[str] = []
 
     async def receive(name: str) -> None:
         _, server = memory_stream_pair()
-        assert await halves.read(server, 60.0, name[0]) is Unfinished.EVICTED
+        assert await halves.read(server, 60.0, name[0]) is IncompleteReason.EVICTED
         ended.append(name)
 
     async with trio.open_nursery() as nursery:
@@ -151,7 +151,7 @@ async def test_the_host_with_most_makes_room_for_another() -> None:
 
 
 async def test_there_is_room_once_the_oldest_has_had_its_moment(autojump_clock: MockClock) -> None:
-    halves = HalfRequests(1)
+    halves = PendingHeads(1)
     _, server = memory_stream_pair()
     assert await halves.room() == 1
     assert trio.current_time() == 0
@@ -164,7 +164,7 @@ async def test_there_is_room_once_the_oldest_has_had_its_moment(autojump_clock: 
 
 
 async def test_it_is_quiet_when_no_connections_come() -> None:
-    halves = HalfRequests(10)
+    halves = PendingHeads(10)
     client, server = memory_stream_pair()
     await client.send_all(GET)
     rounds = 0

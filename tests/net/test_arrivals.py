@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 from trio.testing import MockClock
 
 from router.net.accepting import PAUSE_S
-from router.net.arrivals import ACCEPTED_AT_ONCE, BEGUN_AT_ONCE, accept_in_turns
+from router.net.arrivals import ACCEPTED_AT_ONCE, BEGUN_AT_ONCE, accept_fairly
 
 PATIENCE_S = 30
 REFUSAL = b"too many"
@@ -70,7 +70,7 @@ async def door(most: int = MOST) -> AsyncIterator[Door]:
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(
-                accept_in_turns, "mine", sockets, made.handle, nursery, made.room, most, REFUSAL
+                accept_fairly, "mine", sockets, made.handle, nursery, made.room, most, REFUSAL
             )
             yield made
             nursery.cancel_scope.cancel()
@@ -161,7 +161,7 @@ async def test_more_than_one_round_accepts_are_accepted_in_the_next() -> None:
     clients = [socket.create_connection(made.address) for _ in range(count)]
     async with trio.open_nursery() as nursery:
         nursery.start_soon(
-            accept_in_turns, "mine", sockets, made.handle, nursery, made.room, count, REFUSAL
+            accept_fairly, "mine", sockets, made.handle, nursery, made.room, count, REFUSAL
         )
         with trio.fail_after(PATIENCE_S):
             while len(made.served) < count:

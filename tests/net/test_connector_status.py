@@ -18,12 +18,12 @@ def test_a_connector_is_told_of_from_its_first_attempt_on() -> None:
     status = ConnectorStatus((HOME, OTHER), 10.0)
     assert told(status) == (CONNECTING, HOME, 10)
     assert status.message == ""
-    status.begins(HOME)
+    status.attempt_started(HOME)
     status.failed(11.0, Failure("unreachable", "Connection refused"))
     assert told(status) == (CONNECTING, HOME, 10)
     assert (status.failed_at, status.vain) == (11, 1)
     assert status.message == "Connection to amqp://a:1 failed: Connection refused"
-    status.begins(OTHER)
+    status.attempt_started(OTHER)
     status.opened(13.0, "broker", 4)
     assert told(status) == (SUCCESS, OTHER, 13)
     assert (status.vain, status.counts.attempts) == (0, 2)
@@ -44,7 +44,7 @@ def test_a_connector_is_told_of_from_its_first_attempt_on() -> None:
 def test_the_next_attempt_is_told_until_it_is_made() -> None:
     status = ConnectorStatus((HOME,), 10.0)
     status.next_at = 12.0
-    status.begins(HOME)
+    status.attempt_started(HOME)
     assert status.next_at is None
 
 

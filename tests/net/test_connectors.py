@@ -23,7 +23,13 @@ from router.config.model import Configuration
 from router.config.secret import Secret
 from router.engine.opening import ESTABLISHMENT_FAILED
 from router.management.entities.configured import CONNECTOR
-from router.net.connectors import FIRST_DELAY_S, LONGEST_DELAY_S, REFUSAL_S, STEADY_S, delays
+from router.net.connectors import (
+    FIRST_DELAY_S,
+    LASTING_CONNECTION_S,
+    LONGEST_DELAY_S,
+    REFUSAL_S,
+    backoff_delays,
+)
 
 from support.connecting import (
     HERE,
@@ -48,11 +54,11 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
 
 def test_waits_double_up_to_a_limit_and_vary() -> None:
     longest = FIRST_DELAY_S
-    for wait in itertools.islice(delays(), 20):
+    for wait in itertools.islice(backoff_delays(), 20):
         assert longest / 2 <= wait <= longest
         longest = min(LONGEST_DELAY_S, longest * 2)
     assert longest == LONGEST_DELAY_S
-    assert len({next(delays()) for _ in range(20)}) > 10
+    assert len({next(backoff_delays()) for _ in range(20)}) > 10
 
 
 async def served(
@@ -83,20 +89,20 @@ async def test_it_connects_at_once_and_begins_anew_after_a_success(
 ) -> None:
     async def script(peer: Peer, number: int) -> None:
         assert len(waits.asked) == number
-        await live(peer, mock_clock, STEADY_S if number < 2 else 0)
+        await live(peer, mock_clock, LASTING_CONNECTION_S if number < 2 else 0)
 
     await served(connecting, script, 3)
     assert len(waits.asked) >= 2
     assert all(wait <= FIRST_DELAY_S for wait in waits.asked[:2])
 
 
-@pytest.mark.parametrize("lasts_s", [0, STEADY_S / 4])
+@pytest.mark.parametrize("lasts_s", [0, LASTING_CONNECTION_S / 4])
 async def test_it_waits_longer_and_longer_for_who_closes_soon(
     waits: Waits, mock_clock: MockClock, lasts_s: float
 ) -> None:
     async def script(peer: Peer, number: int) -> None:
         if number == 5:
-            await live(peer, mock_clock, STEADY_S)
+            await live(peer, mock_clock, LASTING_CONNECTION_S)
         elif lasts_s:
             await live(peer, mock_clock, lasts_s)
         elif number % 2:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import trio
 
-from router.net.dialling import CONNECT_TIMEOUT_S, NEXT_ADDRESS_S, NotConnected, dial
+from router.net.dialling import CONNECT_TIMEOUT_S, NEXT_ADDRESS_S, NotConnected, connect_socket
 
 HERE = "127.0.0.1"
 
@@ -20,7 +20,7 @@ def listening(host: str = HERE) -> socket.socket:
 
 
 async def test_who_listens_is_connected_to() -> None:
-    with listening() as server, await dial(HERE, server.getsockname()[1]) as sock:
+    with listening() as server, await connect_socket(HERE, server.getsockname()[1]) as sock:
         assert sock.getpeername() == server.getsockname()
         assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
@@ -29,7 +29,7 @@ async def test_where_nobody_listens_the_connection_is_refused() -> None:
     with socket.socket() as unused:
         unused.bind((HERE, 0))
         with pytest.raises(NotConnected) as caught:
-            await dial(HERE, unused.getsockname()[1])
+            await connect_socket(HERE, unused.getsockname()[1])
     assert caught.value.failure.kind == "unreachable"
     assert caught.value.failure.reason == "Connection refused"
 
@@ -37,14 +37,14 @@ async def test_where_nobody_listens_the_connection_is_refused() -> None:
 @pytest.mark.parametrize("host", ["no-such-host.invalid", "a..b", "a" * 64, "x" * 300])
 async def test_a_host_without_an_address_is_named(host: str) -> None:
     with pytest.raises(NotConnected) as caught:
-        await dial(host, 5672)
+        await connect_socket(host, 5672)
     assert caught.value.failure.kind == "unresolved"
     assert caught.value.failure.reason.startswith(f"{host}: ")
 
 
 async def test_a_family_that_the_host_has_not_is_no_address() -> None:
     with pytest.raises(NotConnected) as caught:
-        await dial(HERE, 5672, "IPv6")
+        await connect_socket(HERE, 5672, "IPv6")
     assert caught.value.failure.kind == "unresolved"
 
 
@@ -70,7 +70,7 @@ async def test_a_resolver_that_does_not_answer_is_not_waited_for(autojump_clock:
     trio.socket.set_custom_hostname_resolver(Resolved(None))
     began = trio.current_time()
     with pytest.raises(NotConnected) as caught:
-        await dial("slow.example.org", 5672)
+        await connect_socket("slow.example.org", 5672)
     assert trio.current_time() - began == pytest.approx(CONNECT_TIMEOUT_S)
     assert caught.value.failure.kind == "unresolved"
     assert (
@@ -82,7 +82,7 @@ async def test_a_resolver_that_does_not_answer_is_not_waited_for(autojump_clock:
 async def test_a_resolver_that_knows_nothing_is_a_failure_too() -> None:
     trio.socket.set_custom_hostname_resolver(Resolved())
     with pytest.raises(NotConnected) as caught:
-        await dial("none.example.org", 1)
+        await connect_socket("none.example.org", 1)
     assert caught.value.failure.reason == "the host has no address"
 
 
@@ -103,7 +103,7 @@ async def test_a_port_that_does_not_answer_is_given_up(mock_clock: Any) -> None:
     try:
         mock_clock.autojump_threshold = 0.05
         with pytest.raises(NotConnected) as caught:
-            await dial(HERE, server.getsockname()[1])
+            await connect_socket(HERE, server.getsockname()[1])
         assert caught.value.failure.kind == "silent"
         assert caught.value.failure.reason == "no answer within 10 s"
     finally:
@@ -119,7 +119,7 @@ async def test_the_next_address_is_tried_when_one_fails_or_takes_long(mock_clock
         places = [each.getsockname() for each in (unused, silent, server)]
         trio.socket.set_custom_hostname_resolver(Resolved(*places))
         began = trio.current_time()
-        with await dial("three.example.org", 5672) as sock:
+        with await connect_socket("three.example.org", 5672) as sock:
             assert sock.getpeername() == server.getsockname()
         assert trio.current_time() - began == pytest.approx(NEXT_ADDRESS_S)
     for each in (silent, *waiting):
@@ -133,5 +133,5 @@ async def test_of_several_failures_the_first_is_told() -> None:
         places = unused.getsockname(), ("224.0.0.1", 1)
         trio.socket.set_custom_hostname_resolver(Resolved(*places))
         with pytest.raises(NotConnected) as caught:
-            await dial("two.example.org", 1)
+            await connect_socket("two.example.org", 1)
     assert caught.value.failure.reason == "Connection refused"

@@ -133,7 +133,7 @@ async def test_chores_are_done_whenever_clocks_are_looked_at(
     looks: list[float] = []
     hub.chores.append(looks.append)
     with trio.move_on_after(3.5 * TICK_S):
-        await hub.watch_clock()
+        await hub.run_timers()
     assert looks == pytest.approx([started + TICK_S * number for number in (1, 2, 3)])
 
 

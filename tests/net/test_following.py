@@ -17,8 +17,8 @@ from router.amqp.types import Symbol
 from router.config.auto_links import AutoLinkSettings
 from router.config.model import ConnectorSettings
 from router.config.secret import Secret
-from router.net.connectors import FIRST_DELAY_S, STEADY_S
-from router.net.following import MOST_HOPS, Trail
+from router.net.connectors import FIRST_DELAY_S, LASTING_CONNECTION_S
+from router.net.following import MOST_HOPS, RedirectChain
 from router.net.places import Place
 
 from support.connecting import (
@@ -42,10 +42,10 @@ PASSWORD = "s3cret"
 # Deciding.
 
 
-def trail(**fields: Any) -> Trail:
+def trail(**fields: Any) -> RedirectChain:
     """The way of a connector that follows redirects from a host to itself and another."""
     every: dict[str, Any] = {"allow_redirect": True, "redirect_hosts": ("b", "::1"), **fields}
-    return Trail(ConnectorSettings(host="a", port=1, **every), Place("a", 1, "a"))
+    return RedirectChain(ConnectorSettings(host="a", port=1, **every), Place("a", 1, "a"))
 
 
 def test_it_goes_where_it_is_sent() -> None:
@@ -284,7 +284,7 @@ async def test_a_place_where_it_lasted_counts_as_a_success(
                 await send_away(front, there.at())
                 async with there.visited() as peer:
                     await meet(peer)
-                    mock_clock.jump(STEADY_S)
+                    mock_clock.jump(LASTING_CONNECTION_S)
                     await leave(peer, None)
             async with front.visited():
                 assert len(waits.asked) == 2
@@ -297,7 +297,7 @@ async def test_who_has_lasted_may_be_sent_back_at_once(waits: Waits, mock_clock:
             for place, following in ((one, other), (other, one)):
                 async with place.visited() as peer:
                     await meet(peer)
-                    mock_clock.jump(STEADY_S)
+                    mock_clock.jump(LASTING_CONNECTION_S)
                     await leave(peer, following.at())
             async with one.visited():
                 assert waits.asked == []

@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from router.config.model import ListenerSettings
-from router.net.listeners import close_sockets, open_listeners
+from router.net.listeners import bind_sockets, close_sockets
 
 from support.loopback import dialled, listening, running_node
 
@@ -30,15 +30,15 @@ async def test_a_family_can_be_asked_for() -> None:
     for name, family in (("IPv4", socket.AF_INET), ("IPv6", socket.AF_INET6)):
         host = "127.0.0.1" if name == "IPv4" else "::1"
         settings = ListenerSettings(host=host, port=0, socket_address_family=name)  # type: ignore[arg-type]
-        sockets = await open_listeners(settings)
+        sockets = await bind_sockets(settings)
         assert [each.socket.family for each in sockets] == [family]
         close_sockets(sockets)
     with pytest.raises(OSError, match=r"::1"):
-        await open_listeners(ListenerSettings(host="::1", port=0, socket_address_family="IPv4"))
+        await bind_sockets(ListenerSettings(host="::1", port=0, socket_address_family="IPv4"))
 
 
 async def test_port_0_is_some_free_port() -> None:
-    sockets = await open_listeners(ListenerSettings(port=0))
+    sockets = await bind_sockets(ListenerSettings(port=0))
     assert sockets[0].socket.getsockname()[1] > 0
     close_sockets(sockets)
     assert sockets[0].socket.fileno() == -1
@@ -48,14 +48,14 @@ async def test_a_port_in_use_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(OSError, match=rf"in use: 127\.0\.0\.1:{port} \(mine\)") as caught:
-            await open_listeners(ListenerSettings(port=port, name="mine"))
+            await bind_sockets(ListenerSettings(port=port, name="mine"))
     assert caught.value.errno == errno.EADDRINUSE
 
 
 @pytest.mark.parametrize("host", ["no-such-host.invalid", "a..b", "x" * 100])
 async def test_a_host_that_there_is_not_is_named(host: str) -> None:
     with pytest.raises(OSError, match=r"\(mine\)") as caught:
-        await open_listeners(ListenerSettings(host=host, port=0, name="mine"))
+        await bind_sockets(ListenerSettings(host=host, port=0, name="mine"))
     assert host in str(caught.value)
 
 

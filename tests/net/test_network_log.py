@@ -6,7 +6,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from router.core.routers.news import (
-    ConflictSeen,
+    AnnouncementsIgnored,
+    DuplicateRouterId,
     NeighbourCostChanged,
     NeighbourFound,
     NeighbourLost,
@@ -14,7 +15,6 @@ from router.core.routers.news import (
     News,
     RoutersChanged,
     TableChanged,
-    TooMuchTold,
 )
 from router.logs.modules import module_of
 from router.net.network_log import log_news
@@ -48,21 +48,21 @@ ROUTERS = "maxRoutersPerNeighbour is 20; those beyond it are ignored"
         ),
         (TableChanged("B", 5), [("debug", "addresses changed", {"router": "B", "count": 5})]),
         (
-            TooMuchTold("addresses", "B", 9, 9),
+            AnnouncementsIgnored("addresses", "B", 9, 9),
             [("error", "more addresses than are kept", {"kept": 9, "reason": OF_ONE})],
         ),
         (
-            TooMuchTold("addresses", "B", 9, 1000, in_octets=True),
+            AnnouncementsIgnored("addresses", "B", 9, 1000, in_octets=True),
             [("error", "more addresses than are kept", {"router": "B", "reason": IN_OCTETS})],
         ),
         (
-            TooMuchTold("routers", "B", 20, 20),
+            AnnouncementsIgnored("routers", "B", 20, 20),
             [("error", "more routers than are kept", {"neighbour": "B", "reason": ROUTERS})],
         ),
-        (ConflictSeen("B", "so"), [("error", "two routers have one id", {"reason": "so"})]),
-        (ConflictSeen("B", "so", 2), []),
-        (ConflictSeen("B", "so", 99), []),
-        (ConflictSeen("B", "so", 100), [("error", "two routers have one id", {"times": 100})]),
+        (DuplicateRouterId("B", "so"), [("error", "two routers have one id", {"reason": "so"})]),
+        (DuplicateRouterId("B", "so", 2), []),
+        (DuplicateRouterId("B", "so", 99), []),
+        (DuplicateRouterId("B", "so", 100), [("error", "two routers have one id", {"times": 100})]),
     ],
 )
 def test_lines(news: News, lines: list[tuple[str, str, dict[str, object]]]) -> None:

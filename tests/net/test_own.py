@@ -13,7 +13,7 @@ from router.config.model import Configuration
 from router.core.deliveries.router_annotations import CONNECTION
 from router.net.exchange import RouterHub
 from router.net.listeners import run_guarded
-from router.net.own import own_connection
+from router.net.own import internal_connection
 from router.node import Node
 
 HELLO = Message(body=(AmqpValue("hello"),))
@@ -26,7 +26,7 @@ def own_number(exchange: RouterHub) -> int | None:
 
 async def test_it_carries_messages_and_is_no_connection_of_the_router_s() -> None:
     exchange = Node(Configuration()).exchange
-    pump, sock = own_connection(exchange, "solo")
+    pump, sock = internal_connection(exchange, "solo")
     assert own_number(exchange) == 0
     assert exchange.pumps == {}
     with capture_logs() as logs:
@@ -49,7 +49,7 @@ async def test_it_carries_messages_and_is_no_connection_of_the_router_s() -> Non
 
 async def test_it_needs_no_heartbeats(autojump_clock: trio.testing.MockClock) -> None:
     exchange = Node(Configuration()).exchange
-    pump, sock = own_connection(exchange, "solo")
+    pump, sock = internal_connection(exchange, "solo")
     async with trio.open_nursery() as nursery:
         nursery.start_soon(run_guarded, pump)
         async with connect_over(sock, "part") as connection:
@@ -60,7 +60,7 @@ async def test_it_needs_no_heartbeats(autojump_clock: trio.testing.MockClock) ->
 
 async def test_other_connections_leave_it_alone() -> None:
     exchange = Node(Configuration()).exchange
-    pump, sock = own_connection(exchange, "solo")
+    pump, sock = internal_connection(exchange, "solo")
     exchange.leave(1)
     assert own_number(exchange) == 0
     exchange.leave(0)

@@ -7,11 +7,11 @@ import pytest
 from router.amqp.performatives import Error, Open
 from router.amqp.types import Symbol
 from router.engine import events
-from router.net.tally import Tally
+from router.net.tally import ConnectionCounters
 
 
 def test_what_counts() -> None:
-    tally = Tally("amqp", "in", "normal")
+    tally = ConnectionCounters("amqp", "in", "normal")
     error = Error(condition=Symbol("amqp:connection:forced"))
     for event in (
         events.ConnectionOpened(Open(container_id="peer")),
@@ -31,7 +31,7 @@ def test_what_counts() -> None:
     [("in", False, 0), ("in", True, 1), ("out", True, 0), ("out", False, 1)],
 )
 def test_who_is_redirected_has_not_failed(direction: str, by_peer: bool, failed: int) -> None:
-    tally = Tally("amqp", direction, "normal")
+    tally = ConnectionCounters("amqp", direction, "normal")
     error = Error(condition=Symbol("amqp:connection:redirect"))
     tally.count(events.ConnectionClosed(error, by_peer))
     assert (tally.failed, tally.followed) == (failed, 0)

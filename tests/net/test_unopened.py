@@ -8,20 +8,22 @@ import pytest
 
 from router.amqp.framing import SASL_HEADER
 from router.net import pump as pump_module, unopened as unopened_module
-from router.net.unopened import Unopened
+from router.net.unopened import UnopenedConnections
 
 from support.loopback import Peer, Running, dialled, running_node
 
 
 @pytest.fixture
-def unopened(monkeypatch: pytest.MonkeyPatch) -> Unopened:
+def unopened(monkeypatch: pytest.MonkeyPatch) -> UnopenedConnections:
     """Connections that may be closed at once, and whose peers are never waited for."""
     monkeypatch.setattr(unopened_module, "GRACE_S", 0.0)
     monkeypatch.setattr(pump_module, "LINGER_S", 3600.0)
-    return Unopened()
+    return UnopenedConnections()
 
 
-async def entered(stack: AsyncExitStack, running: Running, host: str, unopened: Unopened) -> Peer:
+async def entered(
+    stack: AsyncExitStack, running: Running, host: str, unopened: UnopenedConnections
+) -> Peer:
     """A connection from a host that is begun and watched."""
     peer = await stack.enter_async_context(dialled(running.address, host=host))
     unopened.watch(await running.pump_of(peer))
@@ -29,7 +31,7 @@ async def entered(stack: AsyncExitStack, running: Running, host: str, unopened: 
 
 
 async def test_the_oldest_of_the_host_with_most_are_closed(
-    monkeypatch: pytest.MonkeyPatch, unopened: Unopened
+    monkeypatch: pytest.MonkeyPatch, unopened: UnopenedConnections
 ) -> None:
     monkeypatch.setattr(unopened_module, "MOST_AT_ONCE", 2)
     async with running_node() as running, AsyncExitStack() as stack:
@@ -44,7 +46,7 @@ async def test_the_oldest_of_the_host_with_most_are_closed(
             await peer.begin()
 
 
-async def test_half_of_sasl_is_not_opened(unopened: Unopened) -> None:
+async def test_half_of_sasl_is_not_opened(unopened: UnopenedConnections) -> None:
     async with running_node() as running, AsyncExitStack() as stack:
         peer = await entered(stack, running, "127.0.0.2", unopened)
         await peer.say(SASL_HEADER)
@@ -55,7 +57,7 @@ async def test_half_of_sasl_is_not_opened(unopened: Unopened) -> None:
         assert len(await peer.rest()) < 100
 
 
-async def test_who_has_opened_stays(unopened: Unopened) -> None:
+async def test_who_has_opened_stays(unopened: UnopenedConnections) -> None:
     async with running_node() as running, AsyncExitStack() as stack:
         peer = await entered(stack, running, "127.0.0.2", unopened)
         await peer.begin()
@@ -63,7 +65,7 @@ async def test_who_has_opened_stays(unopened: Unopened) -> None:
         await peer.attach_receiver("q")
 
 
-async def test_who_is_gone_is_not_closed_again(unopened: Unopened) -> None:
+async def test_who_is_gone_is_not_closed_again(unopened: UnopenedConnections) -> None:
     async with running_node() as running, AsyncExitStack() as stack:
         gone = await entered(stack, running, "127.0.0.2", unopened)
         pump = await running.pump_of(gone)
@@ -75,7 +77,7 @@ async def test_who_is_gone_is_not_closed_again(unopened: Unopened) -> None:
 
 
 async def test_each_has_a_moment_to_open() -> None:
-    unopened = Unopened()
+    unopened = UnopenedConnections()
     async with running_node() as running, AsyncExitStack() as stack:
         peer = await entered(stack, running, "127.0.0.2", unopened)
         unopened.make_room()

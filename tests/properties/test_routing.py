@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, strategies as st
 
-from router.control.network.messages import GONE, Aged, LinkState, LinkStateUpdate, Withdrawal
+from router.control.network.messages import REMOVED, Aged, LinkState, LinkStateUpdate, Withdrawal
 from router.core.routers.routing_state import Interest
 
 from support.examples import examples
@@ -227,9 +227,9 @@ def test_a_table_that_went_wrong_at_several_routers_is_mended(seed: int) -> None
     for name in ("r3", "r5", "r6"):
         router = network.routers[name]
         table = router.protocol.mobile.tables["r0"]
-        wrong = {f"M0many {network.random.randrange(40)}": GONE, "M0ghost": 1}
+        wrong = {f"M0many {network.random.randrange(40)}": REMOVED, "M0ghost": 1}
         for key, terms in wrong.items():
-            table._set(key, table.entries.get(key, GONE), terms)
+            table._set(key, table.entries.get(key, REMOVED), terms)
         router.protocol.mobile._note("r0", wrong)
         router.act()
     assert len(network.mistakes()) == 3

@@ -22,8 +22,8 @@ BOUNDARIES = frozenset(
         # A plugin's code may raise anything. The plugin is stopped, and the router goes on.
         "router/config/plugin_classes.py:load",
         "router/config/plugin_classes.py:read_settings",
-        "router/config/plugin_classes.py:anchored",
-        "router/errors.py:words_of",
+        "router/config/plugin_classes.py:with_absolute_paths",
+        "router/errors.py:describe_exception",
         "router/hosting/host.py:_last_lines",
         "router/hosting/host.py:_run_one",
         # Nor does a mistake of ours in what only plugins see end anything else.

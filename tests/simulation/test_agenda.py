@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from router.simulation.agenda import START_S, Agenda
+from router.simulation.agenda import START_S, EventScheduler
 
 
 def test_what_is_due_is_done_in_order_and_what_is_due_at_once_as_it_was_put_down() -> None:
-    agenda, done = Agenda(), []
+    agenda, done = EventScheduler(), []
     agenda.after(2, lambda: done.append(("late", agenda.now)))
     agenda.after(1, lambda: done.append(("first", agenda.now)))
     agenda.after(1, lambda: done.append(("second", agenda.now)))
@@ -21,7 +21,7 @@ def test_what_is_due_is_done_in_order_and_what_is_due_at_once_as_it_was_put_down
 
 
 def test_what_is_taken_back_is_not_done() -> None:
-    agenda, done = Agenda(), []
+    agenda, done = EventScheduler(), []
     agenda.after(1, lambda: done.append("kept"))
     agenda.after(1, lambda: done.append("taken back")).cancel()
 
@@ -32,7 +32,7 @@ def test_what_is_taken_back_is_not_done() -> None:
 
 
 def test_time_passes_until_something_is_so_or_for_as_long_as_is_allowed() -> None:
-    agenda, done = Agenda(), []
+    agenda, done = EventScheduler(), []
     agenda.after(3, lambda: done.append(1))
 
     assert agenda.run_until(lambda: bool(done), 10)
@@ -42,7 +42,7 @@ def test_time_passes_until_something_is_so_or_for_as_long_as_is_allowed() -> Non
 
 
 def test_what_is_due_can_be_done_a_part_at_a_time() -> None:
-    agenda = Agenda()
+    agenda = EventScheduler()
     done: list[int] = []
     for number in range(5):
         agenda.after(1, partial(done.append, number))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.simulation.happenings import Chronicle
+from router.simulation.happenings import EventSchedule
 from router.simulation.network import Network
 from router.simulation.topology import EventEntry
 
@@ -23,7 +23,7 @@ def three(seed: int = 0) -> Network:
 
 def happen(network: Network, **fields: Any) -> list[tuple[float, str]]:
     """Have an event happen, and whatever comes of it."""
-    chronicle = Chronicle(network, (EventEntry(**fields),))
+    chronicle = EventSchedule(network, (EventEntry(**fields),))
     return [(each.at, each.act()) for each in chronicle.happenings]
 
 
@@ -57,7 +57,7 @@ def test_a_link_gets_another_cost() -> None:
 
 def test_a_partition_is_mended() -> None:
     network = three()
-    chronicle = Chronicle(
+    chronicle = EventSchedule(
         network, (EventEntry(action="partition", routers=("a",), seconds=1, at=0),)
     )
     first, second = chronicle.happenings

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from router.config.load import parse_configuration
-from router.simulation.agenda import Agenda
-from router.simulation.host import Host, shared_buffer
+from router.simulation.agenda import EventScheduler
+from router.simulation.host import SimulatedRouter, shared_buffer
 
 CONFIGURATION = """
 [[address]]
@@ -13,10 +13,14 @@ distribution = "multicast"
 """
 
 
-def host(name: str = "a", seed: str = "1") -> Host:
+def host(name: str = "a", seed: str = "1") -> SimulatedRouter:
     """A router that is not alive yet."""
-    return Host(
-        name, parse_configuration(CONFIGURATION, source="a test"), Agenda(), seed, shared_buffer()
+    return SimulatedRouter(
+        name,
+        parse_configuration(CONFIGURATION, source="a test"),
+        EventScheduler(),
+        seed,
+        shared_buffer(),
     )
 
 
@@ -50,7 +54,7 @@ def test_clocks_are_looked_at_while_it_runs() -> None:
     made = host()
     made.start()
     looks: list[float] = []
-    made.exchange.clocks.append(looks.append)
+    made.exchange.timer_callbacks.append(looks.append)
     agenda = made.agenda
     agenda.run(agenda.now + 10)
     assert 38 <= len(looks) <= 41

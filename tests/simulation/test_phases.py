@@ -8,13 +8,13 @@ import pytest
 
 from router.simulation.ledger import Ledger
 from router.simulation.network import Network
-from router.simulation.phases import Account
+from router.simulation.phases import PhaseRecorder
 from router.simulation.topology import ReceiverEntry, SenderEntry
 from router.simulation.traffic import Traffic
-from router.simulation.truth import Truth
+from router.simulation.truth import GroundTruth
 
 
-def account(**receiver: Any) -> tuple[Network, Traffic, Account]:
+def account(**receiver: Any) -> tuple[Network, Traffic, PhaseRecorder]:
     """One router with traffic, and who keeps the account of it."""
     network = Network()
     network.add("a")
@@ -24,7 +24,7 @@ def account(**receiver: Any) -> tuple[Network, Traffic, Account]:
         [ReceiverEntry(**{"address": "q", **receiver})],
         [SenderEntry(address="q", rate=10)],
     )
-    made = Account(Truth(network, ()), traffic.ledger)
+    made = PhaseRecorder(GroundTruth(network, ()), traffic.ledger)
     traffic.listener = made
     network.start()
     network.run(1)

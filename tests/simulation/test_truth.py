@@ -7,15 +7,15 @@ import attrs
 from router.config.model import Configuration, ConnectorSettings
 from router.config.router_settings import RouterSettings
 from router.core.routers.routing_state import Interest, Path
-from router.simulation.host import Host
+from router.simulation.host import SimulatedRouter
 from router.simulation.network import Network
-from router.simulation.truth import Truth
+from router.simulation.truth import GroundTruth
 
 INTERIOR = Configuration(router=RouterSettings(mode="interior"))
 WANTED = Interest(0)
 
 
-def line(*, costs: tuple[int, int] = (1, 2)) -> tuple[Network, Truth]:
+def line(*, costs: tuple[int, int] = (1, 2)) -> tuple[Network, GroundTruth]:
     """Three routers in a line that speak no protocol: what they know is told to them by hand."""
     network = Network()
     for name in "abc":
@@ -23,14 +23,14 @@ def line(*, costs: tuple[int, int] = (1, 2)) -> tuple[Network, Truth]:
         network.add(name, INTERIOR)
     for (one, other), cost in zip((("a", "b"), ("b", "c")), costs, strict=True):
         network.join(one, other, connector=ConnectorSettings(host=other, cost=cost))
-    truth = Truth(network, [("a", "b"), ("b", "c")])
+    truth = GroundTruth(network, [("a", "b"), ("b", "c")])
     network.start()
     network.run(1)
     truth.network_changed()
     return network, truth
 
 
-def know(host: Host, **paths: tuple[str, int]) -> None:
+def know(host: SimulatedRouter, **paths: tuple[str, int]) -> None:
     """Tell a router its paths."""
     found = {name: Path(via, cost) for name, (via, cost) in paths.items()}
     host.turn(lambda: host.reach.set_paths({}, found, lambda _: None))
@@ -83,15 +83,15 @@ def test_what_is_wanted_somewhere_is_to_be_known_everywhere_in_reach() -> None:
 
     c.turn(lambda: c.reach.want("M0q", WANTED))
     assert truth.wrong_keys == {"a": {"M0q"}, "b": {"M0q"}}
-    b.turn(lambda: b.reach.set_wanted("c", "M0q", WANTED))
+    b.turn(lambda: b.reach.set_interest("c", "M0q", WANTED))
     network.run(2)
-    a.turn(lambda: a.reach.set_wanted("c", "M0q", WANTED))
+    a.turn(lambda: a.reach.set_interest("c", "M0q", WANTED))
     assert truth.is_right()
     assert truth.right_since == network.agenda.now
 
-    a.turn(lambda: a.reach.set_wanted("b", "M0q", WANTED))
+    a.turn(lambda: a.reach.set_interest("b", "M0q", WANTED))
     assert truth.wrong_keys == {"a": {"M0q"}}
-    a.turn(lambda: a.reach.set_wanted("b", "M0q", None))
+    a.turn(lambda: a.reach.set_interest("b", "M0q", None))
     c.turn(lambda: c.reach.want("M0q", None))
     assert set(truth.wrong_keys) == {"a", "b"}
 
@@ -112,7 +112,7 @@ def test_edge_routers_are_not_asked() -> None:
     network.add("a", INTERIOR)
     edge = attrs.evolve(INTERIOR, router=RouterSettings(mode="edge"))
     network.add("e", edge)
-    truth = Truth(network, ())
+    truth = GroundTruth(network, ())
     network.start()
     truth.network_changed()
 

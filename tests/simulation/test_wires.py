@@ -5,16 +5,16 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from router.simulation.agenda import START_S, Agenda
+from router.simulation.agenda import START_S, EventScheduler
 from router.simulation.links import ReceiverPlan, SenderPlan
 from router.simulation.network import Network
-from router.simulation.wires import CAPACITY_BYTES, Distance, Way
+from router.simulation.wires import CAPACITY_BYTES, Distance, WireDirection
 
 
 class Ear:
     """Notes what arrives when, in place of an end."""
 
-    def __init__(self, agenda: Agenda) -> None:
+    def __init__(self, agenda: EventScheduler) -> None:
         self.agenda = agenda
         self.heard: list[tuple[float, bytes | None]] = []
 
@@ -25,10 +25,10 @@ class Ear:
 
 def way(
     delay_s: float, jitter_s: float = 0.0, octets_per_s: float | None = None
-) -> tuple[Agenda, Way, Ear]:
+) -> tuple[EventScheduler, WireDirection, Ear]:
     """A way to an ear."""
-    agenda = Agenda()
-    made = Way(agenda, Distance(delay_s, jitter_s, octets_per_s), Random(7))
+    agenda = EventScheduler()
+    made = WireDirection(agenda, Distance(delay_s, jitter_s, octets_per_s), Random(7))
     ear: Any = Ear(agenda)
     made.end = ear
     return agenda, made, ear

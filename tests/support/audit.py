@@ -122,7 +122,7 @@ def _check_what_waits(router: Router) -> None:
     }
     for address in core.table.addresses():
         assert id(address) in owned or address.waiting, "an address in no use"
-        assert address.keeps == redelivery.keeps_messages(address)
+        assert address.keeps_octets == redelivery.keeps_messages(address)
         queues = [address.waiting]
         if address.treatment == MULTICAST:
             queues += [consumer.waiting for consumer in address.consumers]

@@ -36,8 +36,8 @@ from router.amqp.types import Symbol
 from router.config.auto_links import AutoLinkSettings
 from router.config.model import Configuration
 from router.control.auto_links import AutoLinks
-from router.control.control import Control
-from router.core.links.auto_links import Plan
+from router.control.control import ControlPlane
+from router.core.links.auto_links import AutoLinkRule
 from router.engine.connection import Connection
 from router.engine.states import SessionState
 from router.management.views import RouterView
@@ -52,7 +52,7 @@ class ControlledRouter(Router):
 
     def __init__(self, *args: Any, **fields: Any) -> None:
         super().__init__(*args, **fields)
-        self.control = Control(self.forwarder)
+        self.control = ControlPlane(self.forwarder)
 
     @property
     def auto_links(self) -> AutoLinks:
@@ -63,7 +63,7 @@ class ControlledRouter(Router):
         super().event_received(connection, event)
         self.control.event_received(connection, event)
 
-    def configure(self, *plans: Plan) -> None:
+    def configure(self, *plans: AutoLinkRule) -> None:
         """Want these auto-links and no others, in a turn of its own."""
         self.auto_links.configure(plans)
         self.finish_turn()
@@ -352,12 +352,12 @@ def _begun(channel: int) -> Begin:
     )
 
 
-def plan(address: str = "q", *, receives: bool = False, **fields: Any) -> Plan:
+def plan(address: str = "q", *, receives: bool = False, **fields: Any) -> AutoLinkRule:
     """An auto-link to the container that is called `broker`."""
     where = {} if "connection" in fields else {"container_id": "broker"}
     name = fields.pop("name", f"{'in' if receives else 'out'} {address}")
     node = fields.pop("external_address", address)
-    return Plan(name, address, receives, node, **{**where, **fields})
+    return AutoLinkRule(name, address, receives, node, **{**where, **fields})
 
 
 def view_of(router: ControlledRouter, *auto_links: AutoLinkSettings) -> RouterView:

@@ -14,7 +14,7 @@ from router.config.model import Configuration, ConnectorSettings, ListenerSettin
 from router.config.router_settings import RouterSettings
 from router.control.edge.edge import EdgeRouter
 from router.control.edge.edges import Edges
-from router.simulation.host import Host
+from router.simulation.host import SimulatedRouter
 from router.simulation.links import ReceiverPlan, SenderPlan
 from router.simulation.network import Network
 
@@ -74,11 +74,11 @@ class World:
 
     # Routers.
 
-    def interior(self, name: str, **settings: Any) -> Host:
+    def interior(self, name: str, **settings: Any) -> SimulatedRouter:
         """An interior router."""
         return self._router(name, "interior", **settings)
 
-    def edge(self, name: str, *uplinks: str, **settings: Any) -> Host:
+    def edge(self, name: str, *uplinks: str, **settings: Any) -> SimulatedRouter:
         """An edge, with connectors to these interiors, in this order."""
         order = [ConnectorSettings(name=f"to-{each}", host=each, role="edge") for each in uplinks]
         host = self._router(name, "edge", connectors=tuple(order), **settings)
@@ -97,14 +97,14 @@ class World:
         listener = ListenerSettings(host=other, role="inter-router")
         self.network.join(one, other, connector=connector, listener=listener)
 
-    def _router(self, name: str, mode: Any, **settings: Any) -> Host:
+    def _router(self, name: str, mode: Any, **settings: Any) -> SimulatedRouter:
         entities = {
             key: settings.pop(key) for key in ("addresses", "connectors") if key in settings
         }
         router = RouterSettings(id=name, mode=mode, **settings)
         return self.network.add(name, Configuration(router=router, **entities))
 
-    def host(self, name: str) -> Host:
+    def host(self, name: str) -> SimulatedRouter:
         """A router."""
         return self.network.hosts[name]
 

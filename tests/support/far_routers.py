@@ -170,10 +170,10 @@ class Mesh:
             for key, places in list(reach.wanted.items()):
                 for place in list(places):
                     if place not in paths:
-                        reach.set_wanted(place, key, None)
+                        reach.set_interest(place, key, None)
             for other in paths:
                 for key, interest in self[other].forwarder.reach.here.items():
-                    reach.set_wanted(other, key, interest)
+                    reach.set_interest(other, key, interest)
             router.finish_turn()
 
     def trees(self, me: str) -> Callable[[str], Tree | None]:
@@ -183,7 +183,7 @@ class Mesh:
             ends = wire.router.forwarder.reach.me, wire.peer.forwarder.reach.me
             links[ends[0]][ends[1]] = min(wire.cost, links[ends[0]].get(ends[1], wire.cost))
         graph = Graph(links)
-        return Trees(me, graph, graph.ways_from(me)).tree_of
+        return Trees(me, graph, graph.shortest_paths_from(me)).tree_of
 
     def paths(self, root: str) -> dict[str, Path]:
         """The cheapest ways from one router, by what is connected now."""
@@ -213,7 +213,7 @@ class Mesh:
                     is_busy = True
                     for other in self.routers.values():
                         if name in other.forwarder.reach.paths:
-                            other.forwarder.reach.set_wanted(name, key, interest)
+                            other.forwarder.reach.set_interest(name, key, interest)
                             other.finish_turn()
 
     def wait(self, seconds: float) -> None:

@@ -222,14 +222,14 @@ class Mesh:
             reach = router.forwarder.reach
             for other in self.routers.keys() - paths.keys() - {name}:
                 for key in list(reach.wanted):
-                    reach.set_wanted(other, key, None)
+                    reach.set_interest(other, key, None)
             neighbours = {
                 each: end.connection for each, end in router.ends.items() if end.role == ROLE
             }
             reach.set_paths(neighbours, paths, lambda _: None)
             for other in paths:
                 for key, interest in self[other].forwarder.reach.here.items():
-                    reach.set_wanted(other, key, interest)
+                    reach.set_interest(other, key, interest)
         self.settle()
 
     def paths(self, root: str) -> dict[str, Path]:
@@ -279,5 +279,5 @@ class Mesh:
         changes = router.forwarder.reach.take_changed_here()
         for key, interest in changes:
             for other in self.paths(router.name):
-                self[other].forwarder.reach.set_wanted(router.name, key, interest)
+                self[other].forwarder.reach.set_interest(router.name, key, interest)
         return bool(changes)

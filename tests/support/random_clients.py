@@ -11,14 +11,14 @@ import attrs
 from router.amqp.message import Message, decode_message, encode_message
 from router.amqp.performatives import Accepted, Header, Modified, Properties, Rejected, Released
 from router.amqp.sections import Data
-from router.client.receiver import Received
-from router.client.sender import Sending
+from router.client.receiver import ReceivedMessage
+from router.client.sender import SentMessage
 from router.config.model import ListenerSettings
 from router.engine import attaching, events
 from router.engine.delivery import Delivery
 from router.engine.rare_transfers import abort
 from router.simulation.containers import Container
-from router.simulation.host import Host
+from router.simulation.host import SimulatedRouter
 from router.simulation.links import ReceiverPlan, SenderPlan, SimulatedReceiver, SimulatedSender
 from router.simulation.network import BESIDE
 
@@ -135,7 +135,7 @@ class Flow:
         delivery = Delivery.__new__(Delivery)
         delivery.settled = self.is_presettled
         delivery.complete = True
-        sending = Sending(sender)
+        sending = SentMessage(sender)
         delivery.address = sending
         if self.is_presettled:
             self.world.book.entries[number].outcome = "presettled"
@@ -152,7 +152,7 @@ class Flow:
         self,
         sender: SimulatedSender,
         delivery: Delivery,
-        sending: Sending,
+        sending: SentMessage,
         number: int,
         payload: bytes,
         at: int,
@@ -179,7 +179,7 @@ class Flow:
         go_on = partial(self._go_on, sender, delivery, sending, number, payload, at, gives_up)
         self.world.network.agenda.after(PIECE_S, go_on)
 
-    def _told(self, sending: Sending) -> None:
+    def _told(self, sending: SentMessage) -> None:
         number = self.open.pop(id(sending), None)
         if number is None:
             return
@@ -205,7 +205,7 @@ class Taker:
         # the numbers of what has come, in order
         self.came: list[int] = []
 
-    def take(self, received: Received) -> None:
+    def take(self, received: ReceivedMessage) -> None:
         """Note what has come, and settle it in time."""
         world = self.world
         number = world.book.read(received.payload)
@@ -220,7 +220,7 @@ class Taker:
         else:
             settle()
 
-    def _settle(self, received: Received, entry: Entry) -> None:
+    def _settle(self, received: ReceivedMessage, entry: Entry) -> None:
         if received._receiver.is_over:
             return
         if received.is_settled:
@@ -235,7 +235,7 @@ class Taker:
 class Broker(Container):
     """A container that a link route leads to: it takes each link, and all that comes by it."""
 
-    def __init__(self, world: RandomNetwork, name: str, host: Host) -> None:
+    def __init__(self, world: RandomNetwork, name: str, host: SimulatedRouter) -> None:
         network = world.network
         super().__init__(
             name,

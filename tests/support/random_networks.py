@@ -27,11 +27,11 @@ from router.config.router_settings import Distribution, RouterSettings
 from router.core.routers.routing_state import EDGE, EDGE_AWAY, EDGE_RUN
 from router.engine.delivery import Delivery
 from router.engine.link import Link
-from router.simulation.agenda import Agenda
+from router.simulation.agenda import EventScheduler
 from router.simulation.containers import Container
-from router.simulation.host import Host
+from router.simulation.host import SimulatedRouter
 from router.simulation.network import Network
-from router.simulation.wires import Distance, End
+from router.simulation.wires import Distance, WireEnd
 
 from support.audit import reachable
 from support.random_clients import Book, Broker, Flow, Taker
@@ -315,7 +315,7 @@ class RandomNetwork:
         self.run(REST_S)
 
 
-def _left_over(host: Host) -> list[str]:
+def _left_over(host: SimulatedRouter) -> list[str]:
     core = host.forwarder
     network = core.network
     outward, multicast = network.outward, network.multicast
@@ -352,7 +352,7 @@ def _left_over(host: Host) -> list[str]:
             "keys noted": multicast._noted_keys,
         }
     found = [f"{what}: {held}" for what, held in holders.items() if held]
-    for each in reachable(core, Agenda, End):
+    for each in reachable(core, EventScheduler, WireEnd):
         if isinstance(each, Delivery):
             found.append(f"a delivery of {each.address}")
         elif isinstance(each, Link) and not each.name.startswith("qd.router."):

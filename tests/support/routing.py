@@ -17,11 +17,11 @@ from typing import Any
 from router.control.network.changes import (
     Change,
     Conflict,
-    LeftOut,
+    InterestChanged,
+    LimitReached,
     LinkFailed,
     PathsChanged,
     Send,
-    Wanted,
 )
 from router.control.network.codec import CHUNK_BYTES, decode_control, encode_control
 from router.control.network.protocol import Protocol
@@ -42,7 +42,7 @@ class Router:
         self.reach = RoutingState(name)
         self.interests: dict[str, Interest] = {}
         self.conflicts: list[Conflict] = []
-        self.left_out: list[LeftOut] = []
+        self.left_out: list[LimitReached] = []
         self.is_alive = True
         self.is_paused = False
         # what came, and what was due, while it was paused
@@ -74,15 +74,15 @@ class Router:
                 self.network.send(self, change)
             case PathsChanged():
                 self.reach.set_paths(change.neighbours, change.paths, change.tree_of)
-            case Wanted():
+            case InterestChanged():
                 for key, interest in change.changes:
-                    self.reach.set_wanted(change.router, key, interest)
+                    self.reach.set_interest(change.router, key, interest)
             case LinkFailed():
                 self.network.failures.append((self.network.now, self.name, change))
                 wire = self.network.wires.get(change.link)
                 if wire is not None:
                     wire.lose(after_what_was_sent=True)
-            case LeftOut():
+            case LimitReached():
                 self.left_out.append(change)
             case Conflict():
                 self.conflicts.append(change)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 
-from router.simulation.host import Host
+from router.simulation.host import SimulatedRouter
 
 from support.in_memory import Router
 
@@ -23,7 +23,7 @@ def most_in_a_turn(router: Router, count: Callable[[], int], act: Callable[[], o
 
 
 @contextmanager
-def turns_of(host: Host, count: Callable[[], int]) -> Iterator[list[int]]:
+def turns_of(host: SimulatedRouter, count: Callable[[], int]) -> Iterator[list[int]]:
     """What `count` is before the first turn of a router in a network, and after each that is taken
     within.
     """

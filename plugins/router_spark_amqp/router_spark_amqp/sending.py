@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import trio
 
-from router.client import Accepted, ClientError, Sender, Sending, connect
+from router.client import Accepted, ClientError, Sender, SentMessage, connect
 from router.client.sender import Outcome
 from router_spark_amqp.attaching import in_time
 from router_spark_amqp.options import Options
@@ -81,7 +81,7 @@ class _Outcomes:
         self._others: Counter[str] = Counter()
         self._first = ""
 
-    def told(self, sending: Sending) -> None:
+    def told(self, sending: SentMessage) -> None:
         """Count the outcome of a message."""
         if not isinstance(sending.outcome, Accepted):
             self._others[_name(sending.outcome)] += 1

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from router import plugin
 from router.simulation.agenda import START_S
-from router.simulation.host import Host
+from router.simulation.host import SimulatedRouter
 from router.simulation.network import Network
 from router.simulation.observing import Observation
 from router_telemetry.deliveries import DeliveryRows
@@ -51,7 +51,9 @@ class WallClock:
 class _Life:
     """Records of one run of a router."""
 
-    def __init__(self, host: Host, observation: Observation, wall: WallClock, store: Store) -> None:
+    def __init__(
+        self, host: SimulatedRouter, observation: Observation, wall: WallClock, store: Store
+    ) -> None:
         self.observation = observation
         self.epoch = epoch = round(wall() * US)
         self._wall = wall
@@ -136,7 +138,7 @@ class SimulatedRecords:
         for life in self._lives.values():
             life.write()
 
-    def _born(self, host: Host) -> None:
+    def _born(self, host: SimulatedRouter) -> None:
         before = self._lives.get(host.name)
         if before is not None:
             before.write()

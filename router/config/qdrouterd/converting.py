@@ -11,8 +11,8 @@ import tomli_w
 
 from router.config.kinds import Kind
 from router.config.model import ENTITIES
-from router.config.qdrouterd.document import Given
-from router.config.qdrouterd.reading import Moved
+from router.config.qdrouterd.document import GivenAttribute
+from router.config.qdrouterd.reading import LoadedDispatch
 from router.config.qdrouterd.table import Table
 from router.config.secret import Secret
 from router.config.setting import file_name, setting_of
@@ -26,7 +26,7 @@ _KINDS: Final[dict[tuple[str, str], Kind]] = {
 _TAKEN: Final = "# what Dispatch does where nothing is said:"
 
 
-def format_converted(moved: Moved, folder: Path | None = None) -> str:
+def format_converted(moved: LoadedDispatch, folder: Path | None = None) -> str:
     """Return the configuration as TOML.
 
     Files that it names stay relative to the same folder. With a `folder`, they are made absolute,
@@ -42,7 +42,7 @@ def format_converted(moved: Moved, folder: Path | None = None) -> str:
     return "\n".join([*lines, ""])
 
 
-def _head(moved: Moved) -> Iterator[str]:
+def _head(moved: LoadedDispatch) -> Iterator[str]:
     name = Path(moved.report.source).name
     yield f"# What was in {name}, Dispatch's configuration, as Trioute's."
     report = list(moved.report.lines(name))
@@ -59,7 +59,7 @@ def _entity(table: Table, folder: Path | None) -> Iterator[str]:
     yield _with(heading, table.section.beside)
     said = {key: value for key, value in table.data.items() if key in table.values}
     for key, value in said.items():
-        given = table.given.get(key, Given(value, 0))
+        given = table.given.get(key, GivenAttribute(value, 0))
         yield from map(_comment, given.above)
         # text that was cut off may be a part of the value, and the value a password
         beside = "" if given.cut else given.beside
@@ -78,7 +78,7 @@ def _placed(entity: str, key: str, value: Any, folder: Path | None) -> Any:
     if isinstance(found, Path):
         return str(folder.absolute() / found)
     if isinstance(found, Secret) and found.kind == "file":
-        return f"file:{found.anchored(folder.absolute()).reference}"
+        return f"file:{found.with_absolute_path(folder.absolute()).reference}"
     return value
 
 

@@ -11,7 +11,7 @@ from router.config.mistakes import Mistake
 
 
 @attrs.frozen
-class Given:
+class GivenAttribute:
     """Attribute: its value as it stands, text in the section syntax and anything in JSON.
 
     `above` are the comments over it and `beside` the one behind it, with their #. `cut` says that
@@ -35,7 +35,7 @@ class Section:
 
     name: str
     line: int
-    given: Mapping[str, Given]
+    given: Mapping[str, GivenAttribute]
     above: tuple[str, ...] = ()
     beside: str = ""
     repeated: tuple[tuple[str, int], ...] = ()

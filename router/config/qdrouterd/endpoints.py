@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from router.config.checks import HTTP_ATTRIBUTES
-from router.config.kinds import Refused
+from router.config.kinds import ValueNotAllowed
 from router.config.mistakes import format_path
 from router.config.network_checks import INTER_ROUTER
 from router.config.qdrouterd.table import Table
@@ -22,7 +22,7 @@ _AMQP_ALONE: Final = "it says something of AMQP, which is not spoken here"
 _GUARDS: Final = ("sslProfile", "requireSsl")
 
 
-def fit_endpoint(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> None:
+def adapt_endpoint(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> None:
     """Change a listener or connector so that this router can have it, or leave it out."""
     _fit_cost(table, remark)
     if table.name == "listener":
@@ -50,7 +50,7 @@ def _fit_cost(table: Table, remark: Remarks) -> None:
 def _fit_http(table: Table, remark: Remarks) -> None:
     """Keep what a listener for HTTP has here: metrics and health."""
     values, place = table.values, format_path(table.place)
-    table.only = HTTP_ATTRIBUTES
+    table.allowed_attributes = HTTP_ATTRIBUTES
     values.setdefault("port", "amqp")
     if values.get("websockets", True):
         text = "AMQP is not spoken over WebSockets here; metrics and health are served"
@@ -129,6 +129,6 @@ def _takes(fields: Mapping[str, Setting], key: str, value: object) -> bool:
     """Return whether our own attribute allows this value."""
     try:
         fields[key].kind.read(value)
-    except Refused:
+    except ValueNotAllowed:
         return False
     return True

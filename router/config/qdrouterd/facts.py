@@ -347,7 +347,7 @@ ENTITIES: Final[Mapping[str, Entity]] = {
     ),
 }
 
-OWN: Final[Mapping[str, Mapping[str, object]]] = {
+OWN_DEFAULTS: Final[Mapping[str, Mapping[str, object]]] = {
     "router": {
         "linkStealing": "off",
         "unsupportedFilters": "ignore",

@@ -22,7 +22,7 @@ _SUFFIXES: Final[dict[str, Form]] = {".conf": "sections", ".json": "json"}
 _INSIDE: Final = re.compile(r"[\w-]+[ \t]*:|\}")
 
 
-def form_of(text: str, suffix: str = "") -> Form:
+def detect_form(text: str, suffix: str = "") -> Form:
     """Return the syntax of a file by its content or, if in doubt, by its `suffix` (`.conf`)."""
     text = _COMMENT.sub("", text)
     begin = _NOTHING.match(text)

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from typing import Any, Final
 
 from router.config.mistakes import Mistake
-from router.config.qdrouterd.document import Document, Given, Section
+from router.config.qdrouterd.document import Document, GivenAttribute, Section
 
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _COMMENT: Final = re.compile(r"^[^\S\n]*#[^\n]*", re.MULTILINE)
@@ -70,7 +70,7 @@ class _Reader:
         line = self.line(begin)
         self.expect(",", f"the attributes of {name}")
         self.expect("{", f"the attributes of {name}")
-        given: dict[str, Given] = {}
+        given: dict[str, GivenAttribute] = {}
         repeated: list[tuple[str, int]] = []
         while not self.accept("}"):
             if given:
@@ -85,7 +85,7 @@ class _Reader:
             if key in given:
                 repeated.append((key, self.line(begin)))
             self.expect(":", f"the value of {name}.{key}")
-            given[key] = Given(self.value(f"the value of {name}.{key}"), self.line(begin))
+            given[key] = GivenAttribute(self.value(f"the value of {name}.{key}"), self.line(begin))
         self.expect("]", f"the end of {name}")
         return Section(name, line, given, repeated=tuple(repeated))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from router.config.kinds import Refused
+from router.config.kinds import ValueNotAllowed
 from router.config.log_levels import parse_enabled
 from router.config.mistakes import Path, format_path
 from router.config.qdrouterd.document import Section
@@ -41,7 +41,7 @@ class LogSections:
         if enable is not None and enable != _AS_OTHERS:
             try:
                 parse_enabled(enable)
-            except Refused as refused:
+            except ValueNotAllowed as refused:
                 given = f"give {refused.allowed}"
                 self.refused.append((table.line_of("enable"), f"{path}.enable", enable, given))
             else:

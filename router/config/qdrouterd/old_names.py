@@ -11,7 +11,7 @@ from typing import Final
 
 import attrs
 
-from router.config.qdrouterd.document import Given, Section
+from router.config.qdrouterd.document import GivenAttribute, Section
 from router.config.qdrouterd.values import read_value
 
 # Old names of booleans that mean the opposite of the current ones.
@@ -25,7 +25,7 @@ OLD_VALUES: Final[Mapping[tuple[str, str], Mapping[str, str]]] = {
 }
 
 
-def modern(name: str, section: Section) -> tuple[tuple[str, Section], ...]:
+def replace_old_entity(name: str, section: Section) -> tuple[tuple[str, Section], ...]:
     """Return the entities, by name, that replace a section whose own name is `name`.
 
     A section whose name is not an old one is returned as it is.
@@ -40,7 +40,7 @@ def is_old(name: str) -> bool:
 
 
 def inverted(value: object) -> bool:
-    """Return the opposite of a boolean; raises `router.config.kinds.Refused` for anything else."""
+    """Return the opposite of a boolean; raise `ValueNotAllowed` for anything else."""
     return not read_value("boolean", value)
 
 
@@ -56,7 +56,7 @@ def _fixed_address(section: Section) -> tuple[tuple[str, Section], ...]:
     spread = "closest" if bias is None or bias.value != "spread" else "balanced"
     many = fanout is None or fanout.value != "single"
     distribution = "multicast" if many else spread
-    origin = fanout or bias or Given(distribution, section.line)
+    origin = fanout or bias or GivenAttribute(distribution, section.line)
     given["distribution"] = attrs.evolve(origin, value=distribution)
     phase = given.pop("phase", None)
     if phase is not None and str(phase.value) != "0":
@@ -75,7 +75,7 @@ def _fixed_address(section: Section) -> tuple[tuple[str, Section], ...]:
 def _link_route_pattern(section: Section) -> tuple[tuple[str, Section], ...]:
     """Replace a pattern by a link route for each direction, or for the one it names."""
     given = dict(_renamed(section, {"connector": "connection", "dir": "direction"}).given)
-    direction = given.pop("direction", Given("both", section.line))
+    direction = given.pop("direction", GivenAttribute("both", section.line))
     words = ("in", "out") if direction.value == "both" else (direction.value,)
     made = []
     for word in words:
@@ -91,7 +91,7 @@ def _waypoint(section: Section) -> tuple[tuple[str, Section], ...]:
     given.pop("name", None)
     made = []
     for direction, phase in phases.items():
-        table = {**given, "direction": Given(direction, section.line)}
+        table = {**given, "direction": GivenAttribute(direction, section.line)}
         if phase is not None and str(phase.value) != "-1":
             table["phase"] = phase
         elif phase is not None or any(phases.values()):

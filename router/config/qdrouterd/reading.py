@@ -23,7 +23,7 @@ from router.config.qdrouterd.translation import Translation, translate
 _NUMBERED: Final = re.compile(r"\b([a-zA-Z]{1,20})\[(\d{1,9})\]")
 
 
-class NotMoved(InvalidConfiguration):
+class InvalidDispatch(InvalidConfiguration):
     """Refusal of a Dispatch file that cannot be run; `report` has all other remarks."""
 
     def __init__(self, mistakes: Iterable[Mistake], report: Report) -> None:
@@ -32,7 +32,7 @@ class NotMoved(InvalidConfiguration):
 
 
 @attrs.frozen
-class Moved:
+class LoadedDispatch:
     """Dispatch file that was read: its configuration, the report, and what they were made from."""
 
     configuration: Configuration
@@ -49,7 +49,7 @@ def parse_dispatch(
     folder: Path | None = None,
     further: Iterable[Check] = (),
     weaker_security: bool = False,
-) -> Moved:
+) -> LoadedDispatch:
     """Read the text of a Dispatch file; paths in it are relative to `folder`.
 
     Raises NotMoved with every mistake in it. Settings without which the router would be less secure
@@ -73,8 +73,8 @@ def parse_dispatch(
         ),
     ]
     if mistakes:
-        raise NotMoved(sorted(mistakes, key=lambda mistake: mistake.line), report)
-    return Moved(built.configuration, report, made, document)
+        raise InvalidDispatch(sorted(mistakes, key=lambda mistake: mistake.line), report)
+    return LoadedDispatch(built.configuration, report, made, document)
 
 
 def _there(numbered: re.Match[str], made: Translation) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from router.config.mistakes import Mistake
-from router.config.qdrouterd.document import Document, Given, Section
+from router.config.qdrouterd.document import Document, GivenAttribute, Section
 
 HASH_IS_NO_COMMENT: Final = ("pattern", "bindingKey", "hostname")
 DEEPEST: Final = 32
@@ -63,7 +63,7 @@ class _Reader:
     def section(self, name: str, line: int, beside: str) -> Section:
         """Return the section whose first line was just read."""
         above = self.taken_comments()
-        given: dict[str, Given] = {}
+        given: dict[str, GivenAttribute] = {}
         repeated: list[tuple[str, int]] = []
         while (text := self.next_line()) is not None:
             bare = _without_comment(text)[0]
@@ -85,7 +85,7 @@ class _Reader:
                 if key in given:
                     repeated.append((key, first))
                 text_, beside_, cut = value
-                given[key] = Given(text_, first, comments, beside_, cut)
+                given[key] = GivenAttribute(text_, first, comments, beside_, cut)
         else:
             self.refuse("is not closed", name, "give } on a line of its own", line)
         return Section(name, line, given, above, beside, tuple(repeated))

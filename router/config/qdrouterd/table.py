@@ -8,7 +8,7 @@ import attrs
 
 from router.config.mistakes import Path
 from router.config.model import ENTITIES
-from router.config.qdrouterd.document import Given, Section
+from router.config.qdrouterd.document import GivenAttribute, Section
 from router.config.setting import file_name
 
 _DEFAULTS: Final[dict[tuple[str, str], Any]] = {
@@ -23,17 +23,18 @@ class Table:
     """Entity that is being translated.
 
     `values` are Dispatch's, by the names of 1.19; `data` is what our file says. With `left_out`,
-    there is no such entity here. If `only` is not empty, the entity may have no other attributes.
+    there is no such entity here. If `allowed_attributes` is not empty, the entity may have no other
+    attributes.
     """
 
     name: str
     place: Path
     section: Section
     values: dict[str, Any] = attrs.Factory(dict)
-    given: dict[str, Given] = attrs.Factory(dict)
+    given: dict[str, GivenAttribute] = attrs.Factory(dict)
     data: dict[str, Any] = attrs.Factory(dict)
     left_out: bool = False
-    only: tuple[str, ...] = ()
+    allowed_attributes: tuple[str, ...] = ()
 
     def line_of(self, key: str) -> int:
         """Return the line of an attribute, or of the entity if it was not given."""
@@ -42,7 +43,7 @@ class Table:
 
     def has(self, key: str) -> bool:
         """Return whether the entity may have this attribute."""
-        return not self.only or key in self.only
+        return not self.allowed_attributes or key in self.allowed_attributes
 
     def own_default(self, key: str) -> Any:
         """Return the default of our model.

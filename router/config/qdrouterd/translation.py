@@ -14,18 +14,24 @@ from typing import Any, Final
 
 import attrs
 
-from router.config.kinds import Refused
+from router.config.kinds import ValueNotAllowed
 from router.config.mistakes import Mistake, Path, format_path, format_value
 from router.config.model import ENTITIES as OURS, Entity as OurEntity
 from router.config.qdrouterd import facts
-from router.config.qdrouterd.document import Document, Given, Section
-from router.config.qdrouterd.endpoints import fit_endpoint
+from router.config.qdrouterd.document import Document, GivenAttribute, Section
+from router.config.qdrouterd.endpoints import adapt_endpoint
 from router.config.qdrouterd.logs import LogSections
-from router.config.qdrouterd.old_names import INVERTED, OLD_VALUES, inverted, is_old, modern
+from router.config.qdrouterd.old_names import (
+    INVERTED,
+    OLD_VALUES,
+    inverted,
+    is_old,
+    replace_old_entity,
+)
 from router.config.qdrouterd.repeated import RepeatedAutoLinks
 from router.config.qdrouterd.report import Remark, Sort
 from router.config.qdrouterd.table import Table
-from router.config.qdrouterd.values import file_form, read_value
+from router.config.qdrouterd.values import read_value, to_file_value
 from router.config.setting import Setting, file_name, setting_of
 
 _PREFIXES: Final = ("org.apache.qpid.dispatch.", "router.config.")
@@ -87,7 +93,7 @@ class _Translator:
 
     def section(self, written: Section) -> None:
         name = _name(written.name)
-        given: dict[str, Given] = {}
+        given: dict[str, GivenAttribute] = {}
         for key, each in written.given.items():
             given[_camel_case(key)] = each
         section = attrs.evolve(written, given=given)
@@ -97,7 +103,7 @@ class _Translator:
         if is_old(name):
             text = "is an entity that Dispatch had before 1.0; taken as what there is since"
             self.remark("old", written.line, name, text)
-        for modern_name, part in modern(name, section):
+        for modern_name, part in replace_old_entity(name, section):
             self.entity(modern_name, part, is_rewritten=is_old(name))
 
     def entity(self, name: str, section: Section, *, is_rewritten: bool) -> None:
@@ -143,7 +149,7 @@ class _Translator:
             try:
                 if (table.name, key) in INVERTED:
                     now, value = INVERTED[table.name, key], inverted(value)
-            except Refused as refused:
+            except ValueNotAllowed as refused:
                 self.refused(given, path, refused, given.value)
                 continue
             if now != key:
@@ -164,7 +170,7 @@ class _Translator:
                 value = OLD_VALUES.get((table.name, now), {}).get(str(value), value)
                 try:
                     value = read_value(attribute.kind, value)
-                except Refused as refused:
+                except ValueNotAllowed as refused:
                     self.refused(given, path, refused, None if _is_secret(now) else given.value)
                     continue
             table.values[now] = value
@@ -186,7 +192,7 @@ class _Translator:
         kept = self.single.get(table.name, table)
         fields = _fields(ours)
         if table.name in ("listener", "connector"):
-            fit_endpoint(table, fields, self.remark)
+            adapt_endpoint(table, fields, self.remark)
             if table.left_out:
                 return
         for key, value in table.values.items():
@@ -254,8 +260,8 @@ class _Translator:
                 text = "null is left out: there is none in TOML, nor in what this router sends"
                 self.remark("missing", line, path, text)
         try:
-            table.data[key] = file_form(setting.kind, value)
-        except Refused as refused:
+            table.data[key] = to_file_value(setting.kind, value)
+        except ValueNotAllowed as refused:
             shown = None if setting.kind.secret else value
             self.refused(table.given.get(key), path, refused, shown)
 
@@ -271,7 +277,7 @@ class _Translator:
         """Write out the defaults of Dispatch that differ from those of this router."""
         defaults = {
             key: each.default for key, each in entity.attributes.items() if not each.vain
-        } | dict(facts.OWN.get(table.name, {}))
+        } | dict(facts.OWN_DEFAULTS.get(table.name, {}))
         for key, default in defaults.items():
             if key in table.values or key not in fields or not table.has(key):
                 continue
@@ -279,8 +285,8 @@ class _Translator:
             if default is None or own is attrs.NOTHING:
                 continue
             try:
-                form = file_form(fields[key].kind, default)
-            except Refused:
+                form = to_file_value(fields[key].kind, default)
+            except ValueNotAllowed:
                 continue
             if fields[key].kind.read(form) == own:
                 continue
@@ -322,7 +328,9 @@ class _Translator:
         mistake = Mistake(self.source, line, 0, path, "", problem, here, "".join(near))
         self.made.mistakes.append(mistake)
 
-    def refused(self, given: Given | None, path: str, refused: Refused, value: Any) -> None:
+    def refused(
+        self, given: GivenAttribute | None, path: str, refused: ValueNotAllowed, value: Any
+    ) -> None:
         """Report a value that is not allowed; None stands for a secret."""
         line = 0 if given is None else given.line
         text = "(a secret)" if value is None else format_value(value)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from router.config.kinds import Kind, Refused
+from router.config.kinds import Kind, ValueNotAllowed
 from router.config.qdrouterd.facts import Kind as DispatchKind
 
 _FLAGS: Final = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
@@ -16,7 +16,7 @@ _MOST_DIGITS: Final = 20
 def read_value(kind: DispatchKind, value: object) -> Any:
     """Return a value as Dispatch reads it: text, a number, True or False, or a table.
 
-    Raises `router.config.kinds.Refused` with what is allowed.
+    Raises `router.config.kinds.ValueNotAllowed` with what is allowed.
     """
     match kind:
         case "integer":
@@ -30,20 +30,20 @@ def read_value(kind: DispatchKind, value: object) -> Any:
     return _text(value)
 
 
-def file_form(kind: Kind, value: Any) -> Any:
+def to_file_value(kind: Kind, value: Any) -> Any:
     """Return a value of Dispatch's as our own file has it, for an attribute of `kind` there.
 
-    Raises `router.config.kinds.Refused`, of the kind itself, if there is no such form.
+    Raises `router.config.kinds.ValueNotAllowed`, of the kind itself, if there is no such form.
     """
-    refused: Refused | None = None
+    refused: ValueNotAllowed | None = None
     for form in _forms(value):
         try:
             kind.read(form)
-        except Refused as found:
+        except ValueNotAllowed as found:
             refused = refused or found
         else:
             return form
-    raise refused or Refused(kind.words)
+    raise refused or ValueNotAllowed(kind.words)
 
 
 def _forms(value: Any) -> Iterator[Any]:
@@ -53,7 +53,7 @@ def _forms(value: Any) -> Iterator[Any]:
         for read in (_integer, _float, _flag, _table):
             try:
                 yield read(value)
-            except Refused:
+            except ValueNotAllowed:
                 continue
         listed = [part.strip() for part in value.split(",")]
         yield [part for part in listed if part]
@@ -69,20 +69,20 @@ def _integer(value: object) -> int:
             return int(text)
     elif isinstance(value, (int, float)) and not isinstance(value, bool) and value == value // 1:
         return int(value)
-    raise Refused("a whole number")
+    raise ValueNotAllowed("a whole number")
 
 
 def _float(value: str) -> float:
     try:
         return float(value)
     except ValueError:
-        raise Refused("a number") from None
+        raise ValueNotAllowed("a number") from None
 
 
 def _flag(value: object) -> bool:
     found = value if isinstance(value, bool) else _FLAGS.get(str(value).strip().lower())
     if found is None or not isinstance(value, (bool, str)):
-        raise Refused("yes, true, on, no, false or off")
+        raise ValueNotAllowed("yes, true, on, no, false or off")
     return found
 
 
@@ -93,7 +93,7 @@ def _table(value: object) -> Mapping[str, Any]:
         except (ValueError, RecursionError):
             pass
     if not isinstance(value, dict):
-        raise Refused("a table, in JSON")
+        raise ValueNotAllowed("a table, in JSON")
     return value
 
 
@@ -103,10 +103,10 @@ def _choice(words: tuple[str, ...], value: object) -> str:
     # Dispatch accepts the index of a choice, too
     try:
         number = _integer(value)
-    except Refused:
+    except ValueNotAllowed:
         number = -1
     if not 0 <= number < len(words):
-        raise Refused(f"one of {', '.join(words)}")
+        raise ValueNotAllowed(f"one of {', '.join(words)}")
     return words[number]
 
 
@@ -117,4 +117,4 @@ def _text(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, (int, float)):
         return str(value)
-    raise Refused("text")
+    raise ValueNotAllowed("text")

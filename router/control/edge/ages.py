@@ -17,7 +17,7 @@ class _Node:
         self.younger = self
 
 
-class Ages:
+class KeysByAge:
     """Keys, and the time since which each counts, in seconds."""
 
     def __init__(self) -> None:

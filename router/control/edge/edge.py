@@ -10,8 +10,8 @@ from router.amqp.constants import Condition
 from router.config.model import Configuration
 from router.control.edge.messages import (
     Beat,
+    ControlLinks,
     Message,
-    Port,
     Reached,
     Routes,
     UplinkUse,
@@ -21,7 +21,7 @@ from router.control.edge.messages import (
     work_of,
 )
 from router.control.edge.proxies import Proxies
-from router.control.edge.routes import RoutesBeyond
+from router.control.edge.routes import EdgeLinkRoutes
 from router.control.edge.uplinks import Uplinks
 from router.core.model.address import MESH, Address
 from router.core.network.proxy_links import UplinkChanged
@@ -58,7 +58,7 @@ def configured_plan(configuration: Configuration) -> UplinkPlan:
     )
 
 
-class _Pulse:
+class _Heartbeat:
     """Heartbeat state of an uplink: when the interior was heard last, when the next beat is due."""
 
     def __init__(self, now: float) -> None:
@@ -70,20 +70,20 @@ class _Pulse:
 class EdgeRouter:
     """Parts that only an edge router has; `me` is its id."""
 
-    def __init__(self, forwarder: Any, me: str, port: Port) -> None:
+    def __init__(self, forwarder: Any, me: str, port: ControlLinks) -> None:
         self.forwarder = forwarder
         self.me = me
         self.port = port
         self.uplinks = Uplinks()
         self.proxies = Proxies(forwarder, me, self._watch)
-        self.routes = RoutesBeyond(forwarder, self._tell)
+        self.routes = EdgeLinkRoutes(forwarder, self._tell)
         self.plan = UplinkPlan()
         self._connections: dict[int, Any] = {}
         # uplinks that opened in this turn, and the routers they lead to
         self._fresh: dict[Any, str] = {}
         # what was last reported of each uplink
         self._told: dict[int, UplinkChanged] = {}
-        self._pulses: dict[Any, _Pulse] = {}
+        self._pulses: dict[Any, _Heartbeat] = {}
         # number of uplinks given up for silence
         self.silent = 0
 
@@ -103,7 +103,7 @@ class EdgeRouter:
         """
         self.forwarder.network.edge_sides[connection] = MESH
         self._connections[connection.number] = connection
-        self._pulses[connection] = _Pulse(self.forwarder.turn.now)
+        self._pulses[connection] = _Heartbeat(self.forwarder.turn.now)
         self._fresh[connection] = router
         self.routes.came(connection, router, features)
         self._note()
@@ -202,7 +202,9 @@ class EdgeRouter:
         """
         if connection not in self._pulses:
             return True
-        return is_sender and (self.proxies.is_here(text) or self.proxies.comes_by(connection, text))
+        return is_sender and (
+            self.proxies.is_here(text) or self.proxies.receives_over(connection, text)
+        )
 
     def _note(self) -> None:
         self.forwarder.network.note_edges()

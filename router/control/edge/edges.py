@@ -16,11 +16,11 @@ from math import inf
 from typing import Any, Final
 
 from router.amqp.constants import Condition
-from router.control.edge.lines import Lines
+from router.control.edge.lines import ProxyLines
 from router.control.edge.messages import (
     Beat,
+    ControlLinks,
     Message,
-    Port,
     Routes,
     UplinkUse,
     Watch,
@@ -28,9 +28,9 @@ from router.control.edge.messages import (
     encode_message,
     work_of,
 )
-from router.control.edge.routes import RoutesOfEdges
-from router.control.edge.watching import AT_AN_EDGE, Watcher, Watching
-from router.core.model.address import BALANCED, CHANGERS, FIRST_EDGE, HERE, Address
+from router.control.edge.routes import InteriorLinkRoutes
+from router.control.edge.watching import AT_AN_EDGE, EdgeWatches, Watches
+from router.core.model.address import BALANCED, FIRST_EDGE, HERE, MANAGEMENT_WRITERS, Address
 from router.core.network.proxy_links import Proxy
 from router.core.routers.membership import instance_of
 from router.core.routers.names import edge_key_in, edge_run_key
@@ -51,7 +51,7 @@ THINGS_A_LINK: Final = 4
 class Edge:
     """Connection of an edge router, which may have several."""
 
-    def __init__(self, connection: Any, router: str, watcher: Watcher, now: float) -> None:
+    def __init__(self, connection: Any, router: str, watcher: EdgeWatches, now: float) -> None:
         self.connection = connection
         self.router = router
         self.instance = instance_of(connection.remote_open)
@@ -70,12 +70,12 @@ class Edge:
 class Edges:
     """Edge routers that are connected here."""
 
-    def __init__(self, forwarder: Any, port: Port) -> None:
+    def __init__(self, forwarder: Any, port: ControlLinks) -> None:
         self.forwarder = forwarder
         self.port = port
-        self.watching = Watching(forwarder)
-        self.lines = Lines(forwarder, self.side_of)
-        self.routes = RoutesOfEdges(forwarder, self._tell_all)
+        self.watching = Watches(forwarder)
+        self.lines = ProxyLines(forwarder, self.side_of)
+        self.routes = InteriorLinkRoutes(forwarder, self._tell_all)
         self.by_connection: dict[Any, Edge] = {}
         # active connections by the edge's id
         self.active: dict[str, dict[Edge, None]] = {}
@@ -104,7 +104,7 @@ class Edges:
     def connection_came(self, connection: Any, router: str, features: frozenset[str]) -> None:
         """Add a connection of an edge that is open, and whose control link can be used."""
         now = self.forwarder.turn.now
-        watcher = Watcher(next(self._sides), lambda message: self._tell(connection, message))
+        watcher = EdgeWatches(next(self._sides), lambda message: self._tell(connection, message))
         edge = self.by_connection[connection] = Edge(connection, router, watcher, now)
         self.forwarder.network.edge_sides[connection] = edge.side
         self.routes.came(connection, router, features)
@@ -335,4 +335,6 @@ class Edges:
 
 def _proxy(address: Address) -> Proxy:
     """Return the proxy link by which messages to an address go to the edge that it is at."""
-    return Proxy(address.name, CHANGERS if address.phase == CHANGERS else 0, False)
+    return Proxy(
+        address.name, MANAGEMENT_WRITERS if address.phase == MANAGEMENT_WRITERS else 0, False
+    )

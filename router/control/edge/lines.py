@@ -21,15 +21,15 @@ RETRIES_PER_S: Final = 100
 STATUSES: Final = (Status.ATTACHING, Status.ACTIVE, Status.FAILED, Status.QUIESCING)
 
 
-class Line(SupervisedLink[ProxyLink]):
+class ProxyLine(SupervisedLink[ProxyLink]):
     """Proxy link that is wanted on one connection."""
 
-    def __init__(self, lines: Lines, proxy: Proxy, connection: Any, now: float) -> None:
+    def __init__(self, lines: ProxyLines, proxy: Proxy, connection: Any, now: float) -> None:
         super().__init__(lines, proxy.name, connection, now)
         self.proxy = proxy
 
 
-class Lines(LinkSupervisor[Line]):
+class ProxyLines(LinkSupervisor[ProxyLine]):
     """Proxy links of a router.
 
     `side_of` returns the side of a connection, and `cost` is the cost of what lies behind it.
@@ -42,9 +42,9 @@ class Lines(LinkSupervisor[Line]):
         super().__init__(forwarder)
         self.side_of = side_of
         self.cost = cost
-        self._lines: dict[Any, dict[Proxy, Line]] = {}
+        self._lines: dict[Any, dict[Proxy, ProxyLine]] = {}
 
-    def every(self) -> Iterator[Line]:
+    def every(self) -> Iterator[ProxyLine]:
         """Yield all lines that are wanted."""
         for lines in self._lines.values():
             yield from lines.values()
@@ -53,7 +53,7 @@ class Lines(LinkSupervisor[Line]):
         """Return the proxies that are wanted on a connection."""
         return list(self._lines.get(connection, ()))
 
-    def line(self, connection: Any, proxy: Proxy) -> Line | None:
+    def line(self, connection: Any, proxy: Proxy) -> ProxyLine | None:
         """Return a line that is wanted, or None."""
         return self._lines.get(connection, {}).get(proxy)
 
@@ -64,7 +64,7 @@ class Lines(LinkSupervisor[Line]):
         lines = self._lines.setdefault(connection, {})
         if proxy in lines:
             return
-        line = lines[proxy] = Line(self, proxy, connection, self.now)
+        line = lines[proxy] = ProxyLine(self, proxy, connection, self.now)
         self.keep(line)
 
     def unwant(self, connection: Any, proxy: Proxy) -> None:
@@ -78,7 +78,7 @@ class Lines(LinkSupervisor[Line]):
         self._lines.pop(connection, None)
         self.lose(connection)
 
-    def take_out(self, line: Line) -> None:
+    def take_out(self, line: ProxyLine) -> None:
         """Remove a line from the tables of wanted lines."""
         if self.line(line.connection, line.proxy) is line:
             lines = self._lines[line.connection]
@@ -88,7 +88,7 @@ class Lines(LinkSupervisor[Line]):
 
     # Attaching.
 
-    def make(self, line: Line, number: int) -> ProxyLink:
+    def make(self, line: ProxyLine, number: int) -> ProxyLink:
         """Make a link whose name has its direction, a number and the address."""
         proxy = line.proxy
         way = "in" if proxy.receives else "out"
@@ -98,14 +98,14 @@ class Lines(LinkSupervisor[Line]):
         side = self.side_of(line.connection)
         return ProxyLink(proxy, name, side, self.cost, line, is_waypoint)
 
-    def recovered(self, line: Line) -> None:
+    def recovered(self, line: ProxyLine) -> None:
         """Forget the error of a line that is active again."""
         line.error = None
 
-    def failed(self, line: Line) -> None:
+    def failed(self, line: ProxyLine) -> None:
         """Count a failure."""
         self.failures += 1
 
-    def retry_s(self, line: Line) -> float:
+    def retry_s(self, line: ProxyLine) -> float:
         """Return twice the last delay, up to a bound."""
         return float(min(FIRST_RETRY_S * 2 ** min(line.attempts, 16), LONGEST_RETRY_S))

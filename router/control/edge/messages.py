@@ -21,7 +21,7 @@ from router.errors import AmqpError
 
 T = TypeVar("T")
 
-UNSAID: Final = 255
+UNKNOWN_TREATMENT: Final = 255
 
 # Most octets of keys in one message, unless a single key is longer.
 PART_BYTES: Final = 16 * 1024
@@ -64,10 +64,11 @@ class Watch:
 
 
 @attrs.frozen
-class Place:
+class InteriorAddress:
     """State of an address beyond the edge: whether it has consumers, and its treatment.
 
-    `treatment` is one of `router.core.address.CLOSEST` and the like, or `UNSAID` if it is unknown.
+    `treatment` is a constant of `router.core.model.address` such as `CLOSEST`, or
+    `UNKNOWN_TREATMENT`.
     """
 
     key: str
@@ -79,7 +80,7 @@ class Place:
 class Reached:
     """Message of the interior: the state of watched addresses."""
 
-    places: tuple[Place, ...]
+    places: tuple[InteriorAddress, ...]
 
 
 @attrs.frozen
@@ -104,7 +105,7 @@ _REACHED: Final = Symbol("REACHED")
 _ROUTES: Final = Symbol("ROUTES")
 
 
-class Port(Protocol):
+class ControlLinks(Protocol):
     """Access to the control links of a router."""
 
     def send(self, connection: Any, octets: bytes) -> None:
@@ -195,10 +196,10 @@ def _several(fields: list[Any], at: int) -> list[Any]:
     return found
 
 
-def _place(value: object) -> Place:
+def _place(value: object) -> InteriorAddress:
     if not isinstance(value, list):
         raise _malformed("a place is no list")
-    return Place(_key(value, 0), _field(value, 1, bool), int(_field(value, 2, UByte)))
+    return InteriorAddress(_key(value, 0), _field(value, 1, bool), int(_field(value, 2, UByte)))
 
 
 def _malformed(why: str) -> AmqpError:
@@ -235,7 +236,7 @@ def routes(changes: Iterable[tuple[str, bool]]) -> Iterator[Routes]:
         yield Routes(added, tuple(key for key, has_some in part if not has_some))
 
 
-def reached(places: Iterable[Place]) -> Iterator[Reached]:
+def reached(places: Iterable[InteriorAddress]) -> Iterator[Reached]:
     """Yield messages of limited size with the state of watched addresses."""
     for part in _parts((each.key, each) for each in places):
         yield Reached(tuple(place for _, place in part))

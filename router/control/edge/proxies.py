@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Iterator
 from math import inf
 from typing import Any, Final
 
-from router.control.edge.ages import Ages
-from router.control.edge.lines import Lines
-from router.control.edge.messages import Place, Reached
-from router.control.edge.telling import KEYS_A_STEP, Telling
+from router.control.edge.ages import KeysByAge
+from router.control.edge.lines import ProxyLines
+from router.control.edge.messages import InteriorAddress, Reached
+from router.control.edge.telling import KEYS_A_STEP, KeyStreams
 from router.control.edge.watching import (
     AT_AN_EDGE,
     MOST_WATCHED,
@@ -27,7 +27,7 @@ from router.control.edge.watching import (
 from router.core.addresses.table import address_name
 from router.core.model.address import BALANCED, CLOSEST, FALLBACK, HERE, MESH, MULTICAST, Address
 from router.core.model.split_table import ListedTable
-from router.core.network.holding import Bounds, Holding, Use
+from router.core.network.holding import Bounds, Holds, Use
 from router.core.network.proxy_links import Proxy
 from router.core.routers.routing_state import mobile_key
 from router.engine.deferred import CHANGES_AT_ONCE, THINGS_A_STEP, emptied
@@ -51,19 +51,19 @@ class Proxies:
         self.forwarder = forwarder
         # name prefixes of addresses at this router
         self._mine = (f"{AT_AN_EDGE}{me}/", f"{TOPOLOGICAL}{me}/")
-        self.lines = Lines(forwarder, lambda _: MESH)
-        self.holding = Holding(forwarder)
+        self.lines = ProxyLines(forwarder, lambda _: MESH)
+        self.holding = Holds(forwarder)
         # the active uplinks, with what each tells of watched keys; the first is the primary, for
         # what may go one way only
-        self.told: dict[Any, ListedTable[str, Place]] = {}
+        self.told: dict[Any, ListedTable[str, InteriorAddress]] = {}
         # watched keys; and those without senders here, by the time when the last left
         self.watched: ListedTable[str, None] = ListedTable()
-        self.idle = Ages()
+        self.idle = KeysByAge()
         # watched keys with a single message to send up, by its time, until they are known to have
         # no consumer
-        self._asked = Ages()
+        self._asked = KeysByAge()
         self._watch = watch
-        self._telling = Telling(forwarder.turn.deferred, self._tell_of)
+        self._telling = KeyStreams(forwarder.turn.deferred, self._tell_of)
         self._news: ListedTable[str, bool] = ListedTable()
         self._due: ListedTable[str, None] = ListedTable()
         # another full pass over addresses in use and watched keys follows the one under way
@@ -184,7 +184,7 @@ class Proxies:
             return True
         return name.startswith(self._mine) and table.in_use(name) is not None
 
-    def comes_by(self, connection: Any, text: str) -> bool:
+    def receives_over(self, connection: Any, text: str) -> bool:
         """Return whether this edge receives from an address over an uplink; it may have lanes."""
         name = address_name(text)
         # a name without a phase is at the phase that the rules say
@@ -305,7 +305,7 @@ class Proxies:
         self._is_looking = False
         self.forwarder.network.note_edges()
 
-    def _first_of(self, idle: Ages) -> str | None:
+    def _first_of(self, idle: KeysByAge) -> str | None:
         """Return the key that has been idle for longest, if that is too long."""
         key, since = idle.oldest() or (None, inf)
         return key if since + IDLE_S <= self.forwarder.turn.now else None

@@ -16,13 +16,13 @@ from typing import Any, Final
 
 from router.amqp.constants import Condition
 from router.control.edge.messages import Message, Routes, routes
-from router.control.edge.telling import Telling
+from router.control.edge.telling import KeyStreams
 from router.core.addresses.table import address_name
 from router.core.link_routes.link_routes import LinkRoutes, Route, is_topological
 from router.core.link_routes.remote_link_routes import (
+    LinkRoutesUnsupported,
     RouteRefused,
     RoutesLeftOut,
-    RoutesUnknown,
     key_of,
     parse_key,
 )
@@ -37,14 +37,14 @@ from router.errors import AmqpError
 FEATURE: Final = "edge-routes"
 # Most keys, and octets of keys, that an edge may tell; and most that an edge keeps of what an
 # interior tells, which covers the whole network.
-MOST_TOLD: Final = 10_000
-MOST_TOLD_BYTES: Final = 4 << 20
-MOST_HEARD: Final = 100_000
-MOST_HEARD_BYTES: Final = 64 << 20
+MAX_FROM_EDGE: Final = 10_000
+MAX_FROM_EDGE_BYTES: Final = 4 << 20
+MAX_FROM_INTERIOR: Final = 100_000
+MAX_FROM_INTERIOR_BYTES: Final = 64 << 20
 # In octets, as between interior routers.
 LONGEST_KEY: Final = 8192
 # Refused keys are logged again each time there are so many times as many.
-SAID_AGAIN: Final = 10
+LOG_FACTOR: Final = 10
 
 # Memory of a token of a pattern beside its text, and the number of copies of a key's text: as
 # received, as a pattern, in tokens, and as told to others.
@@ -61,7 +61,7 @@ def route_bytes(key: str) -> int:
     return account.ROUTE_BYTES + TOKEN_BYTES * tokens + TIMES_KEPT * account.text_bytes(key)
 
 
-class ToldRoutes:
+class AdvertisedRoutes:
     """Link routes that the router of one connection has told, and their outlets."""
 
     def __init__(self, link_routes: LinkRoutes, connection: Any, router: str) -> None:
@@ -124,13 +124,16 @@ class ToldRoutes:
         """Return whether a key of so many octets is too much; raises `AmqpError` for an edge."""
         assert self.keys is not None
         if self.connection.is_client:
-            return len(self.keys) >= MOST_HEARD or self._octets + octets > MOST_HEARD_BYTES
-        if len(self.keys) < MOST_TOLD and self._octets + octets <= MOST_TOLD_BYTES:
+            return (
+                len(self.keys) >= MAX_FROM_INTERIOR
+                or self._octets + octets > MAX_FROM_INTERIOR_BYTES
+            )
+        if len(self.keys) < MAX_FROM_EDGE and self._octets + octets <= MAX_FROM_EDGE_BYTES:
             return False
         reason = (
-            f"more than {MOST_TOLD} link routes are told of"
-            if len(self.keys) >= MOST_TOLD
-            else f"the link routes that are told of have more than {MOST_TOLD_BYTES} octets"
+            f"more than {MAX_FROM_EDGE} link routes are told of"
+            if len(self.keys) >= MAX_FROM_EDGE
+            else f"the link routes that are told of have more than {MAX_FROM_EDGE_BYTES} octets"
         )
         raise AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, reason)
 
@@ -138,7 +141,7 @@ class ToldRoutes:
         """Return whether so many more keys have been refused that it is to be logged again."""
         if self.refused < self._said_at:
             return False
-        self._said_at = self.refused * SAID_AGAIN
+        self._said_at = self.refused * LOG_FACTOR
         return True
 
     def use(self, *, is_open: bool) -> None:
@@ -200,29 +203,31 @@ class ToldRoutes:
             self._link_routes.close_far(*route, self.connection)
 
 
-class RoutesBeyond:
+class EdgeLinkRoutes:
     """Link routes of an edge: those that it tells its interiors, and those that they have told."""
 
     def __init__(self, forwarder: Any, tell: Tell) -> None:
         self.forwarder = forwarder
         self._tell = tell
         # routes of each interior, by connection
-        self.told: dict[Any, ToldRoutes] = {}
+        self.told: dict[Any, AdvertisedRoutes] = {}
         # connections whose routers have `FEATURE`
         self._hearing: dict[Any, None] = {}
         # routes of lost active uplinks, until another uplink takes over
-        self._last: list[ToldRoutes] = []
+        self._last: list[AdvertisedRoutes] = []
         self._used: list[Any] = []
         forwarder.link_routes.watchers.append(self._changed)
 
     def came(self, connection: Any, router: str, features: frozenset[str]) -> None:
         """Add an uplink, and tell the interior the link routes here."""
         self.finish()
-        told = self.told[connection] = ToldRoutes(self.forwarder.link_routes, connection, router)
+        told = self.told[connection] = AdvertisedRoutes(
+            self.forwarder.link_routes, connection, router
+        )
         told.settled = self._see_to
         if FEATURE not in features:
             told.keys = ListedTable()
-            self.forwarder.observer.event_received(connection, RoutesUnknown(router))
+            self.forwarder.observer.event_received(connection, LinkRoutesUnsupported(router))
             return
         self._hearing[connection] = None
         self._say(connection, [(key, True) for key in self.forwarder.reach.here])
@@ -290,7 +295,7 @@ class RoutesBeyond:
             self._tell(connection, message)
 
 
-class RoutesOfEdges:
+class InteriorLinkRoutes:
     """Link routes of an interior's edges, and what it tells each edge of all others.
 
     Nearly always all edges are told the same. So what was told is recorded once for all of them,
@@ -300,21 +305,21 @@ class RoutesOfEdges:
     def __init__(self, forwarder: Any, tell: TellAll) -> None:
         self.forwarder = forwarder
         self._tell = tell
-        self.told: dict[Any, ToldRoutes] = {}
+        self.told: dict[Any, AdvertisedRoutes] = {}
         # connections whose routers have `FEATURE`
         self._hearing: dict[Any, None] = {}
         # keys told last as having containers; with the only edge that has them, which is not told,
         # or None
         self._said: dict[str, str | None] = {}
         self._due: dict[str, tuple[str, str]] = {}
-        self._telling = Telling(forwarder.turn.deferred, self._tell_of)
+        self._telling = KeyStreams(forwarder.turn.deferred, self._tell_of)
         forwarder.link_routes.watchers.append(self._changed)
 
     def came(self, connection: Any, router: str, features: frozenset[str]) -> None:
         """Add a connection of an edge, and tell it the link routes beyond."""
-        self.told[connection] = ToldRoutes(self.forwarder.link_routes, connection, router)
+        self.told[connection] = AdvertisedRoutes(self.forwarder.link_routes, connection, router)
         if FEATURE not in features:
-            self.forwarder.observer.event_received(connection, RoutesUnknown(router))
+            self.forwarder.observer.event_received(connection, LinkRoutesUnsupported(router))
             return
         self.finish()
         is_first = not self._hearing

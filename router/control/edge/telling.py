@@ -20,7 +20,7 @@ STEPS_AT_ONCE: Final = 2
 Say = Callable[[Any, list[str]], None]
 
 
-class Telling:
+class KeyStreams:
     """Keys that connections are still to be told of.
 
     `say` is called with a connection and some keys, and tells the state of these.
@@ -64,7 +64,7 @@ class Telling:
 class _Part:
     """Task of `Deferred`: the keys that one connection is to be told of."""
 
-    def __init__(self, telling: Telling, connection: Any, untold: deque[Iterator[str]]) -> None:
+    def __init__(self, telling: KeyStreams, connection: Any, untold: deque[Iterator[str]]) -> None:
         self._telling = telling
         self._connection = connection
         self._untold = untold

@@ -20,7 +20,7 @@ import attrs
 SETTLE_S: Final = 0.5
 
 
-class Used(NamedTuple):
+class UplinkChange(NamedTuple):
     """Change of an uplink: it has become active, or stands by again."""
 
     connection: int
@@ -55,7 +55,7 @@ class Uplinks:
         self.links: dict[int, Uplink] = {}
         self.wanted = wanted
         self._places: dict[str, int] = {}
-        self._changes: list[Used] = []
+        self._changes: list[UplinkChange] = []
         # number of active uplinks that were lost
         self.losses = 0
         self.configure(order, wanted, 0.0)
@@ -89,7 +89,7 @@ class Uplinks:
         if len(self.active()) < min(self.wanted, len(self.links)):
             self._choose(now)
 
-    def take(self) -> list[Used]:
+    def take(self) -> list[UplinkChange]:
         """Return the changes since the last call, first those that are no longer active."""
         changes, self._changes = self._changes, []
         return sorted(changes, key=lambda change: change.is_active)
@@ -126,7 +126,7 @@ class Uplinks:
     def _become(self, uplink: Uplink, is_active: bool, now: float) -> None:
         uplink.is_active = is_active
         uplink.since = now
-        self._changes.append(Used(uplink.connection, is_active))
+        self._changes.append(UplinkChange(uplink.connection, is_active))
 
     def _reason(self, uplink: Uplink, routers: dict[str, Uplink]) -> str:
         if uplink.is_active:

@@ -12,16 +12,16 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from router.amqp.constants import Condition
-from router.control.edge.messages import UNSAID, Message, Place, Watch, reached
+from router.control.edge.messages import UNKNOWN_TREATMENT, InteriorAddress, Message, Watch, reached
 from router.control.edge.telling import KEYS_A_STEP
 from router.core.addresses import related
 from router.core.addresses.rules import TREATMENTS
-from router.core.model.address import CHANGERS, FALLBACK, LAST_PHASE, Address
+from router.core.model.address import FALLBACK, LAST_PHASE, MANAGEMENT_WRITERS, Address
 from router.core.routers.names import key_of
 from router.core.routers.routing_state import (
-    CHANGERS_PHASE,
     EDGE,
     FALLBACK_PHASE,
+    MANAGERS_PHASE,
     MOBILE,
     mobile_key,
 )
@@ -36,7 +36,7 @@ AT_AN_EDGE: Final = "_edge/"
 
 
 # Characters in a key that stand for a special phase.
-_APART: Final = {FALLBACK_PHASE: FALLBACK, CHANGERS_PHASE: CHANGERS}
+_APART: Final = {FALLBACK_PHASE: FALLBACK, MANAGERS_PHASE: MANAGEMENT_WRITERS}
 
 
 def key_of_address(address: Address) -> str:
@@ -58,7 +58,7 @@ def split_key(key: str) -> tuple[str, int]:
     raise AmqpError(Condition.INVALID_FIELD, f"{key[:64]!r} is no key of an address")
 
 
-class Watcher:
+class EdgeWatches:
     """Watches of one edge: `side` is that of its links; `tell` sends it a message."""
 
     def __init__(self, side: int, tell: Callable[[Message], None]) -> None:
@@ -68,20 +68,20 @@ class Watcher:
         self.told: dict[str, tuple[bool, int] | None] = {}
         # keys to look at, and changes to tell at the end of the turn
         self.due: dict[str, None] = {}
-        self.changed: list[Place] = []
+        self.changed: list[InteriorAddress] = []
         self.is_looked_at = False
 
 
-class Watching:
+class Watches:
     """Addresses that the edges of one interior router watch."""
 
     def __init__(self, forwarder: Any) -> None:
         self.forwarder = forwarder
-        self.by_key: dict[str, dict[Watcher, None]] = {}
+        self.by_key: dict[str, dict[EdgeWatches, None]] = {}
         # those of them whose names have a location
         self._placed: dict[str, None] = {}
         # watchers with due keys, or with changes to tell
-        self._due: dict[Watcher, None] = {}
+        self._due: dict[EdgeWatches, None] = {}
         # prefixes of keys to look at again
         self._starts: dict[str, None] = {}
         self._is_noting = False
@@ -90,7 +90,7 @@ class Watching:
 
     # Messages of edges.
 
-    def received(self, watcher: Watcher, message: Watch) -> None:
+    def received(self, watcher: EdgeWatches, message: Watch) -> None:
         """Update what an edge watches; it is told the state of each key that it adds.
 
         Raises `AmqpError` for a key that is not that of an address, and if there are too many.
@@ -108,7 +108,7 @@ class Watching:
                 self._placed[key] = None
             self._note(watcher, key)
 
-    def left(self, watcher: Watcher) -> None:
+    def left(self, watcher: EdgeWatches) -> None:
         """Forget the watches of an edge that is gone, or uses another uplink."""
         deferred = self.forwarder.turn.deferred
         told, watcher.told = watcher.told, {}
@@ -123,13 +123,13 @@ class Watching:
 
         deferred.go_through(told, forget, lambda: deferred.forget(emptied(told)), CHANGES_AT_ONCE)
 
-    def _remove(self, watcher: Watcher, key: str) -> None:
+    def _remove(self, watcher: EdgeWatches, key: str) -> None:
         if watcher.told.pop(key, False) is False:
             return
         watcher.due.pop(key, None)
         self._forget(watcher, key)
 
-    def _forget(self, watcher: Watcher, key: str) -> None:
+    def _forget(self, watcher: EdgeWatches, key: str) -> None:
         watchers = self.by_key.get(key)
         if watchers is None:
             return
@@ -148,7 +148,7 @@ class Watching:
     def key_changed(self, key: str) -> None:
         """Note that a consumer anywhere was added to the address of a key, or removed."""
         if key.startswith(EDGE):
-            for phase in ("0", CHANGERS_PHASE):
+            for phase in ("0", MANAGERS_PHASE):
                 self._note_all(mobile_key(f"{AT_AN_EDGE}{key[1:]}/", phase))
             return
         for watcher in self.by_key.get(key, ()):
@@ -179,11 +179,11 @@ class Watching:
                 yield
         self._is_noting = False
 
-    def _note(self, watcher: Watcher, key: str) -> None:
+    def _note(self, watcher: EdgeWatches, key: str) -> None:
         watcher.due[key] = None
         self._note_watcher(watcher)
 
-    def _note_watcher(self, watcher: Watcher) -> None:
+    def _note_watcher(self, watcher: EdgeWatches) -> None:
         if not self._due:
             # the change need not concern an address in use here
             self.forwarder.network.note_edges()
@@ -207,7 +207,7 @@ class Watching:
             for message in reached(changed):
                 watcher.tell(message)
 
-    def _look_at_due(self, watcher: Watcher) -> Iterator[None]:
+    def _look_at_due(self, watcher: EdgeWatches) -> Iterator[None]:
         """Find the state of all keys that are due for an edge."""
         while watcher.due:
             keys, watcher.due = watcher.due, {}
@@ -216,7 +216,7 @@ class Watching:
                     now = self.place_of(key, watcher.side)
                     if watcher.told[key] != now:
                         watcher.told[key] = now
-                        watcher.changed.append(Place(key, *now))
+                        watcher.changed.append(InteriorAddress(key, *now))
                         self._note_watcher(watcher)
                 yield
                 # each key is as much work as two steps of others
@@ -229,9 +229,9 @@ class Watching:
         """Return whether an address has a consumer on another side, and its treatment."""
         name, phase = split_key(key)
         table = self.forwarder.table
-        address = table.in_use(table.own_name(name), 0 if phase == CHANGERS else phase)
+        address = table.in_use(table.own_name(name), 0 if phase == MANAGEMENT_WRITERS else phase)
         rule = table.rule_of(name)
-        treatment = UNSAID if rule is None else TREATMENTS[rule.treatment]
+        treatment = UNKNOWN_TREATMENT if rule is None else TREATMENTS[rule.treatment]
         keys = [key]
         if phase == 0 and rule is not None and rule.fallback:
             keys.append(mobile_key(name, FALLBACK_PHASE))
@@ -248,7 +248,9 @@ class Watching:
         return is_reached, treatment
 
     def _is_received_here(self, address: Address, side: int) -> bool:
-        places = [address] if address.ties is None else related.receiving_addresses(address)
+        places = (
+            [address] if address.related_addresses is None else related.receiving_addresses(address)
+        )
         return any(consumer.side != side for place in places for consumer in place.consumers)
 
     def _is_there(self, name: str, side: int) -> bool:

@@ -15,11 +15,11 @@ from typing import Any, Final
 from router.control.network.changes import (
     Change,
     Conflict,
-    LeftOut,
+    InterestChanged,
+    LimitReached,
     LinkFailed,
     PathsChanged,
     Send,
-    Wanted,
 )
 from router.control.network.edge_ids import EdgeIds
 from router.control.network.endpoint_costs import Endpoint, EndpointCosts
@@ -27,21 +27,20 @@ from router.control.network.inboxes import Inboxes
 from router.control.network.limits import Limits
 from router.control.network.outboxes import STUCK_S, Outboxes
 from router.control.network.path_news import PathNews
-from router.control.network.peerings import EdgeSide, Heard, Peering
+from router.control.network.peerings import ControlEvents, EdgeConnections, Peering
 from router.control.network.protocol import Protocol
-from router.control.network.recurring import Recurring
-from router.control.network.seen import Seen
+from router.control.network.recurring import OccurrenceCounter
+from router.control.network.seen import LastAnomalies
 from router.control.network.timing import Timing
-from router.control.network.unnoted import Unnoted
+from router.control.network.unnoted import InterestQueue
 from router.core.links import control_links
-from router.core.links.control_links import ControlLink
-from router.core.routers.membership import EDGE, ROLES, Membership, Peer, agree
+from router.core.routers.membership import EDGE, ROLES, Membership, Peer, check_peer
 from router.core.routers.news import (
-    ConflictSeen,
+    AnnouncementsIgnored,
+    DuplicateRouterId,
     NeighbourMeasured,
     News,
     TableChanged,
-    TooMuchTold,
 )
 from router.core.routers.routing_state import Interest
 from router.engine import opening
@@ -60,7 +59,7 @@ DEFAULTS: Final = Limits()
 OPEN_RCVD = int(ConnectionState.OPEN_RCVD)
 
 
-class Adjacency:
+class Neighbours:
     """Connections to other routers; `membership` is this router's, `now` is in seconds."""
 
     def __init__(
@@ -81,17 +80,17 @@ class Adjacency:
                 membership.router, membership.instance, timing, now, membership.features, limits
             )
             self.protocol.links.is_full = lambda link: self.peerings[link.number].is_full
-        self.edges: EdgeSide | None = None
+        self.edges: EdgeConnections | None = None
         self.peerings: dict[int, Peering] = {}
         # observers of the network's news, for logs
-        self.seen = Seen(forwarder.turn)
+        self.seen = LastAnomalies(forwarder.turn)
         self.watchers: list[Callable[[News], None]] = [self.seen.heard]
         self.conflicts = 0
         # number of changes of the paths
         self.changes = 0
         self.refused = 0
         self._edge_ids = EdgeIds(self.reach, self._fail, self._conflict_seen, lambda: self.now)
-        self._recurring = Recurring()
+        self._recurring = OccurrenceCounter()
         self._costs = EndpointCosts()
         self._path_news = PathNews()
         self._looked_at = now
@@ -101,7 +100,7 @@ class Adjacency:
         # the protocol has to be asked for changes at the end of the turn
         self._is_due = True
         # keys wanted elsewhere that are not noted yet; and whether some are noted this turn
-        self._news = Unnoted(self.reach, self._interest)
+        self._news = InterestQueue(self.reach, self._interest)
         self._may_want = False
         # messages of neighbours to process; and whether some are processed this turn
         self._inboxes: Inboxes | None = None
@@ -193,7 +192,7 @@ class Adjacency:
 
     def _judge(self, connection: Any) -> Peer:
         """Return who the peer is; raises `AmqpError` if it cannot be a neighbour."""
-        peer = agree(
+        peer = check_peer(
             self.membership, connection.settings, connection.is_client, connection.remote_open
         )
         if peer.mode == EDGE:
@@ -216,7 +215,7 @@ class Adjacency:
     def _conflict_seen(self, router: str, why: str, where: str = "") -> None:
         self.conflicts += 1
         times = self._recurring.count((router, why), self.now)
-        self._tell(ConflictSeen(router, why + where, times))
+        self._tell(DuplicateRouterId(router, why + where, times))
 
     def _opened(self, connection: Any) -> None:
         try:
@@ -226,8 +225,8 @@ class Adjacency:
             connection.close(error)
             return
         peering = Peering(next(self._numbers), connection, peer, self.now)
-        heard = Heard(peering, self._received, self._lost)
-        peering.control = ControlLink(connection, self.membership.router, heard)
+        heard = ControlEvents(peering, self._received, self._lost)
+        peering.control = control_links.ControlLink(connection, self.membership.router, heard)
         self.peerings[peering.number] = self._by_connection[connection] = peering
         if peer.mode == EDGE:
             self._edge_ids.came(peering)
@@ -291,7 +290,7 @@ class Adjacency:
         """Queue a message on the control link of a connection."""
         peering = self._by_connection.get(connection)
         if peering is not None:
-            most = control_links.MOST_WITH_EDGE
+            most = control_links.MAX_QUEUED_TO_EDGE
             self._outboxes.add(peering, lambda: octets, self.now, most)
 
     def _received(self, peering: Peering, octets: bytes) -> None:
@@ -393,13 +392,15 @@ class Adjacency:
         elif isinstance(change, PathsChanged):
             self._paths_changed(change)
             return True
-        elif isinstance(change, Wanted):
+        elif isinstance(change, InterestChanged):
             # if keys wait already, these wait for the next look
             self._may_want = self._may_want or not self._news
             self._news.add(change.router, change.keys, whole=change.whole)
             self._tell(TableChanged(change.router, len(change.keys)))
-        elif isinstance(change, LeftOut):
-            told = TooMuchTold(change.what, change.of, change.kept, change.most, change.in_octets)
+        elif isinstance(change, LimitReached):
+            told = AnnouncementsIgnored(
+                change.what, change.of, change.kept, change.most, change.in_octets
+            )
             self._tell(told)
         elif isinstance(change, LinkFailed):
             peering = self.peerings.get(change.link)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from router.control.network.links import Link, Links
+from router.control.network.links import RouterLink, RouterLinks
 from router.control.network.messages import MobileRequest
 from router.control.network.steps import Steps, do_some
 from router.control.network.tables import Table
@@ -23,7 +23,7 @@ class Answers:
         self,
         table_of: Callable[[str], Table | None],
         is_good: Callable[[Table], bool],
-        links: Links,
+        links: RouterLinks,
     ) -> None:
         self._table_of = table_of
         self._is_good = is_good
@@ -32,7 +32,7 @@ class Answers:
         self._to_cut: dict[str, None] = {}
         self._cutting: Steps[None] | None = None
 
-    def request_received(self, link: Link, request: MobileRequest) -> None:
+    def request_received(self, link: RouterLink, request: MobileRequest) -> None:
         """Note the tables that a neighbour asks for, and send those that are here."""
         # a table that is asked for several times in one message is sent once
         for wish in {each.router: each for each in request.wishes}.values():
@@ -47,14 +47,14 @@ class Answers:
             if table.router in link.owed:
                 self._serve_one(link, table)
 
-    def serve_all(self, link: Link) -> None:
+    def serve_all(self, link: RouterLink) -> None:
         """Send a neighbour that has room again the tables that it waits for."""
         for router in list(link.owed):
             table = self._table_of(router)
             if table is not None:
                 self._serve_one(link, table)
 
-    def _serve_one(self, link: Link, table: Table) -> None:
+    def _serve_one(self, link: RouterLink, table: Table) -> None:
         seq = link.owed[table.router]
         if not self._is_good(table) or seq >= table.seq or self._links.is_full(link):
             return

@@ -32,7 +32,7 @@ class PathsChanged:
 
 
 @attrs.frozen
-class Wanted:
+class InterestChanged:
     """Possible change of what another router receives from, for these keys.
 
     `now` returns the interest at any time, None if there is none. With `whole` they are all keys of
@@ -51,7 +51,7 @@ class Wanted:
 
 
 @attrs.frozen
-class LeftOut:
+class LimitReached:
     """Limit that was reached, so that what is beyond it is ignored.
 
     `what` is `routers` or `addresses`, `of` the neighbour or the router that tells of them, `kept`
@@ -100,4 +100,4 @@ class Conflict:
         return f"{who} there is another router of that id, which started {when}{told}"
 
 
-Change = Send | PathsChanged | Wanted | LeftOut | LinkFailed | Conflict
+Change = Send | PathsChanged | InterestChanged | LimitReached | LinkFailed | Conflict

@@ -1,16 +1,17 @@
 """Charge neighbours' connections for the routers and addresses that they advertise.
 
 The octets of address tables are counted for the neighbour that each router was first heard of by
-(`Mobile.octets_told`). They change with every message, so they are charged only now and then.
+(`MobileAddresses.octets_told`). They change with every message, so they are charged only now and
+then.
 """
 
 from __future__ import annotations
 
-from router.control.network.adjacency import Adjacency
+from router.control.network.adjacency import Neighbours
 from router.engine.account import ROUTES
 
 
-def charge_routes(network: Adjacency) -> None:
+def charge_routes(network: Neighbours) -> None:
     """Bring the charges of all connections to routers up to date.
 
     The connection that is used to a neighbour is charged for it; any other is charged nothing.

@@ -18,7 +18,7 @@ from router.amqp.encode import encode_value
 from router.amqp.types import Array, Described, Symbol, UInt, ULong
 from router.control.network import messages as m
 from router.control.network.digests import BUCKETS
-from router.control.network.hearsay import Hearsay
+from router.control.network.hearsay import LinkStateCodec
 from router.control.network.steps import Steps, do_all
 from router.errors import AmqpError, Scope
 
@@ -42,7 +42,7 @@ MALFORMED: Final = "trioute:malformed-control-message"
 
 
 @attrs.frozen
-class Kind:
+class FieldCodec:
     """Codec of a field: `write`, and `read`, which raises AmqpError, or ValueError and a reason."""
 
     write: Callable[[Any], Any]
@@ -67,22 +67,22 @@ def _boolean(value: Any) -> bool:
     return value
 
 
-def _uint(least: int, most: int) -> Kind:
+def _uint(least: int, most: int) -> FieldCodec:
     def read(value: Any) -> int:
         if type(value) is not UInt or not least <= value <= most:
             raise ValueError(f"is no uint from {least} to {most}")
         return int(value)
 
-    return Kind(UInt, read)
+    return FieldCodec(UInt, read)
 
 
-def _text(most: int) -> Kind:
+def _text(most: int) -> FieldCodec:
     def read(value: Any) -> str:
         if type(value) is not str or not 0 < len(value) <= len(value.encode()) <= most:
             raise ValueError(f"is no string of 1 to {most} octets")
         return value
 
-    return Kind(str, read)
+    return FieldCodec(str, read)
 
 
 def _items(value: Any, kind: type) -> tuple[Any, ...]:
@@ -96,7 +96,7 @@ def _few(items: Sized) -> None:
         raise ValueError(f"has {len(items)} items, more than {MOST_ITEMS}")
 
 
-def _texts(most: int) -> Kind:
+def _texts(most: int) -> FieldCodec:
     one = _text(most)
 
     def read(value: Any) -> tuple[str, ...]:
@@ -106,7 +106,7 @@ def _texts(most: int) -> Kind:
             one.read(each)
         return items
 
-    return Kind(lambda value: Array(value, str), read)
+    return FieldCodec(lambda value: Array(value, str), read)
 
 
 def _read_digests(value: Any) -> tuple[int, ...]:
@@ -136,7 +136,7 @@ def _read_options(value: Any) -> dict[str, Any]:
     return value
 
 
-def _record(kind: type, *fields: Kind, optional: int = 0) -> Kind:
+def _record(kind: type, *fields: FieldCodec, optional: int = 0) -> FieldCodec:
     """Return the kind of a list with the fields of a class; further items are ignored.
 
     The last `optional` fields may be missing; they then have their defaults.
@@ -154,10 +154,10 @@ def _record(kind: type, *fields: Kind, optional: int = 0) -> Kind:
             raise ValueError(f"is no list of {', '.join(names[:least])}")
         return kind(*_read_fields(names, fields, value))
 
-    return Kind(write, read)
+    return FieldCodec(write, read)
 
 
-def _read_fields(names: list[str], fields: tuple[Kind, ...], values: list[Any]) -> list[Any]:
+def _read_fields(names: list[str], fields: tuple[FieldCodec, ...], values: list[Any]) -> list[Any]:
     found = []
     for name, field, value in zip(names, fields, values, strict=False):
         try:
@@ -167,37 +167,41 @@ def _read_fields(names: list[str], fields: tuple[Kind, ...], values: list[Any]) 
     return found
 
 
-def _several(one: Kind) -> Kind:
+def _several(one: FieldCodec) -> FieldCodec:
     def read(value: Any) -> tuple[Any, ...]:
         if type(value) is not list:
             raise ValueError("is no list")
         _few(value)
         return tuple([one.read(each) for each in value])
 
-    return Kind(lambda value: [one.write(each) for each in value], read)
+    return FieldCodec(lambda value: [one.write(each) for each in value], read)
 
 
-_NUMBER: Final = Kind(ULong, _number)
-_DIGEST: Final = Kind(ULong, _ulong)
-_BOOLEAN: Final = Kind(bool, _boolean)
+_NUMBER: Final = FieldCodec(ULong, _number)
+_DIGEST: Final = FieldCodec(ULong, _ulong)
+_BOOLEAN: Final = FieldCodec(bool, _boolean)
 _ID: Final = _text(MAX_ID_BYTES)
 _COST: Final = _uint(1, MAX_COST)
 _COUNT: Final = _uint(0, 2**32 - 1)
-_DIGESTS: Final = Kind(lambda value: Array([ULong(each) for each in value], ULong), _read_digests)
-_LINKS: Final = Kind(lambda value: {key: UInt(cost) for key, cost in value.items()}, _read_links)
-_OPTIONS: Final = Kind(
+_DIGESTS: Final = FieldCodec(
+    lambda value: Array([ULong(each) for each in value], ULong), _read_digests
+)
+_LINKS: Final = FieldCodec(
+    lambda value: {key: UInt(cost) for key, cost in value.items()}, _read_links
+)
+_OPTIONS: Final = FieldCodec(
     lambda value: {Symbol(key): each for key, each in value.items()}, _read_options
 )
 _IDS: Final = _texts(MAX_ID_BYTES)
 _KEYS: Final = _texts(MAX_KEY_BYTES)
-_TERMS: Final = Kind(bytes, _read_terms)
+_TERMS: Final = FieldCodec(bytes, _read_terms)
 
 _STATE: Final = _record(m.LinkState, _ID, _NUMBER, _NUMBER, _LINKS, _NUMBER, _DIGEST, _OPTIONS)
 _AGED: Final = _record(m.Aged, _STATE, _COUNT)
 _ROW: Final = _record(m.Row, _ID, _NUMBER, _NUMBER, _NUMBER, _DIGEST)
-_WISH: Final = _record(m.Wish, _ID, _NUMBER, _NUMBER)
+_WISH: Final = _record(m.TableRequest, _ID, _NUMBER, _NUMBER)
 
-_KINDS: Final[dict[str, tuple[type, Kind, Callable[[Any], None]]]] = {}
+_KINDS: Final[dict[str, tuple[type, FieldCodec, Callable[[Any], None]]]] = {}
 
 
 def _anything(_: Any) -> None:
@@ -205,7 +209,7 @@ def _anything(_: Any) -> None:
 
 
 def register(
-    kind: type, *fields: Kind, optional: int = 0, check: Callable[[Any], None] = _anything
+    kind: type, *fields: FieldCodec, optional: int = 0, check: Callable[[Any], None] = _anything
 ) -> None:
     """Register a class of messages by its `opcode`, with the kind of each field.
 
@@ -218,7 +222,7 @@ def register(
 def _fit(message: m.MobileUpdate | m.MobileTable) -> None:
     if len(message.keys) != len(message.terms):
         raise ValueError(f"{len(message.keys)} keys with {len(message.terms)} terms")
-    allowed = m.TERMS | {m.GONE} if isinstance(message, m.MobileUpdate) else m.TERMS
+    allowed = m.TERMS | {m.REMOVED} if isinstance(message, m.MobileUpdate) else m.TERMS
     if not allowed.issuperset(message.terms):
         raise ValueError("unknown terms")
     if isinstance(message, m.MobileUpdate):
@@ -254,7 +258,7 @@ register(m.MobileRequest, _several(_WISH))
 _HEAD: Final = bytes((0x00, 0x53, Descriptor.AMQP_VALUE))
 
 
-_HEARSAY: Final = Hearsay(_STATE.read, _STATE.write)
+_HEARSAY: Final = LinkStateCodec(_STATE.read, _STATE.write)
 
 
 def encode_control(message: Any) -> bytes:

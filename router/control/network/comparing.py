@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from router.control.network.digests import MASK, bucket_of, row_digest, summary
-from router.control.network.links import Link, Links, portions
+from router.control.network.links import RouterLink, RouterLinks, portions
 from router.control.network.messages import LinkStateRequest, Row, Rows, Summary
-from router.control.network.mobile import Mobile
-from router.control.network.states import MOST_ROUTERS, States
+from router.control.network.mobile import MobileAddresses
+from router.control.network.states import MOST_ROUTERS, LinkStates
 
 _NEVER = float("inf")
 
@@ -22,7 +22,11 @@ class Comparison:
     """Comparison of what this router and its neighbours know."""
 
     def __init__(
-        self, links: Links, states: States, mobile: Mobile, reachable: Callable[[str], bool]
+        self,
+        links: RouterLinks,
+        states: LinkStates,
+        mobile: MobileAddresses,
+        reachable: Callable[[str], bool],
     ) -> None:
         self._links = links
         self._states = states
@@ -88,14 +92,14 @@ class Comparison:
         """Return the rows of other routers, as far as these are known."""
         return [self._place_of(each)[0] for each in routers if each in self._states.records]
 
-    def say(self, several: Iterable[Link]) -> None:
+    def say(self, several: Iterable[RouterLink]) -> None:
         """Send neighbours the digests of what is known."""
         message: Summary | None = None
         for link in several:
             message = message or Summary(self.summary())
             self._links.send(link, message)
 
-    def summary_received(self, link: Link, message: Summary) -> None:
+    def summary_received(self, link: RouterLink, message: Summary) -> None:
         """Keep a neighbour's digests; of several in one turn the last is answered."""
         link.summary = message.digests
 
@@ -117,7 +121,7 @@ class Comparison:
             else:
                 link.is_synced = True
 
-    def _answer(self, link: Link, differ: set[int]) -> None:
+    def _answer(self, link: RouterLink, differ: set[int]) -> None:
         self.differences += 1
         # `summary` has just made the rows that are known
         places = (self._known[router] for router in self._states.records)
@@ -129,7 +133,7 @@ class Comparison:
         for number, part in enumerate(parts):
             self._links.send(link, Rows(number + 1 < len(parts), tuple(part)))
 
-    def rows_received(self, link: Link, message: Rows, now: float) -> None:
+    def rows_received(self, link: RouterLink, message: Rows, now: float) -> None:
         """Ask for what is newer at a neighbour."""
         missing: list[str] = []
         share = MOST_ROUTERS // max(1, len(self._links.carriers))
@@ -138,7 +142,7 @@ class Comparison:
             if row.router == self._mobile.me:
                 continue
             if self._states.is_news(row.router, row.instance, row.seq):
-                if not self._states.may_come(row.router, link.router):
+                if not self._states.may_advertise(row.router, link.router):
                     continue
                 if waiting + len(missing) >= share:
                     # there will be room later, unless the neighbour makes these routers up

@@ -22,7 +22,7 @@ _AT_ONCE: Final = 64
 
 
 @attrs.frozen
-class Ways:
+class ShortestPaths:
     """Cheapest paths from one router to all that can be reached.
 
     `order` has the routers from the nearest on, the root first; `cost` and `parent` are by id.
@@ -100,12 +100,12 @@ class Graph:
         graph.edges = edges
         return graph
 
-    def ways_from(self, root: str) -> Ways:
+    def shortest_paths_from(self, root: str) -> ShortestPaths:
         """Return the cheapest paths from a root, by Dijkstra's algorithm, in O(E log V)."""
-        return do_all(self.find_ways(root))
+        return do_all(self.find_shortest_paths(root))
 
-    def find_ways(self, root: str) -> Steps[Ways]:
-        """Compute `ways_from` in steps."""
+    def find_shortest_paths(self, root: str) -> Steps[ShortestPaths]:
+        """Compute `shortest_paths_from` in steps."""
         cost: dict[str, int] = {root: 0}
         parent: dict[str, str] = {}
         order: list[str] = []
@@ -131,7 +131,7 @@ class Graph:
                     heapq.heappush(heap, (through, neighbour))
                 elif through == known and neighbour != root and router < parent[neighbour]:
                     parent[neighbour] = router
-        return Ways(root, order, cost, parent)
+        return ShortestPaths(root, order, cost, parent)
 
 
 def _both_ways(

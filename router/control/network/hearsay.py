@@ -42,11 +42,11 @@ _U32: Final = struct.Struct(">I")
 _U32_TWICE: Final = struct.Struct(">II")
 
 
-class _OtherError(Exception):
+class _UnusualLayoutError(Exception):
     """Unusual layout, or a malformed message."""
 
 
-class Hearsay:
+class LinkStateCodec:
     """Codec of link state with a cache.
 
     `read` makes a `LinkState` of a decoded value, and raises ValueError if it is none; `write`
@@ -97,7 +97,7 @@ class Hearsay:
                 if spent >= AT_ONCE:
                     yield spent
                     spent = 0
-        except (_OtherError, IndexError, struct.error):
+        except (_UnusualLayoutError, IndexError, struct.error):
             return None
         return LinkStateUpdate(tuple(found)) if at == end else None
 
@@ -106,7 +106,7 @@ class Hearsay:
         at, aged_end, count = _list_at(data, at)
         _, state_end, _ = _list_at(data, at)
         if count != 2 or aged_end > end or state_end > aged_end:
-            raise _OtherError
+            raise _UnusualLayoutError
         state = self._state_of(data[at:state_end])
         code = data[state_end]
         if code == _UINT32:
@@ -117,9 +117,9 @@ class Hearsay:
         elif code == _UINT0:
             age_ms, width = 0, 1
         else:
-            raise _OtherError
+            raise _UnusualLayoutError
         if state_end + width != aged_end:
-            raise _OtherError
+            raise _UnusualLayoutError
         return aged_end, Aged(state, age_ms)
 
     def _state_of(self, octets: bytes) -> LinkState:
@@ -130,7 +130,7 @@ class Hearsay:
                 value, _ = decode_value(octets)
                 state = self._read(value)
             except (AmqpError, ValueError):
-                raise _OtherError from None
+                raise _UnusualLayoutError from None
             state = attrs.evolve(state, octets=encode_value(self._write(state)))
             self._decoded += len(octets)
             if len(octets) <= LARGEST_BYTES:
@@ -151,4 +151,4 @@ def _list_at(data: bytes, at: int) -> tuple[int, int, int]:
         return at + 9, at + 5 + size, count
     if code == _LIST0:
         return at + 1, at + 1, 0
-    raise _OtherError
+    raise _UnusualLayoutError

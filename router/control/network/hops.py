@@ -38,6 +38,6 @@ class Hops:
         while at != router:
             way.append(at)
             if at not in self._paths:
-                self._paths[at] = self._graph.ways_from(at).paths()
+                self._paths[at] = self._graph.shortest_paths_from(at).paths()
             at = self._paths[at][router].via
         return [*way, router]

@@ -14,7 +14,7 @@ from router.control.network.messages import MobileTable, MobileUpdate
 from router.control.network.peerings import Peering
 from router.control.network.protocol import Protocol
 from router.control.network.steps import Steps
-from router.control.network.unnoted import Unnoted
+from router.control.network.unnoted import InterestQueue
 from router.errors import AmqpError
 
 MOST_AT_ONCE: Final = 32
@@ -35,7 +35,7 @@ class Inboxes:
     def __init__(
         self,
         protocol: Protocol,
-        unnoted: Unnoted,
+        unnoted: InterestQueue,
         read: Callable[[str, int], None],
         fail: Callable[[Peering, AmqpError], None],
     ) -> None:

@@ -18,7 +18,7 @@ from router.control.network.messages import (
     MobileRequest,
     Row,
     Rows,
-    Wish,
+    TableRequest,
 )
 from router.control.network.round_trips import RoundTrips
 from router.control.network.timing import Timing
@@ -32,7 +32,7 @@ SILENT: Final = "trioute:neighbour-silent"
 OTHER_ID: Final = "trioute:other-router"
 
 
-class Link:
+class RouterLink:
     """Connection to another router."""
 
     def __init__(
@@ -58,7 +58,7 @@ class Link:
         # link states, rows and requests to send at the end of the turn
         self.states_due: dict[str, None] = {}
         self.rows_due: dict[str, None] = {}
-        self.wishes: dict[str, Wish] = {}
+        self.wishes: dict[str, TableRequest] = {}
         # tables that it has requested and that are not sent: its number, by router
         self.owed: dict[str, int] = {}
         self.trips = RoundTrips()
@@ -69,27 +69,27 @@ class Link:
         return max(self.own_cost, self.peer_cost)
 
 
-class Links:
+class RouterLinks:
     """Connections to all other routers."""
 
     def __init__(self, me: str, instance: int, timing: Timing) -> None:
         self.me = me
         self.instance = instance
         self.timing = timing
-        self.by_number: dict[int, Link] = {}
+        self.by_number: dict[int, RouterLink] = {}
         # the connection that carries, by the neighbour's id
-        self.carriers: dict[str, Link] = {}
+        self.carriers: dict[str, RouterLink] = {}
         self.failed: list[LinkFailed] = []
         # whether a cost has changed since the last election
         self.has_new_costs = False
         # whether so much waits for a neighbour that it is sent no more until it has taken some
-        self.is_full: Callable[[Link], bool] = lambda _: False
+        self.is_full: Callable[[RouterLink], bool] = lambda _: False
         self._first: list[Send] = []
         self._then: list[Send] = []
 
     # Neighbours.
 
-    def to_router(self, router: str) -> list[Link]:
+    def to_router(self, router: str) -> list[RouterLink]:
         """Return the connections to one router."""
         return [link for link in self.by_number.values() if link.router == router]
 
@@ -98,27 +98,27 @@ class Links:
         routers = {router, *(link.router for link in self.by_number.values())}
         return sum(len(each.encode()) + 8 for each in routers) <= MOST_OCTETS
 
-    def add(self, link: Link) -> None:
+    def add(self, link: RouterLink) -> None:
         """Add an open connection, and send a HELLO."""
         self.by_number[link.number] = link
         self.greet(link, link.heard_at)
 
-    def remove(self, number: int) -> Link | None:
+    def remove(self, number: int) -> RouterLink | None:
         """Remove a connection that is over; return it, or None if it is unknown."""
         return self.by_number.pop(number, None)
 
-    def fail(self, link: Link, condition: str, why: str) -> None:
+    def fail(self, link: RouterLink, condition: str, why: str) -> None:
         """Remove a connection, and have it closed."""
         self.by_number.pop(link.number, None)
         self.failed.append(LinkFailed(link.number, condition, why))
 
-    def greet(self, link: Link, now: float) -> None:
+    def greet(self, link: RouterLink, now: float) -> None:
         """Send a HELLO."""
         heard = link.instance if link.is_heard else 0
         hello = Hello(self.me, self.instance, heard, link.own_cost, *link.trips.stamps(now))
         self._first.append(Send(link.number, hello))
 
-    def hello_received(self, link: Link, hello: Hello) -> None:
+    def hello_received(self, link: RouterLink, hello: Hello) -> None:
         """Handle a HELLO: the router may become a neighbour, or be one no more."""
         if (hello.router, hello.instance) != (link.router, link.instance):
             why = f"{link.router} says hello as another router or as another instance of itself"
@@ -159,10 +159,10 @@ class Links:
         most = self.timing.hello_max_age_s
         return min((link.heard_at + most for link in self.by_number.values()), default=float("inf"))
 
-    def elect(self) -> tuple[list[Link], bool]:
+    def elect(self) -> tuple[list[RouterLink], bool]:
         """Elect the connections that carry; return those that begin to, and any change."""
         has_new_costs, self.has_new_costs = self.has_new_costs, False
-        carriers: dict[str, Link] = {}
+        carriers: dict[str, RouterLink] = {}
         for link in self.by_number.values():
             if link.is_up:
                 best = carriers.get(link.router)
@@ -185,7 +185,7 @@ class Links:
                 begun.append(link)
         return begun, has_new_costs or before != self.carriers
 
-    def measured(self) -> list[tuple[Link, float]]:
+    def measured(self) -> list[tuple[RouterLink, float]]:
         """Return the round trips to neighbours that are to be reported, in seconds."""
         found = ((link, link.trips.take_report()) for link in self.carriers.values())
         return [(link, trip_s) for link, trip_s in found if trip_s is not None]
@@ -196,7 +196,7 @@ class Links:
 
     # Messages.
 
-    def send(self, link: Link, message: Any) -> None:
+    def send(self, link: RouterLink, message: Any) -> None:
         """Send a message to one neighbour."""
         self._then.append(Send(link.number, message))
 

@@ -15,11 +15,11 @@ VERSION = 1
 """Version of the protocol of this router."""
 
 # Terms of an address, in one octet: its treatment, and whether a receiver gets the routers'
-# annotations. In updates, `GONE` means that nobody receives any more.
+# annotations. In updates, `REMOVED` means that nobody receives any more.
 TREATMENT_BITS = 0x0F
-SHOWS_BIT = 0x10
-GONE = 0xFF
-TERMS = frozenset(t | s for t in range(5) for s in (0, SHOWS_BIT))
+ANNOTATIONS_BIT = 0x10
+REMOVED = 0xFF
+TERMS = frozenset(t | s for t in range(5) for s in (0, ANNOTATIONS_BIT))
 
 
 @attrs.frozen
@@ -158,7 +158,7 @@ class MobileTable:
 
 
 @attrs.frozen
-class Wish:
+class TableRequest:
     """Request for the address table of a router: changes since `seq`, or from 0 all of it."""
 
     router: str
@@ -171,7 +171,7 @@ class MobileRequest:
     """Request for the addresses of these routers."""
 
     opcode: ClassVar[str] = "MAR"
-    wishes: tuple[Wish, ...]
+    wishes: tuple[TableRequest, ...]
 
 
 Message = (

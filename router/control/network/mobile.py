@@ -13,17 +13,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from router.control.network.answers import Answers
-from router.control.network.changes import LeftOut, Wanted
+from router.control.network.changes import InterestChanged, LimitReached
 from router.control.network.codec import MAX_KEY_BYTES
 from router.control.network.limits import Limits
-from router.control.network.links import Link, Links
+from router.control.network.links import RouterLink, RouterLinks
 from router.control.network.messages import (
-    GONE,
+    REMOVED,
     LinkState,
     MobileTable,
     MobileUpdate,
     Row,
-    Wish,
+    TableRequest,
 )
 from router.control.network.states import MOST_ROUTERS
 from router.control.network.steps import Steps
@@ -47,7 +47,7 @@ LEFT_OUT_S: Final = 60.0
 LONGEST_LEFT_OUT_S: Final = 3600.0
 
 
-class Want:
+class PendingRequest:
     """Request for a table as new as `seq`; with `whole` the table is wrong, and replaced."""
 
     def __init__(self, seq: int, link: int | None, due: float) -> None:
@@ -60,16 +60,16 @@ class Want:
         self.asked: set[int] = set()
 
 
-class Mobile:
+class MobileAddresses:
     """Mobile addresses of this router and of all others."""
 
-    def __init__(self, me: str, instance: int, links: Links, limits: Limits) -> None:
+    def __init__(self, me: str, instance: int, links: RouterLinks, limits: Limits) -> None:
         self._links = links
         self.limits = limits
         self.me = me
         self.own = Table(me, instance)
         self.tables: dict[str, Table] = {}
-        self.wants: dict[str, Want] = {}
+        self.wants: dict[str, PendingRequest] = {}
         # instance, number and connection of tables whose routers' link state is not known yet
         self._heralded: dict[str, tuple[int, int, int]] = {}
         self._assemblies: dict[str, tuple[int, Assembly]] = {}
@@ -84,10 +84,10 @@ class Mobile:
         # tables with left out addresses: time of the next request, and its delay; and the reports
         # of it
         self.partial: dict[str, tuple[float, float]] = {}
-        self._limits_met: dict[str, LeftOut] = {}
-        self.news: list[LeftOut] = []
-        self._pending: list[Wanted] = []
-        self.answers = Answers(self.table_of, self.is_good, links)
+        self._limits_met: dict[str, LimitReached] = {}
+        self.news: list[LimitReached] = []
+        self._pending: list[InterestChanged] = []
+        self.answers = Answers(self.table_of, self.is_sendable, links)
         # returns the next hop to a router
         self.next_hop: Callable[[str], str | None] = lambda _: None
         self.repairs = 0
@@ -119,13 +119,13 @@ class Mobile:
 
     # Tables of other routers.
 
-    def state_taken(self, state: LinkState, age_ms: int, link: Link, now: float) -> None:
+    def state_taken(self, state: LinkState, age_ms: int, link: RouterLink, now: float) -> None:
         """Compare a table with the number and digest in its router's new link state."""
         table = self.tables.get(state.router)
         if table is None or table.instance != state.instance:
             self.forget(state.router)
             table = self.tables[state.router] = Table(state.router, state.instance)
-            table.teller = link.router
+            table.first_neighbour = link.router
         instance, seq, number = self._heralded.pop(state.router, (0, 0, 0))
         if instance == state.instance and seq > table.seq:
             self._miss(table, seq, number, now)
@@ -141,7 +141,7 @@ class Mobile:
             if not state.mobile_seq:
                 self.forget(state.router)
                 self.tables[state.router] = Table(state.router, state.instance)
-                self.tables[state.router].teller = link.router
+                self.tables[state.router].first_neighbour = link.router
                 return
             table.rewind()
             self._miss(table, state.mobile_seq, link.number, now)
@@ -163,7 +163,7 @@ class Mobile:
         self.partial.pop(router, None)
         self._limits_met.pop(router, None)
         if table is not None:
-            self._reckon(table.teller, -table.octets)
+            self._reckon(table.first_neighbour, -table.octets)
             self._note(router, list(table.entries))
 
     def _reckon(self, teller: str, octets: int) -> None:
@@ -178,12 +178,12 @@ class Mobile:
 
         `entries` is how many it has.
         """
-        of_one = self.limits.octets - self.octets_told[table.teller]
+        of_one = self.limits.octets - self.octets_told[table.first_neighbour]
         return self.limits.addresses - entries, min(of_one, MOST_OF_ALL - self.octets)
 
     # Updates of other routers' addresses.
 
-    def update_received(self, link: Link, update: MobileUpdate, now: float) -> Steps[bool]:
+    def update_received(self, link: RouterLink, update: MobileUpdate, now: float) -> Steps[bool]:
         """Apply changes of a router's addresses; return whether they were news."""
         table = self.tables.get(update.router)
         if table is None or table.instance != update.instance:
@@ -219,15 +219,15 @@ class Mobile:
         end = at + AT_ONCE
         changes = zip(update.keys[at:end], update.terms[at:end], strict=True)
         changed = table.set_some(changes, *self._room(table, len(table.entries)))
-        self._reckon(table.teller, table.octets - before)
+        self._reckon(table.first_neighbour, table.octets - before)
         self._note(table.router, changed)
 
-    def _is_hearsay(self, link: Link, router: str, instance: int) -> bool:
+    def _is_hearsay(self, link: RouterLink, router: str, instance: int) -> bool:
         """Return whether this comes from a third router: a neighbour tells its own addresses."""
         carrier = self._links.carriers.get(router)
         return carrier is not None and carrier is not link and carrier.instance == instance
 
-    def table_received(self, link: Link, part: MobileTable, now: float) -> Steps[bool]:
+    def table_received(self, link: RouterLink, part: MobileTable, now: float) -> Steps[bool]:
         """Take a part of a whole table; return whether the table has changed."""
         table, want = self.tables.get(part.router), self.wants.get(part.router)
         if table is None or want is None or table.instance != part.instance:
@@ -252,7 +252,7 @@ class Mobile:
             before = assembly.octets
             entries = zip(part.keys[at : at + AT_ONCE], part.terms[at : at + AT_ONCE], strict=True)
             assembly.add_some(entries, *self._room(table, len(assembly.entries)))
-            self._reckon(table.teller, assembly.octets - before)
+            self._reckon(table.first_neighbour, assembly.octets - before)
         if not assembly.added(part):
             return False
         if not assembly.is_right:
@@ -262,10 +262,10 @@ class Mobile:
         return (yield from self._replace(link, table, want, assembly, now))
 
     def _replace(
-        self, link: Link, table: Table, want: Want, assembly: Assembly, now: float
+        self, link: RouterLink, table: Table, want: PendingRequest, assembly: Assembly, now: float
     ) -> Steps[bool]:
         """Replace a table by one that has come as a whole."""
-        before, teller = table.octets, table.teller
+        before, teller = table.octets, table.first_neighbour
         del self._assemblies[table.router]
         changed = yield from table.replace(assembly)
         if self.tables.get(table.router) is not table:
@@ -274,7 +274,7 @@ class Mobile:
             return False
         want.whole = False
         table.moved_at = now
-        self._reckon(table.teller, -before)
+        self._reckon(table.first_neighbour, -before)
         self._note(table.router, changed)
         self._look_at_limits(table, now)
         self._progressed(table, now)
@@ -287,7 +287,7 @@ class Mobile:
         _, assembly = self._assemblies.pop(router, (0, None))
         table = self.tables.get(router)
         if assembly is not None and table is not None:
-            self._reckon(table.teller, -assembly.octets)
+            self._reckon(table.first_neighbour, -assembly.octets)
 
     def _look_at_limits(self, table: Table, now: float) -> None:
         """Check whether addresses of a router were left out, and report it once."""
@@ -301,11 +301,11 @@ class Mobile:
             count = len(table.entries)
             is_count = count >= self.limits.addresses
             most = self.limits.addresses if is_count else self.limits.octets
-            told = LeftOut("addresses", router, count, most, in_octets=not is_count)
+            told = LimitReached("addresses", router, count, most, in_octets=not is_count)
             self._limits_met[router] = told
             self.news.append(told)
 
-    def _herald(self, router: str, instance: int, seq: int, link: Link) -> None:
+    def _herald(self, router: str, instance: int, seq: int, link: RouterLink) -> None:
         """Remember what is heard of a table until the link state of its origin is known."""
         if router != self.me and len(self._heralded) < MOST_ROUTERS:
             before = self._heralded.get(router, (0, 0, 0))
@@ -321,7 +321,7 @@ class Mobile:
     def _miss(self, table: Table, seq: int, link: int, due: float) -> None:
         want = self.wants.get(table.router)
         if want is None:
-            self.wants[table.router] = Want(seq, link, due)
+            self.wants[table.router] = PendingRequest(seq, link, due)
             return
         want.seq = max(want.seq, seq)
         if want.tries == 0 and due < want.due:
@@ -331,7 +331,7 @@ class Mobile:
         """Request a whole table that differs from what its origin says."""
         want = self.wants.get(table.router)
         if want is None:
-            want = self.wants[table.router] = Want(table.seq, None, now)
+            want = self.wants[table.router] = PendingRequest(table.seq, None, now)
         if not want.whole:
             self.repairs += 1
             want.whole = True
@@ -340,7 +340,7 @@ class Mobile:
 
     # Requests and answers.
 
-    def row_received(self, link: Link, row: Row, now: float) -> None:
+    def row_received(self, link: RouterLink, row: Row, now: float) -> None:
         """Compare a table with a neighbour's row for it."""
         table = self.tables.get(row.router)
         if table is None or table.instance != row.instance:
@@ -372,7 +372,7 @@ class Mobile:
         due = min((want.due for want in self.wants.values()), default=float("inf"))
         return min(due, min((due for due, _ in self.partial.values()), default=due))
 
-    def _ask(self, router: str, want: Want, now: float) -> None:
+    def _ask(self, router: str, want: PendingRequest, now: float) -> None:
         self._drop_assembly(router)
         table, link = self.tables[router], self._whom(router, want)
         want.due = now + self._links.timing.retry_s * min(1 + want.tries, _MOST_PATIENCE)
@@ -380,9 +380,9 @@ class Mobile:
         if link is not None:
             want.asked.add(link.number)
             seq = 0 if want.whole else table.seq
-            link.wishes[router] = Wish(router, table.instance, seq)
+            link.wishes[router] = TableRequest(router, table.instance, seq)
 
-    def _whom(self, router: str, want: Want) -> Link | None:
+    def _whom(self, router: str, want: PendingRequest) -> RouterLink | None:
         """Choose whom to ask: who told of it first, then the next hop, then all in turn."""
         carriers = self._links.carriers
         link = self._links.by_number.get(-1 if want.link is None else want.link)
@@ -396,7 +396,7 @@ class Mobile:
         several = list(carriers.values())
         return several[want.tries % len(several)] if several else None
 
-    def is_good(self, table: Table) -> bool:
+    def is_sendable(self, table: Table) -> bool:
         """Return whether a table here may be sent to others."""
         want = self.wants.get(table.router)
         return table.is_right and not table.left_out and (want is None or not want.whole)
@@ -420,7 +420,7 @@ class Mobile:
         for router in (*gone, *came):
             table = self.tables.get(router)
             if table is not None and table.entries:
-                wanted = Wanted(router, list(table.entries), self.interest, whole=True)
+                wanted = InterestChanged(router, list(table.entries), self.interest, whole=True)
                 self._pending.append(wanted)
 
     def interest(self, router: str, key: str) -> Interest | None:
@@ -428,14 +428,14 @@ class Mobile:
         table = self.tables.get(router)
         if table is None or router not in self._published:
             return None
-        return interest_of(table.entries.get(key, GONE))
+        return interest_of(table.entries.get(key, REMOVED))
 
     def _note(self, router: str, keys: Collection[str]) -> None:
         # also if it cannot be reached: that may change before the core hears of it
         if keys:
-            self._pending.append(Wanted(router, keys, self.interest))
+            self._pending.append(InterestChanged(router, keys, self.interest))
 
-    def take(self) -> Iterator[Wanted | LeftOut]:
+    def take(self) -> Iterator[InterestChanged | LimitReached]:
         """Yield the changes of routers' addresses, and what was left out."""
         news, self.news = self.news, []
         yield from news

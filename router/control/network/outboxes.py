@@ -64,7 +64,7 @@ class Outboxes:
         peering: Peering,
         octets: Callable[[], bytes],
         now: float,
-        most: int = control_links.MOST_WAITING,
+        most: int = control_links.MAX_QUEUED,
     ) -> None:
         """Queue a message whose octets are made when it leaves.
 

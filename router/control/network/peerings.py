@@ -67,7 +67,7 @@ class Peering:
         self.updates -= isinstance(message, MobileUpdate)
 
 
-class Heard:
+class ControlEvents:
     """Forwarder of the events of one peering's control link."""
 
     def __init__(
@@ -89,7 +89,7 @@ class Heard:
         self._lost(self._peering, why)
 
 
-class EdgeSide(Interface):
+class EdgeConnections(Interface):
     """Handler of connections between an edge router and an interior, at either of them."""
 
     def connection_came(self, connection: Any, router_id: str, features: frozenset[str]) -> None:

@@ -15,7 +15,7 @@ from router.control.network.codec import MAX_COST, MAX_ID_BYTES, MAX_NUMBER
 from router.control.network.comparing import Comparison
 from router.control.network.graph import Graph
 from router.control.network.limits import Limits
-from router.control.network.links import Link, Links
+from router.control.network.links import RouterLink, RouterLinks
 from router.control.network.messages import (
     VERSION,
     Aged,
@@ -30,11 +30,11 @@ from router.control.network.messages import (
     Summary,
     Withdrawal,
 )
-from router.control.network.mobile import Mobile
-from router.control.network.rivals import Rivals
+from router.control.network.mobile import MobileAddresses
+from router.control.network.rivals import DuplicateIds
 from router.control.network.routes import MOST_AT_ONCE, Routes
-from router.control.network.saying import Saying
-from router.control.network.states import States
+from router.control.network.saying import OwnLinkState
+from router.control.network.states import LinkStates
 from router.control.network.steps import Steps, do_all
 from router.control.network.timing import Timing
 from router.core.routers.routing_state import Interest, Path
@@ -69,16 +69,16 @@ class Protocol:
         self.instance = instance
         self.timing = timing
         self.options: dict[str, Any] = {"features": sorted(features)} if features else {}
-        self.links = Links(me, instance, timing)
-        self.states = States(timing, limits)
-        self.rivals = Rivals(me, instance, self.links, self.states, self._withdrawn)
-        self.mobile = Mobile(me, instance, self.links, limits)
+        self.links = RouterLinks(me, instance, timing)
+        self.states = LinkStates(timing, limits)
+        self.rivals = DuplicateIds(me, instance, self.links, self.states, self._withdrawn)
+        self.mobile = MobileAddresses(me, instance, self.links, limits)
         self.mobile.next_hop = self._next_hop
         self.routes = Routes(me, self.links, self.states, now)
         self.comparison = Comparison(
             self.links, self.states, self.mobile, lambda router: router in self.paths
         )
-        self.saying = Saying(LinkState(me, instance, 0, {}, 0, 0, self.options), timing, now)
+        self.saying = OwnLinkState(LinkState(me, instance, 0, {}, 0, 0, self.options), timing, now)
         self._neighbours_changed = False
         self._looked_at = now
         self._hello_due = now + timing.hello_interval_s
@@ -124,7 +124,7 @@ class Protocol:
 
         The larger one of `cost`, by this router, and of `peer_cost`, by the other one, counts.
         """
-        new = Link(link, router, instance, min(max(cost, 1), MAX_COST), version, now)
+        new = RouterLink(link, router, instance, min(max(cost, 1), MAX_COST), version, now)
         new.peer_cost = min(peer_cost, MAX_COST)
         if not 0 < len(router.encode()) <= MAX_ID_BYTES:
             why = f"the id of a router has 1 to {MAX_ID_BYTES} octets"
@@ -154,7 +154,7 @@ class Protocol:
                     self.links.fail(each, DUPLICATE, f"{router} is there as another instance")
                 self.links.add(new)
 
-    def _refuse(self, link: Link, known: int, why: str) -> None:
+    def _refuse(self, link: RouterLink, known: int, why: str) -> None:
         self.rivals.refused(link, known)
         self.links.fail(link, DUPLICATE, why)
 
@@ -191,7 +191,7 @@ class Protocol:
         known = self.links.carriers.get(known.router, known)
         yield from self._act_on(known, message, now)
 
-    def _act_on(self, link: Link, message: Any, now: float) -> Steps[None]:
+    def _act_on(self, link: RouterLink, message: Any, now: float) -> Steps[None]:
         match message:
             case LinkStateUpdate():
                 for number, aged in enumerate(message.states, 1):
@@ -273,7 +273,7 @@ class Protocol:
 
     # Handling of messages.
 
-    def _state_received(self, link: Link, aged: Aged, now: float) -> None:
+    def _state_received(self, link: RouterLink, aged: Aged, now: float) -> None:
         state = aged.state
         if state.router == self.me:
             self._own_seen(state.instance, state.seq, state.mobile_seq, now)
@@ -293,7 +293,7 @@ class Protocol:
                 return
         if self.states.is_too_old(aged) or not self.states.has_room(state):
             return
-        if not self.states.may_come(state.router, link.router):
+        if not self.states.may_advertise(state.router, link.router):
             return
         before = self.states.take(aged, now, link.router)
         if before is None or before.links != state.links or before.instance != state.instance:
@@ -303,7 +303,7 @@ class Protocol:
         self.mobile.state_taken(state, aged.age_ms, link, now)
         self.rivals.look_again(state, now)
 
-    def _is_told_on(self, link: Link, aged: Aged) -> bool:
+    def _is_told_on(self, link: RouterLink, aged: Aged) -> bool:
         """Return whether this is another router's copy of the link state of a neighbour.
 
         Neighbours send their own. A newer copy is sent to the neighbour, so that it can object.
@@ -326,15 +326,15 @@ class Protocol:
         """Handle what another router knows under this router's id."""
         if instance > self.instance:
             # this router is older, and keeps the id
-            self.saying.must |= self.rivals.claimed(instance, now)
+            self.saying.has_changed |= self.rivals.claimed(instance, now)
         elif instance == self.instance:
             # it is from before a restart in the same millisecond: continue from there
             if self.comparison.own_seq < seq < _MOST_SAID:
                 self.comparison.own_seq = seq
-                self.saying.must = True
+                self.saying.has_changed = True
             if self.mobile.own.seq < mobile_seq < _MOST_SAID:
                 self.mobile.own.skip_to(mobile_seq)
-                self.saying.must = True
+                self.saying.has_changed = True
 
     def _withdrawn(self, router: str, instance: int) -> None:
         """Forget an instance of another router that has given way to an older one."""
@@ -402,7 +402,7 @@ class Protocol:
             if (costs := self.links.costs()) != said:
                 # a new cost of a neighbour can wait for the pause
                 self.routes.links_changed(self.me, is_urgent=costs.keys() != said.keys())
-                self.saying.must = True
+                self.saying.has_changed = True
         if begun:
             self.comparison.say(begun)
             self._in_flux(now)

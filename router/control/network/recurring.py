@@ -14,7 +14,7 @@ REST_S: Final = 600.0
 MOST: Final = 1000
 
 
-class Recurring:
+class OccurrenceCounter:
     """Number of occurrences of each cause."""
 
     def __init__(self) -> None:

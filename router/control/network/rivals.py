@@ -13,9 +13,9 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 from router.control.network.changes import Conflict
-from router.control.network.links import Link, Links
+from router.control.network.links import RouterLink, RouterLinks
 from router.control.network.messages import Aged, LinkState, Withdrawal
-from router.control.network.states import States
+from router.control.network.states import LinkStates
 
 MOST_HEARD: Final = 64
 """How many instances that are not the newest of their ids are kept from one neighbour."""
@@ -37,7 +37,7 @@ class _Heard:
         self.said_at = said_at
 
 
-class Rivals:
+class DuplicateIds:
     """Routers that use the id of a known router, or of this one.
 
     `forget` is called with the id and instance of each router that is withdrawn.
@@ -47,8 +47,8 @@ class Rivals:
         self,
         me: str,
         instance: int,
-        links: Links,
-        states: States,
+        links: RouterLinks,
+        states: LinkStates,
         forget: Callable[[str, int], None],
     ) -> None:
         self._me = me
@@ -74,7 +74,7 @@ class Rivals:
 
     # What is heard.
 
-    def refused(self, link: Link, known: int) -> None:
+    def refused(self, link: RouterLink, known: int) -> None:
         """Note that a neighbour is refused: its id is that of another router, instance `known`."""
         self.conflicts += 1
         self.news.append(Conflict(link.router, known, link.instance, link.number))
@@ -92,7 +92,7 @@ class Rivals:
         self._links.flood(withdrawal, None, first=True)
         return True
 
-    def state_heard(self, link: Link, aged: Aged, now: float) -> None:
+    def state_heard(self, link: RouterLink, aged: Aged, now: float) -> None:
         """Remember link state of an instance that is not the newest of its id.
 
         Call `look_again` after it: a withdrawal that waited may be believed now.
@@ -114,7 +114,7 @@ class Rivals:
                 if each.router == state.router or each.router in state.links:
                     self._judge(teller, each, now)
 
-    def withdrawal_received(self, link: Link, message: Withdrawal, now: float) -> None:
+    def withdrawal_received(self, link: RouterLink, message: Withdrawal, now: float) -> None:
         """Take in the withdrawal of an instance that has given way to an older one."""
         if self._states.is_withdrawn(message.router, message.instance):
             return

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-US: Final = 1_000_000
+US_PER_S: Final = 1_000_000
 CYCLE_US: Final = 2**32
 """Modulus of times in microseconds, so that they fit in a uint."""
 LONGEST_S: Final = 60.0
@@ -41,7 +41,7 @@ class RoundTrips:
         """
         if not self._theirs:
             return _stamp(now), 0, 0
-        held = min(round((now - self._heard_at) * US), CYCLE_US - 1)
+        held = min(round((now - self._heard_at) * US_PER_S), CYCLE_US - 1)
         return _stamp(now), self._theirs, held
 
     def heard(self, stamps: tuple[int, int, int], now: float) -> None:
@@ -49,7 +49,7 @@ class RoundTrips:
         self._theirs, echo, held = stamps
         self._heard_at = now
         if echo:
-            trip_s = ((_stamp(now) - echo - held) % CYCLE_US) / US
+            trip_s = ((_stamp(now) - echo - held) % CYCLE_US) / US_PER_S
             if trip_s <= LONGEST_S:
                 self._kept.append(trip_s)
                 self._unreported += 1
@@ -64,4 +64,4 @@ class RoundTrips:
 
 def _stamp(now: float) -> int:
     """Return a time as HELLO has it, which is never 0."""
-    return round(now * US) % CYCLE_US or 1
+    return round(now * US_PER_S) % CYCLE_US or 1

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from router.control.network.graph import Graph, Ways
-from router.control.network.links import Links
-from router.control.network.states import States
+from router.control.network.graph import Graph, ShortestPaths
+from router.control.network.links import RouterLinks
+from router.control.network.states import LinkStates
 from router.control.network.steps import Steps, do_some
 from router.control.network.trees import Trees
 from router.core.routers.routing_state import Path, Tree
@@ -28,11 +28,11 @@ MOST_AT_ONCE: Final = 192
 class Routes:
     """Routes from the router `me` to all others; `links` are its own links."""
 
-    def __init__(self, me: str, links: Links, states: States, now: float) -> None:
+    def __init__(self, me: str, links: RouterLinks, states: LinkStates, now: float) -> None:
         self._me = me
         self._links = links
         self._states = states
-        self.ways = Ways(me, [me], {me: 0}, {})
+        self.ways = ShortestPaths(me, [me], {me: 0}, {})
         self.paths: Mapping[str, Path] = self.ways.paths()
         # the links of all routers as of the last computation, and the routers with newer ones
         self._known: dict[str, Mapping[str, int]] = {me: {}}
@@ -100,7 +100,7 @@ class Routes:
         if graph is self.graph:
             return
         self._computed_at = self.changed_at = now
-        ways = yield from graph.find_ways(self._me)
+        ways = yield from graph.find_shortest_paths(self._me)
         paths = yield from ways.find_paths()
         self.graph, self.ways, self.paths = graph, ways, paths
         self.tree_of = Trees(self._me, graph, ways).tree_of

@@ -10,7 +10,7 @@ from router.control.network.tables import Table
 from router.control.network.timing import Timing
 
 
-class Saying:
+class OwnLinkState:
     """Last link state of one router, and the time when the next is due.
 
     A change is told at once, up to `Timing.burst` times in a row and then once in `Timing.pace_s`.
@@ -23,24 +23,24 @@ class Saying:
         self.said = Record(first, now)
         self._allowance = float(timing.burst)
         # whether there is a change to tell
-        self.must = True
+        self.has_changed = True
 
     def due_at(self) -> float:
         """Return when to ask `is_due` again, in seconds."""
-        wait_s = self.timing.pace_s if self.must else self.timing.refresh_s
+        wait_s = self.timing.pace_s if self.has_changed else self.timing.refresh_s
         return self.said.said_at + min(wait_s, self.timing.refresh_s)
 
     def is_due(self, now: float) -> bool:
         """Return whether link state is to be told now; the caller then has to `say` it."""
         since = now - self.said.said_at
-        if self.must:
+        if self.has_changed:
             allowance = min(self._allowance + since / self.timing.pace_s, self.timing.burst)
             if allowance < 1:
                 return False
             self._allowance = allowance - 1
         elif since < self.timing.refresh_s:
             return False
-        self.must = False
+        self.has_changed = False
         return True
 
     def say(self, seq: int, costs: dict[str, int], addresses: Table, now: float) -> None:

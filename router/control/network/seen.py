@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.core.routers.news import ConflictSeen, NeighbourLost, News
+from router.core.routers.news import DuplicateRouterId, NeighbourLost, News
 
 
-class Seen:
+class LastAnomalies:
     """Observer of the news of a network; `turn` has the time.
 
     `conflict` describes the last duplicate id, and `conflict_at` is when it was seen; `lost` is the
@@ -23,7 +23,7 @@ class Seen:
 
     def heard(self, news: News) -> None:
         """Record news that is an anomaly."""
-        if isinstance(news, ConflictSeen):
+        if isinstance(news, DuplicateRouterId):
             self.conflict, self.conflict_at = f"{news.router}: {news.what}", self._turn.now
         elif isinstance(news, NeighbourLost):
             self.lost, self.lost_at = news.router, self._turn.now

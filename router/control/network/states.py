@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from router.control.network.changes import LeftOut
+from router.control.network.changes import LimitReached
 from router.control.network.limits import Limits
 from router.control.network.messages import Aged, LinkState
 from router.control.network.timing import Timing
@@ -42,7 +42,7 @@ class Record:
         self.appeared = appeared
 
 
-class States:
+class LinkStates:
     """Link state of all routers but this one."""
 
     def __init__(self, timing: Timing, limits: Limits | None = None) -> None:
@@ -58,7 +58,7 @@ class States:
         # neighbours for which that was reported
         self.left_out = 0
         self._limits_met: set[str] = set()
-        self.news: list[LeftOut] = []
+        self.news: list[LimitReached] = []
         # link state of the instance of an id before the present one
         self.replaced: dict[str, Record] = {}
         # withdrawn instances of an id, by the time until when each is refused; and the winners
@@ -143,14 +143,16 @@ class States:
             self._forget(router)
         return True
 
-    def may_come(self, router: str, teller: str) -> bool:
+    def may_advertise(self, router: str, teller: str) -> bool:
         """Return whether a neighbour may advertise a router: it has not told of too many others."""
         if router in self.records or router == teller or self.told[teller] < self.limits.routers:
             return True
         self.left_out += 1
         if teller not in self._limits_met:
             self._limits_met.add(teller)
-            self.news.append(LeftOut("routers", teller, self.told[teller], self.limits.routers))
+            self.news.append(
+                LimitReached("routers", teller, self.told[teller], self.limits.routers)
+            )
         return False
 
     def has_room(self, state: LinkState) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from router.control.network.adjacency import Adjacency
+from router.control.network.adjacency import Neighbours
 
 # The router is ready without after this time: it should serve clients without its network.
 PATIENCE_S: Final = 10.0
@@ -18,7 +18,7 @@ class FirstSync:
     """
 
     def __init__(
-        self, network: Adjacency, unreached: Callable[[], Iterable[str]], now: float
+        self, network: Neighbours, unreached: Callable[[], Iterable[str]], now: float
     ) -> None:
         self._network = network
         self._unreached = unreached

@@ -13,8 +13,8 @@ from typing import Final
 from router.control.network.codec import CHUNK_BYTES
 from router.control.network.digests import MASK, entry_digest
 from router.control.network.messages import (
-    GONE,
-    SHOWS_BIT,
+    ANNOTATIONS_BIT,
+    REMOVED,
     TREATMENT_BITS,
     MobileTable,
     MobileUpdate,
@@ -40,20 +40,20 @@ KEY_OCTETS: Final = 300
 _INTERESTS: Final = {
     treatment | shows: Interest(treatment, bool(shows))
     for treatment in range(5)
-    for shows in (0, SHOWS_BIT)
+    for shows in (0, ANNOTATIONS_BIT)
 }
 
 
 def interest_of(terms: int) -> Interest | None:
     """Return what an octet of terms means; None for an address that is gone."""
-    return None if terms == GONE else _INTERESTS[terms]
+    return None if terms == REMOVED else _INTERESTS[terms]
 
 
 def terms_of(interest: Interest | None) -> int:
     """Return the octet of terms for an interest."""
     if interest is None:
-        return GONE
-    return (interest.treatment & TREATMENT_BITS) | (SHOWS_BIT if interest.shows else 0)
+        return REMOVED
+    return (interest.treatment & TREATMENT_BITS) | (ANNOTATIONS_BIT if interest.shows else 0)
 
 
 class Table:
@@ -73,7 +73,7 @@ class Table:
         self.octets = 0
         # the neighbour that its router was first heard of by, and the number of addresses left out
         # as too many: the table is then partial, and always counts as right
-        self.teller = ""
+        self.first_neighbour = ""
         self.left_out = 0
         # when its number last changed
         self.moved_at = 0.0
@@ -87,12 +87,14 @@ class Table:
 
     def tell(self, changes: Iterable[tuple[str, int]]) -> list[MobileUpdate]:
         """Make changes at their origin, and return the updates to send."""
-        effective = [(key, terms) for key, terms in changes if self.entries.get(key, GONE) != terms]
+        effective = [
+            (key, terms) for key, terms in changes if self.entries.get(key, REMOVED) != terms
+        ]
         return [self._told(chunk) for chunk in chunks(effective)]
 
     def _told(self, chunk: list[tuple[str, int]]) -> MobileUpdate:
         for key, terms in chunk:
-            self._set(key, self.entries.get(key, GONE), terms)
+            self._set(key, self.entries.get(key, REMOVED), terms)
         self.seq += 1
         self.declared = self.digest
         update = MobileUpdate(
@@ -124,13 +126,13 @@ class Table:
         entries = self.entries
         before = self.octets
         for key, terms in changes:
-            known = entries.get(key, GONE)
+            known = entries.get(key, REMOVED)
             if known == terms:
                 continue
-            if known == GONE and (most <= 0 or self.octets - before >= octets):
+            if known == REMOVED and (most <= 0 or self.octets - before >= octets):
                 self.left_out += 1
                 continue
-            most += (known != GONE and terms == GONE) - (known == GONE)
+            most += (known != REMOVED and terms == REMOVED) - (known == REMOVED)
             self._set(key, known, terms)
             changed.append(key)
         return changed
@@ -152,7 +154,7 @@ class Table:
         changed: list[str] = []
         for several, others in ((before, entries), (entries, before)):
             for number, (key, terms) in enumerate(several.items(), 1):
-                if others.get(key, GONE) != terms:
+                if others.get(key, REMOVED) != terms:
                     changed.append(key)
                 if number % AT_ONCE == 0:
                     yield AT_ONCE // 8
@@ -166,11 +168,11 @@ class Table:
         return changed
 
     def _set(self, key: str, before: int, terms: int) -> None:
-        if before != GONE:
+        if before != REMOVED:
             self.digest = (self.digest - entry_digest(key, before)) & MASK
             self.octets -= KEY_OCTETS + text_bytes(key)
             self.edges -= key.startswith(OF_EDGES)
-        if terms == GONE:
+        if terms == REMOVED:
             self.entries.pop(key, None)
         else:
             self.octets += KEY_OCTETS + text_bytes(key)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
-from router.control.network.graph import Graph, Ways
+from router.control.network.graph import Graph, ShortestPaths
 from router.core.routers.routing_state import Branch, Tree
 
 DIGEST_BYTES = 16
@@ -18,7 +18,7 @@ DIGEST_BYTES = 16
 class Trees:
     """Trees of one state of the network; each is computed when it is first asked for."""
 
-    def __init__(self, me: str, graph: Graph, ways: Ways) -> None:
+    def __init__(self, me: str, graph: Graph, ways: ShortestPaths) -> None:
         self._me = me
         self._graph = graph
         self._own = ways
@@ -36,7 +36,7 @@ class Trees:
 
     def _make(self, root: str) -> Tree | None:
         me = self._me
-        ways = self._own if root == me else self._graph.ways_from(root)
+        ways = self._own if root == me else self._graph.shortest_paths_from(root)
         children: dict[str, list[str]] = {router: [] for router in ways.order}
         for router, parent in ways.parent.items():
             children[parent].append(router)

@@ -41,7 +41,7 @@ class _Waiting:
             self.keys = iter(self.several.popleft())
 
 
-class Unnoted:
+class InterestQueue:
     """Keys to be noted in `reach`: `interest` returns what a router wants by now.
 
     Routers take turns, so that one whose interest always changes does not hold up the others.
@@ -98,7 +98,7 @@ class Unnoted:
                 key = waiting.take()
                 if key is None:
                     break
-                self._reach.set_wanted(router, key, self._interest(router, key))
+                self._reach.set_interest(router, key, self._interest(router, key))
                 left -= 1
             if waiting.count:
                 self._waiting[router] = waiting

@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from router.control.network.links import Link
+from router.control.network.links import RouterLink
 from router.control.network.messages import VERSION
 from router.control.network.protocol import Protocol
 
@@ -106,7 +106,7 @@ def neighbour_views(protocol: Protocol, now: float) -> list[NeighbourView]:
     return [_neighbour(links[number], now) for number in sorted(links)]
 
 
-def _neighbour(link: Link, now: float) -> NeighbourView:
+def _neighbour(link: RouterLink, now: float) -> NeighbourView:
     state = "hello"
     if link.is_up:
         state = "carries" if link.carries else "standby"

@@ -48,11 +48,11 @@ class Binding:
         self.hop: Address | None = None
 
 
-class Bound:
+class BindingSet:
     """Bindings of an exchange; the addresses that they lead to are entered before it is used."""
 
     def __init__(
-        self, rule: ExchangeRule, bindings: Iterable[Binding], like: Bound | None = None
+        self, rule: ExchangeRule, bindings: Iterable[Binding], like: BindingSet | None = None
     ) -> None:
         self.rule = rule
         self.address: Address | None = None
@@ -118,7 +118,7 @@ class Exchange:
     """
 
     def __init__(self, rule: ExchangeRule) -> None:
-        self.bound = Bound(rule, [])
+        self.bound = BindingSet(rule, [])
         self.received = 0
         self.forwarded = 0
         self.dropped = 0
@@ -141,12 +141,12 @@ class Exchange:
 
 
 @attrs.frozen(eq=False)
-class Change:
+class ExchangesChange:
     """New set of exchanges, with the bindings of those that change."""
 
     by_name: ListedTable[str, Exchange]
-    bounds: ListedTable[str, Bound]
-    changed: list[tuple[Exchange, Bound]]
+    bounds: ListedTable[str, BindingSet]
+    changed: list[tuple[Exchange, BindingSet]]
 
 
 # The old and the new one; None where there was none, or will be none.
@@ -155,7 +155,7 @@ BindingEdit = tuple[Binding | None, Binding | None]
 
 
 @attrs.frozen(eq=False)
-class FewChanges:
+class ExchangeEdits:
     """Changes of a few exchanges and bindings, beside others that stay as they are.
 
     `changed` are the exchanges that are new or have another rule, with all of their bindings.
@@ -163,7 +163,7 @@ class FewChanges:
     """
 
     removed: list[str]
-    changed: list[tuple[Exchange, Bound]]
+    changed: list[tuple[Exchange, BindingSet]]
     edits: list[BindingEdit]
 
 

@@ -18,12 +18,12 @@ from router.amqp.reading import TransferFrame
 from router.core.addresses.bindings import (
     Binding,
     BindingRule,
-    Bound,
-    Change,
+    BindingSet,
     Exchange,
     ExchangeEdit,
+    ExchangeEdits,
     ExchangeRule,
-    FewChanges,
+    ExchangesChange,
     enter_edit,
 )
 from router.core.addresses.related import forget, is_received_from, served_by, ties_of
@@ -46,9 +46,9 @@ class Exchanges:
         self._forwarder = forwarder
         self.by_name: ListedTable[str, Exchange] = ListedTable()
         # how each has to be; some of very many may not be applied yet
-        self._bounds: ListedTable[str, Bound] = ListedTable()
+        self._bounds: ListedTable[str, BindingSet] = ListedTable()
         # what is being entered to replace some of these
-        self._resolving: dict[str, Bound] = {}
+        self._resolving: dict[str, BindingSet] = {}
 
     def configure(self, exchanges: Iterable[ExchangeRule], bindings: Iterable[BindingRule]) -> None:
         """Replace all exchanges and bindings; those that stay keep their counts.
@@ -60,13 +60,15 @@ class Exchanges:
             pass
         self.take_up(change)
 
-    def prepare(self, exchanges: Iterable[ExchangeRule], bindings: Iterable[BindingRule]) -> Change:
+    def prepare(
+        self, exchanges: Iterable[ExchangeRule], bindings: Iterable[BindingRule]
+    ) -> ExchangesChange:
         """Return the change that leads to just these exchanges, without applying it."""
         known = {each.rule: each for old in self._bounds.values() for each in old.bindings}
         bound: dict[str, list[Binding]] = {}
         for rule in bindings:
             bound.setdefault(rule.exchange, []).append(known.get(rule) or Binding(rule))
-        change = Change(ListedTable(), ListedTable(), [])
+        change = ExchangesChange(ListedTable(), ListedTable(), [])
         for each in exchanges:
             name, its = each.name, bound.get(each.name, [])
             before = self._bounds.get(name)
@@ -74,24 +76,24 @@ class Exchanges:
             if before is not None and before.rule == each and _has_just(before, its):
                 change.bounds[name] = before
             else:
-                change.bounds[name] = Bound(each, its)
+                change.bounds[name] = BindingSet(each, its)
                 change.changed.append((exchange, change.bounds[name]))
         for name, exchange in self.by_name.items():
             if name not in change.by_name:
-                change.changed.append((exchange, Bound(self._bounds[name].rule, [])))
+                change.changed.append((exchange, BindingSet(self._bounds[name].rule, [])))
         return change
 
     def prepare_few(
         self,
         exchanges: Iterable[ExchangeEdit],
         bindings: Iterable[tuple[BindingRule | None, BindingRule | None]],
-    ) -> FewChanges:
+    ) -> ExchangeEdits:
         """Return a change of these exchanges and bindings; all others stay, at no cost.
 
         If the rule of an exchange itself changes, all of its bindings are entered anew.
         """
         anew: dict[str, dict[str, Binding]] = {}
-        change = FewChanges([], [], [])
+        change = ExchangeEdits([], [], [])
         exchanges = list(exchanges)
         for old, new in exchanges:
             if old is not None:
@@ -108,22 +110,22 @@ class Exchanges:
         for _, new in exchanges:
             if new is not None:
                 exchange = self.by_name.get(new.name) or Exchange(new)
-                change.changed.append((exchange, Bound(new, anew[new.name].values())))
+                change.changed.append((exchange, BindingSet(new, anew[new.name].values())))
         return change
 
-    def enter(self, change: Change | FewChanges) -> Iterator[None]:
+    def enter(self, change: ExchangesChange | ExchangeEdits) -> Iterator[None]:
         """Enter the addresses that a change needs, step by step."""
         for _, bound in change.changed:
             yield
-            if isinstance(change, FewChanges) or change.bounds.get(bound.rule.name) is bound:
+            if isinstance(change, ExchangeEdits) or change.bounds.get(bound.rule.name) is bound:
                 yield from self._enter(bound)
 
-    def take_up(self, change: Change | FewChanges) -> None:
+    def take_up(self, change: ExchangesChange | ExchangeEdits) -> None:
         """Apply a change whose addresses are entered; call this within a turn.
 
         Each exchange changes as a whole; if very many change, the last of them do in later turns.
         """
-        if isinstance(change, FewChanges):
+        if isinstance(change, ExchangeEdits):
             self._take_up_few(change)
             return
         before, self.by_name = self.by_name, change.by_name
@@ -132,33 +134,33 @@ class Exchanges:
         deferred.work_off(self._taken_up(change.changed))
         deferred.forget(chain(emptied(before), emptied(outdated)))
 
-    def _taken_up(self, changed: list[tuple[Exchange, Bound]]) -> Iterator[object]:
-        left: list[tuple[Bound, Bound | None]] = []
+    def _taken_up(self, changed: list[tuple[Exchange, BindingSet]]) -> Iterator[object]:
+        left: list[tuple[BindingSet, BindingSet | None]] = []
         for exchange, bound in drained(changed):
             left.append(self._become(exchange, bound))
             yield None
         for before, by in drained(left):
             yield None
             yield from self._released(before, by)
-            # a `Bound` that is only resolved anew shares its bindings
+            # a `BindingSet` that is only resolved anew shares its bindings
             if by is None or by.by_name is not before.by_name:
                 yield from before.pieces()
 
-    def _take_up_few(self, change: FewChanges) -> None:
+    def _take_up_few(self, change: ExchangeEdits) -> None:
         for exchange, bound in change.changed:
             self.by_name[bound.rule.name] = exchange
             self._bounds[bound.rule.name] = bound
         for name in change.removed:
             before = self._bounds.pop(name)
-            change.changed.append((self.by_name.pop(name), Bound(before.rule, ())))
+            change.changed.append((self.by_name.pop(name), BindingSet(before.rule, ())))
         self._forwarder.turn.deferred.work_off(self._taken_up(change.changed))
-        bounds: dict[Bound, None] = {}
+        bounds: dict[BindingSet, None] = {}
         for was, becomes in change.edits:
             bounds.update(dict.fromkeys(self._edit(was, becomes)))
         for bound in bounds:
             self._note(bound.address)
 
-    def _edit(self, was: Binding | None, becomes: Binding | None) -> list[Bound]:
+    def _edit(self, was: Binding | None, becomes: Binding | None) -> list[BindingSet]:
         """Replace a binding, add or remove one, and enter its next hop.
 
         Return the sets of bindings that have it or had it.
@@ -180,14 +182,14 @@ class Exchanges:
                 self._leave_hop(bound, was)
         return [*old, *new]
 
-    def _having(self, binding: Binding) -> list[Bound]:
-        """Return the `Bound`s of an exchange: the wanted one, and one being resolved."""
+    def _having(self, binding: Binding) -> list[BindingSet]:
+        """Return the `BindingSet`s of an exchange: the wanted one, and one being resolved."""
         name = binding.rule.exchange
         bound, resolved = self._bounds[name], self._resolving.get(name)
         is_same = resolved is not None and resolved.by_name is bound.by_name
         return [bound] if resolved is None or not is_same else [bound, resolved]
 
-    def give_up(self, change: Change | FewChanges) -> None:
+    def give_up(self, change: ExchangesChange | ExchangeEdits) -> None:
         """Leave the addresses that a change has entered, if it is not taken up after all."""
         self._forwarder.turn.deferred.work_off(
             piece
@@ -205,7 +207,7 @@ class Exchanges:
             for other in self._would_differ(before):
                 yield None
                 if other:
-                    bound = self._resolving[name] = Bound(before.rule, (), before)
+                    bound = self._resolving[name] = BindingSet(before.rule, (), before)
                     yield from self._enter(bound)
                     if self._resolving.get(name) is bound:
                         del self._resolving[name]
@@ -217,7 +219,7 @@ class Exchanges:
                         yield from self._released(bound, None)
                     break
 
-    def _would_differ(self, bound: Bound) -> Iterator[bool]:
+    def _would_differ(self, bound: BindingSet) -> Iterator[bool]:
         """Yield for each of the addresses whether it would differ if it were entered now."""
         rule = bound.rule
         yield self._table.enter(rule.address, rule.phase) is not bound.address
@@ -231,7 +233,7 @@ class Exchanges:
             hop = self._table.enter(rule.alternate, rule.alternate_phase)
             yield hop is not bound.alternate
 
-    def _enter(self, bound: Bound) -> Iterator[None]:
+    def _enter(self, bound: BindingSet) -> Iterator[None]:
         rule = bound.rule
         bound.address = self._table.enter(rule.address, rule.phase)
         if bound.address is None:
@@ -247,7 +249,7 @@ class Exchanges:
         if rule.alternate is not None:
             bound.alternate = self._hop(bound, rule.alternate, rule.alternate_phase)
 
-    def _enter_hop(self, bound: Bound, binding: Binding) -> None:
+    def _enter_hop(self, bound: BindingSet, binding: Binding) -> None:
         """Enter a binding's next hop, unless that is done or the binding has gone."""
         rule = binding.rule
         if binding in bound.entered or bound.by_name.get(rule.name) is not binding:
@@ -256,7 +258,7 @@ class Exchanges:
         if binding.hop is not None and bound.address is not None:
             bound.entered[binding] = binding.hop
 
-    def _leave_hop(self, bound: Bound, binding: Binding) -> None:
+    def _leave_hop(self, bound: BindingSet, binding: Binding) -> None:
         """Leave a binding's next hop, unless another binding of its exchange leads there."""
         hop = bound.entered.pop(binding, None)
         if hop is None:
@@ -268,19 +270,21 @@ class Exchanges:
             self._note(hop)
             self._table.leave(hop)
 
-    def _hop(self, bound: Bound, text: str, phase: int) -> Address | None:
+    def _hop(self, bound: BindingSet, text: str, phase: int) -> Address | None:
         hop, address = self._table.enter(text, phase), bound.address
         if hop is not None and address is not None:
             bound.hops[hop] = bound.hops.get(hop, 0) + 1
             ties_of(hop).fed_by[bound] = address
         return hop
 
-    def _let_go(self, bound: Bound, hop: Address) -> None:
-        if hop.ties is not None:
-            hop.ties.fed_by.pop(bound, None)
+    def _let_go(self, bound: BindingSet, hop: Address) -> None:
+        if hop.related_addresses is not None:
+            hop.related_addresses.fed_by.pop(bound, None)
             forget(hop)
 
-    def _become(self, exchange: Exchange, bound: Bound) -> tuple[Bound, Bound | None]:
+    def _become(
+        self, exchange: Exchange, bound: BindingSet
+    ) -> tuple[BindingSet, BindingSet | None]:
         """Switch an exchange to these bindings, unless they are outdated.
 
         Return the bindings to release, and those of the same exchange that replace them.
@@ -301,7 +305,7 @@ class Exchanges:
         self._note(new)
         return before, bound
 
-    def _released(self, bound: Bound, by: Bound | None) -> Iterator[object]:
+    def _released(self, bound: BindingSet, by: BindingSet | None) -> Iterator[object]:
         """Release step by step what was entered for bindings; `by` is their replacement."""
         address, hops = bound.address, list(bound.hops)
         if address is not None and address not in bound.hops:
@@ -323,7 +327,7 @@ class Exchanges:
             self._forwarder.network.address_changed(address)
 
 
-def _has_just(bound: Bound, bindings: list[Binding]) -> bool:
+def _has_just(bound: BindingSet, bindings: list[Binding]) -> bool:
     """Return whether these are the bindings of an exchange, in any order."""
     by_name = bound.by_name
     return len(by_name) == len(bindings) and all(
@@ -331,7 +335,7 @@ def _has_just(bound: Bound, bindings: list[Binding]) -> bool:
     )
 
 
-def lead(address: Address, frame: TransferFrame) -> Iterator[Address | None]:
+def destinations_of(address: Address, frame: TransferFrame) -> Iterator[Address | None]:
     """Yield the addresses with receivers that an exchange sends a message to.
 
     Also yield None for each step of the search that finds none. A message whose first frame ends
@@ -380,7 +384,7 @@ def _lead(
 def _goes_to(
     hop: Address, subject: str, known: set[Address], seen: set[Address]
 ) -> Generator[Address | None, None, bool]:
-    if hop.ties is not None and hop.ties.exchange is not None:
+    if hop.related_addresses is not None and hop.related_addresses.exchange is not None:
         if hop in seen:
             yield None
             return False

@@ -32,7 +32,7 @@ ANONYMOUS = "anonymous"
 
 
 @attrs.frozen
-class Holding:
+class ForwardedName:
     """Identity of a link as the container that it is forwarded to sees it, and its origin.
 
     Two with equal names are the same link to a container.
@@ -50,7 +50,7 @@ class LinkNames:
     def __init__(self, stealing: str = SAME_USER) -> None:
         self.stealing = stealing
         self._links: SplitTable[tuple[str, str, bool], Link] = SplitTable()
-        self._forwarded: SplitTable[Holding, Link] = SplitTable()
+        self._forwarded: SplitTable[ForwardedName, Link] = SplitTable()
         # numbers of links that were stolen, and of attaches that were refused instead
         self.stolen = 0
         self.refused = 0
@@ -87,13 +87,13 @@ class LinkNames:
             return True
         return user_of(link.session.connection) == user_of(suspended.session.connection)
 
-    def knows(self, link: Link) -> bool:
+    def is_tracked(self, link: Link) -> bool:
         """Return whether the link is identified by its name."""
         return self.stealing != OFF and bool(key_of(link)[0])
 
     def enter(self, link: Link) -> None:
         """Enter `link` as the one of its name."""
-        if self.knows(link):
+        if self.is_tracked(link):
             self._links[key_of(link)] = link
 
     def leave(self, link: Link) -> None:
@@ -109,7 +109,7 @@ class LinkNames:
         """Return how many links are forwarded to containers here."""
         return len(self._forwarded)
 
-    def forwarded(self, holding: Holding) -> Link | None:
+    def forwarded(self, holding: ForwardedName) -> Link | None:
         """Return the link that containers know by this name."""
         return None if self.stealing == OFF else self._forwarded.get(holding)
 
@@ -121,12 +121,12 @@ class LinkNames:
             )
         return self.stealing == ANY
 
-    def enter_forwarded(self, holding: Holding, link: Link) -> None:
+    def enter_forwarded(self, holding: ForwardedName, link: Link) -> None:
         """Enter `link` as the one that containers know by this name."""
         if holding.container_id:
             self._forwarded[holding] = link
 
-    def leave_forwarded(self, holding: Holding | None, link: Link) -> None:
+    def leave_forwarded(self, holding: ForwardedName | None, link: Link) -> None:
         """Remove a forwarded link, unless its name belongs to another by now."""
         if holding is not None and self._forwarded.get(holding) is link:
             self._forwarded.pop(holding)

@@ -12,7 +12,7 @@ import ipaddress
 from typing import Any, Final
 
 from router.core.addresses.link_names import ANONYMOUS
-from router.core.model.address import CHANGERS
+from router.core.model.address import MANAGEMENT_WRITERS
 from router.core.routers.link_properties import RIGHTS
 from router.core.routers.membership import ROLES
 from router.core.routers.names import is_management_elsewhere
@@ -54,18 +54,18 @@ def _is_loopback(name: str) -> bool:
         return False
 
 
-def told(phase: int) -> dict[Any, Any]:
+def properties_for(phase: int) -> dict[Any, Any]:
     """Return the attach properties of a link that declare rights, for an address's phase."""
-    return {RIGHTS: CHANGE} if phase == CHANGERS else {}
+    return {RIGHTS: CHANGE} if phase == MANAGEMENT_WRITERS else {}
 
 
-def said_on(link: Any) -> bool:
+def declares_change(link: Any) -> bool:
     """Return whether a link's attach declares that all who send by it may change things."""
     properties = link.remote_attach.properties or {}
     return bool(properties.get(RIGHTS) == CHANGE)
 
 
-def bounded(connection: Any, said: bool) -> str:
+def effective_right(connection: Any, said: bool) -> str:
     """Return the right of what comes by a connection, given whether its link declares CHANGE."""
     allowed = of_connection(connection)
     if allowed == CHANGE and connection.settings.role in ROLES and not said:
@@ -80,5 +80,5 @@ def phase_of(link: Any, name: str, me: str, phase: int) -> int:
     """
     if phase or not is_management_elsewhere(name, me):
         return phase
-    may_change = bounded(link.session.connection, said_on(link)) == CHANGE
-    return CHANGERS if may_change else 0
+    may_change = effective_right(link.session.connection, declares_change(link)) == CHANGE
+    return MANAGEMENT_WRITERS if may_change else 0

@@ -82,7 +82,7 @@ def _is_topic(asked: Any) -> bool:
     return is_copied or any(each in TOPICS for each in asked.capabilities)
 
 
-def left(forwarder: Any, address: Address | None, link: Link | None) -> None:
+def link_left(forwarder: Any, address: Address | None, link: Link | None) -> None:
     """Remove an address if nobody uses it, after a link has left it.
 
     `link` is that link if it is over, None if it is suspended. A dynamic node may be deleted.
@@ -92,8 +92,8 @@ def left(forwarder: Any, address: Address | None, link: Link | None) -> None:
     if address.is_dynamic:
         _node_left(forwarder, address, link)
     forwarder.note_credit(address, None)
-    if address.ties is not None and address.ties.primary is not None:
-        forwarder.note_credit(address.ties.primary, None)
+    if address.related_addresses is not None and address.related_addresses.primary is not None:
+        forwarder.note_credit(address.related_addresses.primary, None)
     forwarder.table.leave(address)
 
 
@@ -108,7 +108,7 @@ def _node_left(forwarder: Any, address: Address, link: Link | None) -> None:
         forwarder.dying_nodes.setdefault(address, None)
 
 
-def end_empty(forwarder: Any) -> None:
+def delete_empty(forwarder: Any) -> None:
     """Delete nodes that have lost their last message; called at the end of a turn.
 
     A few are examined each time, one after the other; clocks make sure that turns keep coming.

@@ -14,9 +14,9 @@ from router.core.model.address import MESH, MULTICAST, OWN_TREE, Address, Produc
 
 def ties_of(address: Address) -> RelatedAddresses:
     """Return the ties of an address, made if it has none."""
-    if address.ties is None:
-        address.ties = RelatedAddresses()
-    return address.ties
+    if address.related_addresses is None:
+        address.related_addresses = RelatedAddresses()
+    return address.related_addresses
 
 
 def tie(primary: Address, fallback: Address) -> None:
@@ -35,13 +35,13 @@ def untie(primary: Address, fallback: Address) -> None:
 
 def forget(address: Address) -> None:
     """Remove the ties of an address if they are empty."""
-    if address.ties is not None and address.ties.is_none():
-        address.ties = None
+    if address.related_addresses is not None and address.related_addresses.is_none():
+        address.related_addresses = None
 
 
 def is_exchange(address: Address) -> bool:
     """Return whether an address has an exchange here, which routes by subject."""
-    return address.ties is not None and address.ties.exchange is not None
+    return address.related_addresses is not None and address.related_addresses.exchange is not None
 
 
 def is_received_from(address: Address) -> bool:
@@ -56,9 +56,9 @@ def has_senders(address: Address) -> bool:
 
     What comes from another router does not count, unless an exchange sends it on from here.
     """
-    if address.ties is None:
+    if address.related_addresses is None:
         return any(producer.side != MESH for producer in address.producers)
-    fed = {id(each) for each in address.ties.fed_by.values()}
+    fed = {id(each) for each in address.related_addresses.fed_by.values()}
     return any(
         producer.side != MESH or id(source) in fed
         for source in feeding_addresses(address)
@@ -69,7 +69,7 @@ def has_senders(address: Address) -> bool:
 
 def served_by(address: Address) -> Address:
     """Return the address whose receivers are served: this one, or its fallback if it has none."""
-    ties = address.ties
+    ties = address.related_addresses
     if ties is None or ties.fallback is None or address.consumers:
         return address
     return ties.fallback if ties.fallback.consumers else address
@@ -77,16 +77,16 @@ def served_by(address: Address) -> Address:
 
 def is_leaving(address: Address) -> bool:
     """Return whether what waits at an address is being moved to its receivers (`fallbacks`)."""
-    if address.ties is None:
+    if address.related_addresses is None:
         return False
-    primary = address.ties.primary or address
-    moving = None if primary.ties is None else primary.ties.moving
+    primary = address.related_addresses.primary or address
+    moving = None if primary.related_addresses is None else primary.related_addresses.moving
     return moving is not None and moving.source is address
 
 
 def hops(address: Address) -> Iterator[Address]:
     """Yield the addresses that messages to an address may go on to, in one step."""
-    ties = address.ties
+    ties = address.related_addresses
     if ties is not None:
         if ties.fallback is not None:
             yield ties.fallback
@@ -119,9 +119,9 @@ def each_place(address: Address) -> Iterator[Address | None]:
             yield place
         else:
             yield None
-        if each.ties is not None and each.ties.exchange is not None:
+        if each.related_addresses is not None and each.related_addresses.exchange is not None:
             # a snapshot, as they may change before the last of them is looked at
-            pending.append(iter(list(each.ties.exchange.hops)))
+            pending.append(iter(list(each.related_addresses.exchange.hops)))
 
 
 def feeding_addresses(address: Address) -> list[Address]:
@@ -129,7 +129,7 @@ def feeding_addresses(address: Address) -> list[Address]:
     found = {id(address): address}
     pending = [address]
     while pending:
-        ties = pending.pop().ties
+        ties = pending.pop().related_addresses
         if ties is None:
             continue
         feeding = list(ties.fed_by.values())
@@ -154,7 +154,7 @@ def producers(place: Address) -> list[Producer]:
 
 
 def _is_fallback_of(place: Address, address: Address) -> bool:
-    return address.ties is not None and address.ties.fallback is place
+    return address.related_addresses is not None and address.related_addresses.fallback is place
 
 
 def held_credit(place: Address) -> int:

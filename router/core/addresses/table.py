@@ -303,7 +303,7 @@ class AddressTable:
             if primary is None:
                 primary = self._make(name, 0, self._treatment(name, rule), rule)
             tie(primary, fallback)
-        elif primary is not None and primary.ties is not None:
+        elif primary is not None and primary.related_addresses is not None:
             untie(primary, fallback)
             self.leave(primary)
 
@@ -355,7 +355,7 @@ class AddressTable:
             return
         if address.waiting or address.creator:
             return
-        ties = address.ties
+        ties = address.related_addresses
         if ties is not None:
             if ties.is_needed():
                 return

@@ -30,7 +30,7 @@ def abort(forwarder: Any, delivery: Any) -> None:
         address = delivery.address
         if address is not None:
             if delivery.waits_in is not None and delivery.waits_in.remove(delivery):
-                forwarder.count_out(delivery)
+                forwarder.note_dequeued(delivery)
                 forwarder.note_credit(address, None)
             forwarder.table.leave(address)
         return

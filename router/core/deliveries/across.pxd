@@ -1,6 +1,6 @@
 cimport cython
 from router.core.model.address cimport Address, Consumer, Producer
-from router.core.deliveries.credit cimport Spread, has_too_much_unsettled, offer, replenish_spread, stop, take_back, taken_by
+from router.core.deliveries.credit cimport TreeCredit, has_too_much_unsettled, offer, replenish_trees, revoke, drain_sender, room_of
 from router.engine.link cimport IncomingLink
 from router.engine.session cimport Session
 
@@ -11,7 +11,7 @@ cdef Py_ssize_t AT_ONCE
 cdef Py_ssize_t A_STEP
 
 @cython.final
-cdef class Backing:
+cdef class Capacity:
     cdef public long long total
     cdef public dict by_side
     cdef public long long nearest
@@ -22,7 +22,7 @@ cdef class Backing:
     cpdef Py_ssize_t room(self, int side) except? -1
 
 @cython.final
-cdef class Group:
+cdef class SideSenders:
     cdef public int side
     cdef public bint is_served
     cdef public bint has_credit
@@ -33,25 +33,25 @@ cdef class Group:
 @cython.final
 cdef class Shares:
     cdef public Address address
-    cdef public Backing nearest
-    cdef public Backing farther
+    cdef public Capacity nearest
+    cdef public Capacity farther
     cdef public dict groups
     cdef public dict by_side
     cdef public long long granted
     cdef public long long left
     cdef public dict held_up
 
-    @cython.locals(address=Address, producers=list, producer=Producer, at=Py_ssize_t, link=IncomingLink, side=cython.int, group=Group, backing=Backing, waiting=dict)
+    @cython.locals(address=Address, producers=list, producer=Producer, at=Py_ssize_t, link=IncomingLink, side=cython.int, group=SideSenders, backing=Capacity, waiting=dict)
     cpdef int add_holdings(self, Py_ssize_t start, Py_ssize_t end) except -1
     @cython.locals(address=Address, total=cython.longlong)
     cpdef int divide(self) except -1
-    @cython.locals(producers=list, producer=Producer, at=Py_ssize_t, link=IncomingLink, group=Group, share=cython.longlong, room_left=cython.longlong, given=cython.longlong, session=Session)
+    @cython.locals(producers=list, producer=Producer, at=Py_ssize_t, link=IncomingLink, group=SideSenders, share=cython.longlong, room_left=cython.longlong, given=cython.longlong, session=Session)
     cpdef int offer(self, Py_ssize_t start, Py_ssize_t end) except -1
 
-@cython.locals(found=Backing)
-cpdef Backing backing_at(Address address, int without)
+@cython.locals(found=Capacity)
+cpdef Capacity capacity_of(Address address, int without)
 
-@cython.locals(found=Backing)
+@cython.locals(found=Capacity)
 cpdef long long room(Address address, int side) except? -1
 
 cpdef void finish(object forwarder, Address address) except *
@@ -59,9 +59,9 @@ cpdef void finish(object forwarder, Address address) except *
 @cython.locals(count=Py_ssize_t, shares=Shares)
 cpdef void replenish_across(Address address) except *
 
-@cython.locals(group=Group, share=cython.longlong)
+@cython.locals(group=SideSenders, share=cython.longlong)
 cpdef dict share_out(list groups, long long total, long long count)
 
-cpdef long long _room_each(Group group) except? -1
+cpdef long long _room_each(SideSenders group) except? -1
 
 cdef int _take_back(Producer producer) except -1

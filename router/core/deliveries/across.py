@@ -15,13 +15,13 @@ from functools import partial
 from typing import Any
 
 from router.core.deliveries.credit import (
-    Spread,
+    TreeCredit,
+    drain_sender,
     has_too_much_unsettled,
     offer,
-    replenish_spread,
-    stop,
-    take_back,
-    taken_by,
+    replenish_trees,
+    revoke,
+    room_of,
 )
 from router.core.model.address import Address, Producer
 
@@ -33,7 +33,7 @@ AT_ONCE = 2048
 A_STEP = 128
 
 
-class Backing:
+class Capacity:
     """Number of deliveries that receivers can take: those at the same distance, or all.
 
     `by_side` splits it by the sides that they are on.
@@ -62,7 +62,7 @@ class Backing:
                     self.by_side = {}
                 elif consumer.cost > self.nearest:
                     continue
-            credit = taken_by(consumer)
+            credit = room_of(consumer)
             self.total += credit
             self.by_side[consumer.side] = self.by_side.get(consumer.side, 0) + credit
 
@@ -79,19 +79,19 @@ class Backing:
         return self.total - own
 
 
-def backing_at(address: Address, without: int) -> Backing:
+def capacity_of(address: Address, without: int) -> Capacity:
     """Return what the receivers of an address can take, except those on the side `without`.
 
     With closest only the nearest of them count.
     """
-    found = Backing()
+    found = Capacity()
     found.add(address, without, 0, len(address.consumers))
     return found
 
 
 def room(address: Address, side: int) -> int:
     """Return how many more deliveries from a side the receivers of an address can take."""
-    found = backing_at(address, side)
+    found = capacity_of(address, side)
     return found.total - address.waiting.by_side().get(side, 0)
 
 
@@ -108,7 +108,7 @@ def finish(forwarder: Any, address: Address) -> None:
             forwarder.turn.deferred.add(address.sharing)
         return
     if address.treatment == MULTICAST:
-        replenish_spread(address)
+        replenish_trees(address)
         return
     if address.waiting.count:
         # nearer receivers may have left since
@@ -137,9 +137,9 @@ class Shares:
 
     def __init__(self, address: Address) -> None:
         self.address = address
-        self.nearest = Backing()
+        self.nearest = Capacity()
         self.farther = self.nearest
-        self.groups: dict[int, Group] = {}
+        self.groups: dict[int, SideSenders] = {}
         self.by_side: dict[int, int] = {}
         self.granted = 0
         self.left = 0
@@ -161,8 +161,8 @@ class Shares:
                 backing = self.nearest
                 if not backing.serves(side):
                     # with closest, if the nearest are on the sender's side, the next ones count
-                    backing = self.farther = backing_at(address, side)
-                group = self.groups[side] = Group(side, backing, waiting.get(side, 0))
+                    backing = self.farther = capacity_of(address, side)
+                group = self.groups[side] = SideSenders(side, backing, waiting.get(side, 0))
             group.count += 1
             group.granted += link.credit
 
@@ -219,7 +219,7 @@ class Sharing:
     def step(self) -> bool:
         """Look at the next few links; return whether any are left."""
         address = self._address
-        is_ours = address.remote_ends and address.ties is None
+        is_ours = address.remote_ends and address.related_addresses is None
         if is_ours and next(self._steps, self) is not self:
             return True
         if is_ours and self.is_again_due:
@@ -241,7 +241,7 @@ class Sharing:
         forwarder, address = self._forwarder, self._address
         consumers, producers = address.consumers, address.producers
         if address.treatment == MULTICAST:
-            spread = Spread(address)
+            spread = TreeCredit(address)
             yield from _in_steps(spread.add_receivers, consumers)
             yield from _in_steps(spread.add_holdings, producers)
             yield from _in_steps(spread.offer, producers)
@@ -274,10 +274,10 @@ def _in_steps(look: Callable[[int, int], object], links: list[Any]) -> Iterator[
         yield
 
 
-class Group:
+class SideSenders:
     """Senders of one side: their number, the credit they hold, and the room for their messages."""
 
-    def __init__(self, side: int, backing: Backing, waiting: int) -> None:
+    def __init__(self, side: int, backing: Capacity, waiting: int) -> None:
         self.side = side
         self.is_served = backing.serves(side)
         self.room = backing.room(side) - waiting
@@ -286,7 +286,7 @@ class Group:
         self.granted = 0
 
 
-def share_out(groups: list[Group], total: int, count: int) -> dict[int, int]:
+def share_out(groups: list[SideSenders], total: int, count: int) -> dict[int, int]:
     """Return how much credit a sender of each side may hold.
 
     A side with little room leaves the rest to the others.
@@ -301,7 +301,7 @@ def share_out(groups: list[Group], total: int, count: int) -> dict[int, int]:
     return shares
 
 
-def _room_each(group: Group) -> int:
+def _room_each(group: SideSenders) -> int:
     return group.room // group.count
 
 
@@ -309,6 +309,6 @@ def _take_back(producer: Producer) -> None:
     if producer.side != HERE:
         # unlike a client that is drained, a router has nothing of its own to send first
         producer.low_mark = -1
-        stop(producer.link)
+        revoke(producer.link)
     else:
-        take_back(producer)
+        drain_sender(producer)

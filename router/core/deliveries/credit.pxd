@@ -11,7 +11,7 @@ cdef int HERE
 cdef int MESH
 cdef int OWN_TREE
 cdef long long UNSETTLED_LIMIT
-cdef long long FOR_NOBODY
+cdef long long CREDIT_WITHOUT_RECEIVER
 cdef Py_ssize_t AT_ONCE
 cdef Py_ssize_t A_STEP
 cdef int RECEIVERS
@@ -40,10 +40,10 @@ cdef class Sharing:
     cdef bint _offer(self) except -1
 
 @cython.locals(total=cython.longlong, slowest=cython.longlong, credit=cython.longlong, left=cython.longlong, consumer=Consumer)
-cpdef long long backing(Address address) except? -1
+cpdef long long receiver_room(Address address) except? -1
 
 @cython.locals(link=OutgoingLink, session=Session, credit=cython.longlong)
-cpdef long long taken_by(Consumer consumer) except -1
+cpdef long long room_of(Consumer consumer) except -1
 
 cpdef bint has_too_much_unsettled(IncomingLink link) except -1
 
@@ -54,7 +54,7 @@ cpdef void replenish(Address address) except *
 cpdef void replenish_at_once(Address address) except *
 
 @cython.final
-cdef class Spread:
+cdef class TreeCredit:
     cdef public Address address
     cdef public long long slowest
     cdef public int only_side
@@ -70,20 +70,20 @@ cdef class Spread:
     @cython.locals(producers=list, at=Py_ssize_t, producer=Producer, room=cython.longlong, share=cython.longlong, left=cython.longlong, beyond=cython.longlong, given=cython.longlong)
     cpdef int offer(self, Py_ssize_t start, Py_ssize_t end) except -1
 
-@cython.locals(spread=Spread, count=Py_ssize_t)
-cpdef void replenish_spread(Address address) except *
+@cython.locals(spread=TreeCredit, count=Py_ssize_t)
+cpdef void replenish_trees(Address address) except *
 
 @cython.locals(held=cython.longlong, target=cython.longlong, give=cython.longlong, link=IncomingLink, session=Session)
 cpdef long long offer(Producer producer, long long share, long long room, long long left) except -1
 
 @cython.locals(link=IncomingLink, session=Session)
-cpdef int take_back(Producer producer) except -1
+cpdef int drain_sender(Producer producer) except -1
 
 @cython.locals(session=Session)
-cpdef int stop(IncomingLink link) except -1
+cpdef int revoke(IncomingLink link) except -1
 
 @cython.locals(link=IncomingLink, session=Session, target=cython.longlong)
 cpdef void replenish_anonymous(Producer producer) except *
 
 @cython.locals(producer=Producer, consumer=Consumer, incoming=IncomingLink, outgoing=OutgoingLink, is_told=cython.bint, ahead=cython.longlong, credit=cython.longlong, held=cython.longlong, session=Session)
-cpdef void pass_on(Address address) except *
+cpdef void copy_credit(Address address) except *

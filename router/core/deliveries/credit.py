@@ -24,7 +24,7 @@ OWN_TREE = 0
 # A sender with so many unsettled deliveries gets no further credit.
 UNSETTLED_LIMIT = 65536
 # How many messages that nobody receives here any more may come from another router at a time.
-FOR_NOBODY = 16
+CREDIT_WITHOUT_RECEIVER = 16
 # Up to so many links of an address are examined in one turn; of more of them,
 # so many in each step.
 AT_ONCE = 2048
@@ -35,7 +35,7 @@ HOLDINGS = 1
 OFFERS = 2
 
 
-def backing(address: Address) -> int:
+def receiver_room(address: Address) -> int:
     """Return how many more deliveries the receivers of an address can take.
 
     That is the sum where each delivery goes to one receiver. For multicast, where each gets a
@@ -44,7 +44,7 @@ def backing(address: Address) -> int:
     total = 0
     slowest = -1
     for consumer in address.consumers:
-        credit = taken_by(consumer)
+        credit = room_of(consumer)
         total += credit
         if address.remote_ends and consumer.side == MESH and consumer.tree != OWN_TREE:
             # only for messages from elsewhere, if this is a multicast
@@ -57,7 +57,7 @@ def backing(address: Address) -> int:
     return total - address.waiting.count
 
 
-def taken_by(consumer: Consumer) -> int:
+def room_of(consumer: Consumer) -> int:
     """Return how many deliveries a receiver can take, including those that wait for it."""
     link = consumer.link
     session = link.session
@@ -96,15 +96,15 @@ def replenish_at_once(address: Address) -> None:
     if count == 0:
         return
     if address.treatment == ROUTED:
-        pass_on(address)
+        copy_credit(address)
         return
     if address.remote_ends and address.treatment == MULTICAST:
-        replenish_spread(address)
+        replenish_trees(address)
         return
-    room = backing(address)
+    room = receiver_room(address)
     if not address.consumers:
         for producer in producers:
-            take_back(producer)
+            drain_sender(producer)
         return
     granted = 0
     for producer in producers:
@@ -136,7 +136,7 @@ class Sharing:
     def step(self) -> bool:
         """Examine the next few links; return whether any are left."""
         address = self.address
-        if address.remote_ends or address.ties is not None:
+        if address.remote_ends or address.related_addresses is not None:
             # its credit is shared in another way by now
             if address.sharing is self:
                 address.sharing = None
@@ -162,7 +162,7 @@ class Sharing:
         end = min(self.at + A_STEP, len(consumers))
         for at in range(self.at, end):
             consumer = consumers[at]
-            credit = taken_by(consumer)
+            credit = room_of(consumer)
             self.total += credit
             left = max(0, credit - consumer.waiting.count)
             if self.slowest < 0 or left < self.slowest:
@@ -200,23 +200,23 @@ class Sharing:
                 left = self.room - self.granted
                 self.granted += offer(producer, self.share, self.room, left)
             else:
-                take_back(producer)
+                drain_sender(producer)
         self.at = end
         return end == len(producers)
 
 
-def replenish_spread(address: Address) -> None:
+def replenish_trees(address: Address) -> None:
     """Share the receivers' credit of a multicast among senders of several sides."""
     count = len(address.producers)
     if count == 0:
         return
-    spread = Spread(address)
+    spread = TreeCredit(address)
     spread.add_receivers(0, len(address.consumers))
     spread.add_holdings(0, count)
     spread.offer(0, count)
 
 
-class Spread:
+class TreeCredit:
     """Credit that the senders of a multicast with several sides are to hold.
 
     Messages of one router's senders follow a tree of their own, and its links affect nobody else's
@@ -240,7 +240,7 @@ class Spread:
         trees = self.trees
         for at in range(start, end):
             consumer = consumers[at]
-            left = max(0, taken_by(consumer) - consumer.waiting.count)
+            left = max(0, room_of(consumer) - consumer.waiting.count)
             if consumer.side == MESH:
                 if consumer.tree >= 0:
                     trees[consumer.tree] = min(left, trees.get(consumer.tree, left))
@@ -281,13 +281,13 @@ class Spread:
                 room = beyond if room < 0 else min(room, beyond)
             if room < 0 and tree > OWN_TREE:
                 # its router still knows a receiver that has gone: what it sends is released
-                room = left = share = FOR_NOBODY
+                room = left = share = CREDIT_WITHOUT_RECEIVER
             if room < 0:
                 if producer.side == HERE:
-                    take_back(producer)
+                    drain_sender(producer)
                 else:
                     producer.low_mark = -1
-                    stop(producer.link)
+                    revoke(producer.link)
                 continue
             given = offer(producer, max(1, share), room, left)
             self.granted += given
@@ -318,7 +318,7 @@ def offer(producer: Producer, share: int, room: int, left: int) -> int:
     return give
 
 
-def take_back(producer: Producer) -> None:
+def drain_sender(producer: Producer) -> None:
     """Ask a sender to give its credit back, as there is no receiver (drain, section 2.6.7).
 
     A broker is only told to stop: if it drained, it would first send what it has, to nobody.
@@ -327,12 +327,12 @@ def take_back(producer: Producer) -> None:
     producer.low_mark = -1
     session = link.session
     if session.owner is not None:
-        stop(link)
+        revoke(link)
     elif link.credit and not link.drain:
         session.grant(link, link.credit, True)
 
 
-def stop(link: IncomingLink) -> None:
+def revoke(link: IncomingLink) -> None:
     """Set a sender's credit to 0; what it sends before it learns of that is still accepted."""
     if link.credit:
         # messages for credit taken back before may be under way too, but are within this limit
@@ -353,7 +353,7 @@ def replenish_anonymous(producer: Producer) -> None:
         session.grant(link, target, False)
 
 
-def pass_on(address: Address) -> None:
+def copy_credit(address: Address) -> None:
     """Copy credit and drain between the ends of a routed link, one for one (section 2.6.7).
 
     Deliveries that came and have not gone on yet have used their credit already. If the receiver

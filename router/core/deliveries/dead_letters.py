@@ -18,19 +18,19 @@ from router.core.model.address import Address, Consumer
 REJECTED = int(Descriptor.REJECTED)
 
 
-def give_up(forwarder: Any, delivery: Any) -> None:
+def expire(forwarder: Any, delivery: Any) -> None:
     """Move an expired message to the dead-letter address, or reject it."""
     forwarder.note_credit(delivery.address, None)
     forwarder.outcomes.expired(delivery)
-    if take(forwarder, delivery):
+    if move(forwarder, delivery):
         return
-    forwarder.count_out(delivery)
+    forwarder.note_dequeued(delivery)
     forwarder.backlog.drop(delivery)
     delivery.discarded = True
     forwarder.settle(delivery, REJECTED, router_outcomes.EXPIRED)
 
 
-def take(forwarder: Any, delivery: Any) -> bool:
+def move(forwarder: Any, delivery: Any) -> bool:
     """Move an expired delivery that is in no queue any more; return False if it cannot be moved."""
     table = forwarder.table
     name = table.dead_letter_of(delivery.address.name)
@@ -44,7 +44,7 @@ def take(forwarder: Any, delivery: Any) -> bool:
     if least_busy is None:
         # the only receivers there are where it came from
         return False
-    forwarder.backlog.forget_ttl(delivery)
+    forwarder.backlog.remove_ttl(delivery)
     delivery.address = address
     address.counters.ingress += 1
     address.counters.bytes_in += delivery.held_bytes

@@ -74,7 +74,10 @@ def _is_draining(consumer: Consumer) -> bool:
 def _ask(forwarder: Any, consumer: Consumer) -> bool:
     """Grant senders the credit that the drain makes room for; return whether any may send more."""
     address = consumer.address
-    if address.ties is None and len(address.producers) + len(address.consumers) > MOST_ASKED:
+    if (
+        address.related_addresses is None
+        and len(address.producers) + len(address.consumers) > MOST_ASKED
+    ):
         # senders get a moment in any case
         forwarder.note_credit(address, None)
         return len(address.producers) > 0
@@ -83,9 +86,9 @@ def _ask(forwarder: Any, consumer: Consumer) -> bool:
     links = len(senders) + len(address.consumers)
     consumer.link.session.connection.count_work(links // LINKS_A_FRAME)
     before = _held(senders)
-    if address.ties is None and address.remote_ends == 0:
+    if address.related_addresses is None and address.remote_ends == 0:
         replenish_at_once(address)
-    elif address.ties is None:
+    elif address.related_addresses is None:
         across.replenish_across(address)
     else:
         # with very many places the answer is not known yet

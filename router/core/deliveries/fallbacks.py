@@ -20,18 +20,18 @@ MOVED_AT_ONCE: Final = 1024
 A_STEP: Final = 32
 
 
-def joined(forwarder: Any, consumer: Consumer) -> None:
+def consumer_joined(forwarder: Any, consumer: Consumer) -> None:
     """Bring waiting messages back from the fallback to an address's first consumer."""
     address = consumer.address
-    fallback = None if address.ties is None else address.ties.fallback
+    fallback = None if address.related_addresses is None else address.related_addresses.fallback
     if fallback is None or len(address.consumers) > 1 or address.treatment == MULTICAST:
         return
     _move(forwarder, address, fallback, address)
 
 
-def left(forwarder: Any, address: Address) -> None:
+def last_consumer_left(forwarder: Any, address: Address) -> None:
     """Move what waits at an address that lost its last consumer to its fallback."""
-    fallback = None if address.ties is None else address.ties.fallback
+    fallback = None if address.related_addresses is None else address.related_addresses.fallback
     if fallback is None or not fallback.consumers or address.treatment == MULTICAST:
         return
     _move(forwarder, address, address, fallback)
@@ -39,16 +39,16 @@ def left(forwarder: Any, address: Address) -> None:
 
 def _move(forwarder: Any, primary: Address, source: Address, to: Address) -> None:
     """Move waiting messages between two addresses, as far as receivers take them there."""
-    ties = primary.ties
+    ties = primary.related_addresses
     assert ties is not None
     if ties.moving is not None:
         # the new task moves them the other way, or includes the rest of this one
         ties.moving.is_over = True
-    moving = ties.moving = Moving(forwarder, primary, source, to)
+    moving = ties.moving = FallbackMove(forwarder, primary, source, to)
     forwarder.turn.deferred.start(moving, MOVED_AT_ONCE // A_STEP, moving.put_off)
 
 
-class Moving:
+class FallbackMove:
     """Task that moves waiting deliveries from the address `source` to another."""
 
     def __init__(self, forwarder: Any, primary: Address, source: Address, to: Address) -> None:
@@ -66,7 +66,7 @@ class Moving:
         if self.is_over:
             return False
         source, to, waiting = self.source, self._to, self.source.waiting
-        ties = self._primary.ties
+        ties = self._primary.related_addresses
         # the configuration may have changed
         are_tied = ties is not None and ties.fallback in (source, to)
         count = 0
@@ -92,7 +92,7 @@ class Moving:
             unsent.give_up(self._forwarder, source, waiting, unsent.RELEASED)
             if self._is_later:
                 # the address was kept in use by what waited at it
-                nodes.left(self._forwarder, source, None)
+                nodes.link_left(self._forwarder, source, None)
         return False
 
     def put_off(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from router.amqp.constants import Condition, Descriptor
 from router.core.deliveries import aborting, sides
 from router.core.model import router_outcomes
-from router.core.model.address import EVERY_LANE, MULTICAST, Address, Consumer, spreads_to
+from router.core.model.address import EVERY_LANE, MULTICAST, Address, Consumer, gets_multicast_from
 
 REJECTED = int(Descriptor.REJECTED)
 UNLIMITED = 2**64 - 1
@@ -33,7 +33,7 @@ def is_too_large(address: Address, delivery: Any) -> bool:
         consumers = sides.serving(address, delivery.incoming.side)
     elif delivery.incoming.owner is not None:
         sender = delivery.incoming.owner
-        consumers = (each for each in address.consumers if spreads_to(each, sender))
+        consumers = (each for each in address.consumers if gets_multicast_from(each, sender))
     else:
         consumers = address.consumers
     return all(size > consumer.link.max_message_size for consumer in consumers)
@@ -218,7 +218,7 @@ class _Refusing:
         is_there = delivery.waits_in is address.waiting and address.consumers
         if delivery.size > limit and is_there and is_too_large(address, delivery):
             address.waiting.remove(delivery)
-            self._forwarder.count_out(delivery)
+            self._forwarder.note_dequeued(delivery)
             self._forwarder.backlog.drop(delivery)
             refuse(self._forwarder, address, delivery)
 

@@ -9,7 +9,7 @@ from router.engine.link cimport IncomingLink, OutgoingLink
 from router.engine.outbox cimport Turn
 
 @cython.final
-cdef class Outcomes:
+cdef class OutcomeCounter:
     cdef public Turn turn
     cdef public IncomingLink incoming
     cdef public OutgoingLink outgoing

@@ -39,7 +39,7 @@ class OutcomeObserver(Protocol):
         """Note that the ttl of `count` deliveries has ended before a receiver took them."""
 
 
-class Outcomes:
+class OutcomeCounter:
     """Current run: `count` deliveries with the same links, outcome and arrival."""
 
     def __init__(self, turn: Turn) -> None:

@@ -120,7 +120,7 @@ class _Sharing:
         room = left = share = 0
         for place in each_place(address):
             if place is not None:
-                backing = credit.backing(place)
+                backing = credit.receiver_room(place)
                 holding = held_credit(place)
                 part = backing // max(1, len(producers(place)))
                 if not is_any:
@@ -142,7 +142,7 @@ class _Sharing:
             if not is_any:
                 _take_back(producer)
             elif producer.is_fallback and served_by(address) is not address:
-                credit.take_back(producer)
+                credit.drain_sender(producer)
             else:
                 left -= credit.offer(producer, share, room, left)
 
@@ -151,6 +151,6 @@ def _take_back(producer: Producer) -> None:
     """Have a sender give its credit back; for a link from another router, stop its credit."""
     if producer.side == MESH:
         producer.low_mark = -1
-        credit.stop(producer.link)
+        credit.revoke(producer.link)
     else:
-        credit.take_back(producer)
+        credit.drain_sender(producer)

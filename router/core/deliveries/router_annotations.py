@@ -122,7 +122,7 @@ def with_annotations(consumer: Any, delivery: Any, octets: bytes) -> bytes:
     if settings.is_own:
         incoming = delivery.incoming
         entries: tuple[bytes, ...] = (encode_entry(CONNECTION, incoming.session.connection.number),)
-        if management_access.said_on(incoming):
+        if management_access.declares_change(incoming):
             entries += (encode_entry(RIGHTS, management_access.CHANGE),)
     elif passed is None:
         entries = _fresh_entries(here, delivery.address.name, delivery.address.phase)

@@ -34,7 +34,7 @@ def verdict_for(consumer: Consumer) -> Verdict:
 
 def settle(forwarder: Any, address: Address, verdict: Verdict, delivery: Any) -> None:
     """Settle a delivery that has left its queue and is sent to nobody."""
-    forwarder.count_out(delivery)
+    forwarder.note_dequeued(delivery)
     if delivery.discarded:
         # its sender has aborted it meanwhile
         return
@@ -68,7 +68,7 @@ def give_up(
     def over() -> None:
         if is_later:
             # what waited kept the address in use
-            nodes.left(forwarder, address, None)
+            nodes.link_left(forwarder, address, None)
         and_then()
 
     is_later = False

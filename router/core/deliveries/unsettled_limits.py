@@ -29,7 +29,7 @@ LOOKS_AT_ONCE: Final = 1024
 LOOKS_A_DETACH: Final = 8
 
 
-class Overdrawn:
+class UnsettledLimits:
     """Checker of a router's connections, in rounds, some at each look at the clocks."""
 
     def __init__(self, ledger: Ledger, connections: Callable[[], Iterable[Any]]) -> None:

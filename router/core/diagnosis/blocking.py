@@ -15,7 +15,7 @@ import attrs
 
 from router.core.addresses.related import is_exchange, receiving_addresses
 from router.core.deliveries import across, sides
-from router.core.deliveries.credit import backing, has_too_much_unsettled, taken_by
+from router.core.deliveries.credit import has_too_much_unsettled, receiver_room, room_of
 from router.core.forwarding.forward import Forwarder
 from router.core.model.address import (
     CLOSEST,
@@ -25,11 +25,11 @@ from router.core.model.address import (
     Address,
     Consumer,
     Producer,
-    spreads_to,
+    gets_multicast_from,
 )
 from router.core.model.split_table import SplitTable
 from router.core.network.far_ends import FarEnd, far_end_of
-from router.core.routers.unreachable import absent
+from router.core.routers.unreachable import why_unreachable
 from router.engine.link import IncomingLink, Link
 
 # How many of an address's waiting deliveries are examined for what they wait for.
@@ -147,7 +147,7 @@ class Survey:
             ends = len(address.consumers) + len(address.producers)
             self.looks += LOOKS_AN_ADDRESS + min(ends, MOST_LOOKED_AT)
             if Reason.NO_CONSUMER in (state.credit_reason, state.flow_reason):
-                missing = absent(self.forwarder.network, address.name)
+                missing = why_unreachable(self.forwarder.network, address.name)
                 state = attrs.evolve(state, absent=missing)
             self._states[where] = state
         return state
@@ -278,7 +278,7 @@ def receivers_for(address: Address, side: int, tree: int) -> list[Consumer]:
         nobody: Any = None
         sender = Producer(nobody, None, 0)
         sender.side, sender.tree = side, tree
-        return [each for each in address.consumers if spreads_to(each, sender)]
+        return [each for each in address.consumers if gets_multicast_from(each, sender)]
     serving = list(sides.serving(address, side))
     if address.treatment != CLOSEST or not serving:
         return serving
@@ -339,12 +339,12 @@ def _held(address: Address) -> int:
 def _room(address: Address, consumers: list[Consumer], side: int) -> int:
     """Return how many more deliveries from a side the receivers for it can take."""
     if not address.remote_ends and len(address.consumers) <= MOST_LOOKED_AT:
-        return backing(address)
+        return receiver_room(address)
     if address.remote_ends and address.treatment != MULTICAST:
         return across.room(address, side)
     if address.treatment != MULTICAST:
-        return sum(map(taken_by, consumers)) - len(address.waiting)
-    return min((max(0, taken_by(each) - each.waiting.count) for each in consumers), default=0)
+        return sum(map(room_of, consumers)) - len(address.waiting)
+    return min((max(0, room_of(each) - each.waiting.count) for each in consumers), default=0)
 
 
 def _reason(

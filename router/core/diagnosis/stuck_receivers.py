@@ -160,8 +160,8 @@ class StuckReceivers:
 def _has_waiting_sender(address: Address) -> bool:
     """Return whether a sender has no credit, and so may be waiting for the slowest receiver."""
     senders = [address.producers]
-    if address.ties is not None:
-        senders += [each.producers for each in address.ties.fed_by.values()]
+    if address.related_addresses is not None:
+        senders += [each.producers for each in address.related_addresses.fed_by.values()]
     return any(each.link.credit == 0 for producers in senders for each in producers)
 
 
@@ -170,7 +170,7 @@ def _has_receivers_elsewhere(address: Address) -> bool:
 
     Nothing is known of these here; they are held up together with the receivers here.
     """
-    if address.ties is not None and address.ties.fed_by:
+    if address.related_addresses is not None and address.related_addresses.fed_by:
         return True
     return any(producer.side != HERE for producer in address.producers)
 

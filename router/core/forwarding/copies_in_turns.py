@@ -17,7 +17,14 @@ from router.amqp import constants
 from router.amqp.reading import TransferFrame
 from router.core.deliveries import max_message_size
 from router.core.model import router_outcomes
-from router.core.model.address import HERE, MULTICAST, Address, Consumer, Producer, spreads_to
+from router.core.model.address import (
+    HERE,
+    MULTICAST,
+    Address,
+    Consumer,
+    Producer,
+    gets_multicast_from,
+)
 from router.engine.delivery import Delivery
 
 if TYPE_CHECKING:
@@ -279,7 +286,7 @@ class _Copying(_Work):
         if not copies:
             takers = there
             if self._place.remote_ends:
-                takers = [each for each in there if spreads_to(each, sender)]
+                takers = [each for each in there if gets_multicast_from(each, sender)]
             for each in takers:
                 self._most = max(self._most, each.link.max_message_size)
         count = len(copies)

@@ -2,7 +2,7 @@ cimport cython
 from router.amqp cimport codes
 from router.amqp.reading cimport TransferFrame
 from router.amqp.section_scan cimport priority_in
-from router.core.model.address cimport Address, Consumer, Producer, RelatedAddresses, spreads_to
+from router.core.model.address cimport Address, Consumer, Producer, RelatedAddresses, gets_multicast_from
 from router.core.model.counters cimport Counters
 from router.core.forwarding.relaying cimport Relay
 from router.engine cimport tags
@@ -15,7 +15,7 @@ cdef int HERE
 cdef int CLOSEST
 cdef int ORDINARY
 cdef int LEVELS
-cdef int STRIPES
+cdef int LANES_PER_PRIORITY
 cdef int SECOND_LANES
 cdef bytes EMPTY
 cdef Py_ssize_t COPIES_AT_ONCE

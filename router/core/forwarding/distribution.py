@@ -18,7 +18,7 @@ from router.core.addresses import exchanges, related
 from router.core.deliveries import max_message_size
 from router.core.deliveries.redelivery import Redelivery
 from router.core.forwarding.relaying import Relay
-from router.core.model.address import Address, Consumer, Producer, spreads_to
+from router.core.model.address import Address, Consumer, Producer, gets_multicast_from
 from router.core.model.backlog import Backlog
 from router.engine import tags
 from router.engine.delivery import Delivery
@@ -29,7 +29,7 @@ CLOSEST = 0
 # as in `address`
 ORDINARY = 4
 LEVELS = 10
-STRIPES = 5
+LANES_PER_PRIORITY = 5
 SECOND_LANES = 50
 EMPTY = b""
 # How many copies of a message are made in one turn; the others follow in later ones (`spreads`).
@@ -141,7 +141,7 @@ class Distributor(Relay):
                 stripe = 0
                 if not delivery.complete:
                     stripe = self.take_stripe(address, producer)
-            lane = lane * STRIPES + stripe
+            lane = lane * LANES_PER_PRIORITY + stripe
         if not address.lanes >> lane & 1:
             self.open_lane(address, lane)
         return lane
@@ -154,12 +154,12 @@ class Distributor(Relay):
         link = producer.link
         if link.unsettled + link.presettled > 1:
             return 0
-        counts = [0] * STRIPES
+        counts = [0] * LANES_PER_PRIORITY
         for each in address.producers:
             if each.stripe > 0:
                 counts[each.stripe] += 1
         least = 1
-        for stripe in range(2, STRIPES):
+        for stripe in range(2, LANES_PER_PRIORITY):
             if counts[stripe] < counts[least]:
                 least = stripe
         producer.stripe = least
@@ -215,7 +215,7 @@ class Distributor(Relay):
         """Return whether a multicast in a network is for any consumer of its address."""
         is_for_any = False
         for consumer in address.consumers:
-            if spreads_to(consumer, producer):
+            if gets_multicast_from(consumer, producer):
                 is_for_any = True
                 break
         return is_for_any
@@ -231,7 +231,7 @@ class Distributor(Relay):
     ) -> None:
         sided = address.remote_ends
         for consumer in consumers:
-            if sided and not spreads_to(consumer, producer):
+            if sided and not gets_multicast_from(consumer, producer):
                 continue
             link = consumer.link
             if delivery.size > link.max_message_size:
@@ -249,7 +249,7 @@ class Distributor(Relay):
             else:
                 self.backlog.hold(copy, frame.octets, frame.payload_at, frame.end)
                 consumer.waiting.append(copy)
-                self.urge(link, copy.priority)
+                self.raise_priority(link, copy.priority)
 
     def _copy_to_one(
         self, address: Address, delivery: Delivery, frame: TransferFrame, copies: list[Delivery]
@@ -330,9 +330,9 @@ class Distributor(Relay):
 
         The fallback gets it while nobody else receives; an exchange follows its subject.
         """
-        exchange = None if address.ties is None else address.ties.exchange
+        exchange = None if address.related_addresses is None else address.related_addresses.exchange
         if exchange is not None:
-            search = exchanges.lead(address, frame)
+            search = exchanges.destinations_of(address, frame)
             places: list[Address] = []
             for count, found in enumerate(search):
                 if found is not None:
@@ -366,7 +366,7 @@ class Distributor(Relay):
                 return None
             place = places[0] if places else address
         else:
-            moving = None if address.ties is None else address.ties.moving
+            moving = None if address.related_addresses is None else address.related_addresses.moving
             if moving is not None and not producer.is_fallback:
                 moving.wait_behind(delivery, producer, frame)
                 return None

@@ -32,7 +32,7 @@ def expire(forwarder: Forwarder) -> None:
             return
         if delivery.waits_in is not None:
             delivery.waits_in.remove(delivery)
-            dead_letters.give_up(forwarder, delivery)
+            dead_letters.expire(forwarder, delivery)
         elif delivery.chunks is not None and not delivery.started:
             deadlines.enter(delivery, now, now + AGAIN_S)
 

@@ -29,7 +29,7 @@ from router.core.forwarding.copies_in_turns import PendingCopies
 from router.core.forwarding.distribution import Distributor
 from router.core.forwarding.intake import Intake
 from router.core.link_routes.link_routes import LinkRoutes
-from router.core.link_routes.remote_link_routes import FarRoutes
+from router.core.link_routes.remote_link_routes import RemoteLinkRoutes
 from router.core.link_routes.routed_links import RoutedLinks
 from router.core.links import attach, control_links, detach, refusals, resuming
 from router.core.links.control_links import ControlEnd
@@ -76,7 +76,7 @@ class Forwarder(Distributor):
         self.link_routes = LinkRoutes(table, turn)
         self.routed = RoutedLinks()
         self.reach = RoutingState(router_id)
-        FarRoutes(self.reach, self.link_routes)
+        RemoteLinkRoutes(self.reach, self.link_routes)
         self.network = Network(self, self.reach)
         # the network, if it has work at the end of the turn
         self.network_due: list[Any] = []
@@ -162,7 +162,7 @@ class Forwarder(Distributor):
             refusals.reject_malformed(self, address, delivery)
             return
         frame = sound
-        if address.ties is not None:
+        if address.related_addresses is not None:
             address = self.elsewhere(address, delivery, producer, frame)
             if address is None:
                 return
@@ -198,7 +198,7 @@ class Forwarder(Distributor):
             self.wait(address, delivery)
             return
         self._start(consumer, delivery, frame)
-        if address.keeps and delivery.complete:
+        if address.keeps_octets and delivery.complete:
             self.redelivery.keep(delivery, frame.octets, frame.payload_at, frame.end)
 
     def _address_of_message(
@@ -230,7 +230,7 @@ class Forwarder(Distributor):
         if name.endswith(MANAGEMENT):
             phase = self.network.phase_of(link, address_name(name), phase)
         address = self.table.find(name, phase)
-        if name.endswith(MANAGEMENT) and self.network.keeps_from(
+        if name.endswith(MANAGEMENT) and self.network.is_denied(
             link.session.connection, address_name(name)
         ):
             address = None
@@ -293,7 +293,7 @@ class Forwarder(Distributor):
             max_message_size.refuse_too_large(self)
         self.share_credit()
         if self.dying_nodes:
-            nodes.end_empty(self)
+            nodes.delete_empty(self)
         if self.idle_sessions:
             own_links.end_idle(self)
 
@@ -304,9 +304,9 @@ class Forwarder(Distributor):
         for item in due:
             if isinstance(item, Address):
                 item.credit_due = False
-                if item.ties is None and item.remote_ends == 0:
+                if item.related_addresses is None and item.remote_ends == 0:
                     replenish(item)
-                elif item.ties is None:
+                elif item.related_addresses is None:
                     across.finish(self, item)
                 else:
                     tied_due.append(item)

@@ -37,11 +37,11 @@ cdef class QueueService(Settler):
     cdef int _offer_behind(self, Address address, Delivery delivery) except -1
     @cython.locals(link=OutgoingLink, level=int, takes=cython.ulonglong)
     cdef int _level(self, Consumer consumer) except? -1
-    cpdef int urge(self, OutgoingLink link, int level) except -1
+    cpdef int raise_priority(self, OutgoingLink link, int level) except -1
     @cython.locals(consumer=Consumer)
     cdef int serve_next(self, OutgoingLink link) except -1
     @cython.locals(producer=Producer)
-    cpdef int count_out(self, Delivery delivery) except -1
+    cpdef int note_dequeued(self, Delivery delivery) except -1
     cpdef bytes annotated(self, Consumer consumer, Delivery delivery, bytes octets)
     cpdef bint traces(self, Consumer consumer, Delivery delivery) except -1
     @cython.locals(address=Address)

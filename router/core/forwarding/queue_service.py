@@ -138,13 +138,13 @@ class QueueService(Settler):
                 consumer.address.egress_mark += 1
                 continue
             if delivery.deadline and delivery.deadline <= self.turn.now:
-                dead_letters.give_up(self, delivery)
+                dead_letters.expire(self, delivery)
                 continue
-            self.count_out(delivery)
+            self.note_dequeued(delivery)
             if delivery.ttl_at:
-                self.backlog.tell_ttl(delivery)
+                self.backlog.write_remaining_ttl(delivery)
             whole = None
-            if consumer.address.keeps and delivery.complete and len(delivery.chunks) == 1:
+            if consumer.address.keeps_octets and delivery.complete and len(delivery.chunks) == 1:
                 whole = delivery.chunks[0]
             if consumer.rejects_durable:
                 head = delivery.chunks[0]
@@ -167,7 +167,7 @@ class QueueService(Settler):
         if count:
             session.connection.count_work(MESSAGE_WORK * count)
         if link.held is not None and waiting.count:
-            self.urge(link, self._level(consumer))
+            self.raise_priority(link, self._level(consumer))
         if link.drain and link.current is None:
             if link.credit == 0:
                 flows.answer_drain(link)
@@ -202,7 +202,7 @@ class QueueService(Settler):
         if is_urgent:
             for consumer in address.consumers:
                 if consumer.lane_mask >> delivery.lane & 1:
-                    self.urge(consumer.link, delivery.priority)
+                    self.raise_priority(consumer.link, delivery.priority)
         if waiting.count > 1 and address.remote_ends == 0:
             self._offer_behind(address, delivery)
 
@@ -232,7 +232,7 @@ class QueueService(Settler):
             return level
         return consumer.waiting.top(takes)
 
-    def urge(self, link: OutgoingLink, level: int) -> None:
+    def raise_priority(self, link: OutgoingLink, level: int) -> None:
         """Raise the priority at which a link waits for room to at least `level`."""
         if link.held is not None and link.held_level < level:
             link.held.add(link, level)
@@ -269,7 +269,7 @@ class QueueService(Settler):
             address.counters.count_outcome(codes.ACCEPTED)
             self.settle(delivery, codes.ACCEPTED, EMPTY)
 
-    def count_out(self, delivery: Delivery) -> None:
+    def note_dequeued(self, delivery: Delivery) -> None:
         """Account for a delivery that leaves its queue, so an anonymous sender may send another."""
         producer = delivery.incoming.owner
         if producer is not None and producer.address is None and delivery.parent is None:

@@ -112,9 +112,9 @@ class RuleUpdater:
             self._forwarder.note_credit(address, None)
             if wanted != MULTICAST:
                 _detach_browsers(address)
-        address.keeps = redelivery.keeps_messages(address)
+        address.keeps_octets = redelivery.keeps_messages(address)
         self._pair(address)
-        self._forwarder.network.treated(address)
+        self._forwarder.network.rules_applied(address)
         return True
 
     def _pair(self, address: Address) -> None:
@@ -128,7 +128,7 @@ class RuleUpdater:
 
 def _detach_browsers(address: Address) -> None:
     """Detach receivers that asked for copies, and would take messages away from now on."""
-    for consumer in [each for each in address.consumers if each.browses]:
+    for consumer in [each for each in address.consumers if each.gets_copies]:
         attaching.detach(consumer.link, True, sources.mode_unavailable(sources.COPY, sources.MOVE))
 
 

@@ -2,7 +2,7 @@ cimport cython
 from router.amqp cimport codes
 from router.amqp.reading_disposition cimport DispositionFrame
 from router.core.model.address cimport Address, Producer
-from router.core.deliveries.outcomes cimport Outcomes
+from router.core.deliveries.outcomes cimport OutcomeCounter
 from router.core.deliveries.redelivery cimport Redelivery
 from router.engine.delivery cimport Delivery
 from router.engine.handler cimport Handler
@@ -20,7 +20,7 @@ cdef class Settler(Handler):
     cdef public list credit_due
     cdef public Redelivery redelivery
     cdef public Turn turn
-    cdef public Outcomes outcomes
+    cdef public OutcomeCounter outcomes
 
     @cython.locals(outgoing=OutgoingLink, count=Py_ssize_t)
     cpdef void outcome_received(self, Delivery delivery, DispositionFrame frame) except *

@@ -14,7 +14,7 @@ from router.amqp.constants import Condition
 from router.amqp.outcomes import MAX_KEPT_BYTES, kept_state
 from router.amqp.reading_disposition import DispositionFrame
 from router.core.deliveries import source_outcomes
-from router.core.deliveries.outcomes import Outcomes
+from router.core.deliveries.outcomes import OutcomeCounter
 from router.core.deliveries.redelivery import Redelivery
 from router.core.forwarding import settling_copies
 from router.core.model import router_outcomes
@@ -40,7 +40,7 @@ class Settler(Handler):
     def __init__(self, redelivery: Redelivery) -> None:
         self.redelivery = redelivery
         self.turn = redelivery.turn
-        self.outcomes = Outcomes(self.turn)
+        self.outcomes = OutcomeCounter(self.turn)
         # addresses and anonymous producers whose senders' credit is to be checked
         self.credit_due: list[Any] = []
 

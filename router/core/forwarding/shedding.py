@@ -179,7 +179,7 @@ class _Search:
 
     def _give_up(self, delivery: Any, outcome: int, state: bytes) -> None:
         forwarder, address = self._forwarder, delivery.address
-        forwarder.count_out(delivery)
+        forwarder.note_dequeued(delivery)
         forwarder.note_credit(address, None)
         if delivery.discarded:
             # its sender has aborted it since it left its queue

@@ -54,7 +54,7 @@ NO_ROUTE_WORDS = "No route to the destination node"
 
 
 @attrs.frozen(eq=False)
-class Placed:
+class Placement:
     """Record of where a peer's link was forwarded to.
 
     `asked` is the address that the peer named, `sent` the one that was sent on; both are None
@@ -78,7 +78,7 @@ class Route:
         self.pattern = pattern
         self.direction = direction
         # including those of the next edition, and of earlier ones
-        self.every_way: dict[LinkRoute, None] = {}
+        self.all_ways: dict[LinkRoute, None] = {}
         # outlets to other routers that have containers, by place
         self.far: dict[Any, FarOutlet | UplinkOutlet] = {}
         self._owner = owner
@@ -87,7 +87,7 @@ class Route:
     def ways(self) -> Iterator[LinkRoute]:
         """Return the link routes that exist now."""
         now = self._owner.edition
-        return (way for way in self.every_way if way.since <= now < way.until)
+        return (way for way in self.all_ways if way.since <= now < way.until)
 
     def is_there(self) -> bool:
         """Return whether there is any link route, or another router has one."""
@@ -125,7 +125,7 @@ class Route:
 
     def place(
         self, link: Any, origin: Origin | None = None, allows: Allows = lambda _: True
-    ) -> Placed:
+    ) -> Placement:
         """Choose a container for a peer's link, whose `origin` may be at another router.
 
         `allows` says which other routers it may go to. The link counts as forwarded until
@@ -153,7 +153,7 @@ class LinkRoutes:
         self.watchers: list[Callable[[Route], None]] = []
         self._trees: dict[str, PatternTree[Route]] = {IN: PatternTree(), OUT: PatternTree()}
         self._routes: dict[tuple[str, str], Route] = {}
-        self._placed: dict[Any, Placed] = {}
+        self._placed: dict[Any, Placement] = {}
         # by client: how many links, and how many of them to coordinators, are forwarded over which
         # connections, or to which routers
         self._links_of: dict[Any, Counter[Any]] = {}
@@ -181,13 +181,13 @@ class LinkRoutes:
     def add(self, rule: LinkRouteRule, *, is_next: bool = False) -> LinkRoute:
         """Add a link route, from now or the next edition on; it needs no container yet."""
         way = LinkRoute(rule, since=self.edition + is_next)
-        self._enter(rule.direction, rule.whole_pattern).every_way[way] = None
+        self._enter(rule.direction, rule.whole_pattern).all_ways[way] = None
         return way
 
     def remove(self, way: LinkRoute) -> None:
         """Remove a link route; links that it has forwarded stay."""
         route = self._route(way)
-        del route.every_way[way]
+        del route.all_ways[way]
         self._changed(route)
         self._leave(route)
 
@@ -247,7 +247,7 @@ class LinkRoutes:
         return route
 
     def _leave(self, route: Route) -> None:
-        if not route.every_way and not route.far:
+        if not route.all_ways and not route.far:
             del self._routes[_key(route.direction, route.pattern)]
             self._trees[route.direction].remove(route.pattern)
 
@@ -317,7 +317,7 @@ class LinkRoutes:
 
     # Links that are forwarded.
 
-    def place(self, route: Route, link: Any, guest: Origin | None, allows: Allows) -> Placed:
+    def place(self, route: Route, link: Any, guest: Origin | None, allows: Allows) -> Placement:
         """Choose a container for a link; see `Route.place`.
 
         A link returns to where it comes from only if there is nobody else, and once. A peer's
@@ -355,7 +355,9 @@ class LinkRoutes:
             self.unplaced += 1
             raise no_route(COORDINATOR if is_coordinator else asked)
         sent = asked if asked is None or way is None else way.rule.outward(asked)
-        placed = Placed(route, way, outlet, outlet.connection, origin, asked, sent, is_coordinator)
+        placed = Placement(
+            route, way, outlet, outlet.connection, origin, asked, sent, is_coordinator
+        )
         self._placed[link] = placed
         self._choices += 1
         outlet.chosen = self._choices
@@ -373,11 +375,11 @@ class LinkRoutes:
         """Return the number of links that are forwarded now."""
         return len(self._placed)
 
-    def placed(self, link: Any) -> Placed | None:
+    def placed(self, link: Any) -> Placement | None:
         """Return where a peer's link is forwarded to; None if it is not."""
         return self._placed.get(link)
 
-    def placed_by(self, route: Route) -> Iterator[tuple[Any, Placed]]:
+    def placed_by(self, route: Route) -> Iterator[tuple[Any, Placement]]:
         """Return the links that are forwarded by a route, and where to."""
         return ((link, placed) for link, placed in self._placed.items() if placed.route is route)
 

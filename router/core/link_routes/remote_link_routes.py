@@ -45,7 +45,7 @@ def parse_key(key: str) -> tuple[str, str] | None:
 
 
 @attrs.frozen
-class RoutesUnknown:
+class LinkRoutesUnsupported:
     """Peer that does not know link routes by way of edges; what is there goes on without them."""
 
     router: str
@@ -75,7 +75,7 @@ class RoutesLeftOut:
     kept: int
 
 
-class FarRoutes:
+class RemoteLinkRoutes:
     """Exchange of link routes with the other routers."""
 
     def __init__(self, reach: RoutingState, link_routes: LinkRoutes) -> None:

@@ -78,7 +78,7 @@ def router_in_key(key: Any) -> str:
     return key.rpartition("#")[0] if isinstance(key, str) else ""
 
 
-def is_traveller(frame: Attach) -> bool:
+def is_routed_attach(frame: Attach) -> bool:
     """Return whether an attach of a router is for a link on its way to a container."""
     return frame.properties is not None and LINK_ROUTE in frame.properties
 

@@ -149,12 +149,12 @@ def _accept_receiver(forwarder: Any, link: OutgoingLink, holder: Any) -> None:
     try:
         distribution_mode = forwarder.sources.mode(source, address)
     except AmqpError:
-        nodes.left(forwarder, address, link)
+        nodes.link_left(forwarder, address, link)
         raise
     consumer = Consumer(link, address)
     connection = link.session.connection
     consumer.shows_passage = connection.settings.shows_annotations
-    consumer.browses = (
+    consumer.gets_copies = (
         forwarder.sources.refuses_filters and source.distribution_mode == sources.COPY
     )
     consumer.rejects_durable = (
@@ -167,7 +167,7 @@ def _accept_receiver(forwarder: Any, link: OutgoingLink, holder: Any) -> None:
     link.terminus = forwarder.suspended.grant(link, address, source, resumed)
     told = resuming.unsettled_map(resumed, link)
     if resumed is None or told.unsettled is None:
-        join(forwarder, consumer)
+        join_consumer(forwarder, consumer)
     else:
         consumer.resuming = resumption.compare(forwarder, resumed, consumer, told)
         address.resuming[consumer] = None
@@ -199,13 +199,13 @@ def _accept_receiver(forwarder: Any, link: OutgoingLink, holder: Any) -> None:
     forwarder.note_credit(address, None)
 
 
-def join(forwarder: Any, consumer: Consumer) -> None:
+def join_consumer(forwarder: Any, consumer: Consumer) -> None:
     """Add a consumer to its address; from now on it gets what is sent there."""
     address = consumer.address
     address.add_consumer(consumer)
     address.remote_ends += consumer.side != HERE
-    address.keeps = redelivery.keeps_messages(address)
-    fallbacks.joined(forwarder, consumer)
+    address.keeps_octets = redelivery.keeps_messages(address)
+    fallbacks.consumer_joined(forwarder, consumer)
     forwarder.network.joined(consumer)
     forwarder.note_credit(address, None)
 
@@ -225,7 +225,7 @@ def go_on(forwarder: Any, consumer: Consumer) -> None:
     if consumer.resuming.go_on(forwarder, consumer):
         consumer.resuming = None
         del consumer.address.resuming[consumer]
-        join(forwarder, consumer)
+        join_consumer(forwarder, consumer)
         forwarder.serve(consumer)
 
 
@@ -302,7 +302,7 @@ def _enter(forwarder: Any, link: Any, terminus: Any, *, is_sender: bool) -> tupl
         )
     if not is_sender and not is_own:
         forwarder.network.check_receiver(link.session.connection, address_name(text))
-    if forwarder.network.keeps_from(link.session.connection, address_name(text)):
+    if forwarder.network.is_denied(link.session.connection, address_name(text)):
         raise AmqpError(
             Condition.NOT_ALLOWED, "the connection may not ask anything of management", Scope.LINK
         )

@@ -1,6 +1,6 @@
 """Auto-links: links that the router attaches between one of its addresses and a container's node.
 
-A `Plan` is the configured auto-link; each attempt at it is an `AutoLink`.
+A `AutoLinkRule` is the configured auto-link; each attempt at it is an `AutoLink`.
 `router.control.auto_links` decides when to attempt one, and when to try again. None of this runs
 once a message.
 """
@@ -24,7 +24,7 @@ from router.errors import AmqpError, Scope
 
 
 @attrs.frozen
-class Plan:
+class AutoLinkRule:
     """Configured auto-link.
 
     If `receives`, the container sends from its node `external_address`, and its messages go to
@@ -47,12 +47,12 @@ class Plan:
 class AutoLinkChanged:
     """Event: an auto-link became active on a connection, or failed there for a new reason."""
 
-    plan: Plan
+    plan: AutoLinkRule
     status: str
     error: Error | None
 
 
-class Keeper(Protocol):
+class AutoLinkObserver(Protocol):
     """Observer of an attempt at an auto-link."""
 
     def attached(self, auto_link: AutoLink) -> None:
@@ -72,7 +72,7 @@ class AutoLink(OwnLink):
     # by `AutoLinkChanged`, which does not come at each new attempt
     is_announced = True
 
-    def __init__(self, plan: Plan, link_name: str, keeper: Keeper) -> None:
+    def __init__(self, plan: AutoLinkRule, link_name: str, keeper: AutoLinkObserver) -> None:
         node, here = plan.external_address, plan.address
         super().__init__(
             Attach(
@@ -124,7 +124,7 @@ class AutoLink(OwnLink):
             consumer.shows_passage = settings.shows_annotations
             link.terms = _terms(source)
             link.owner = self.end = consumer
-            attach.join(forwarder, consumer)
+            attach.join_consumer(forwarder, consumer)
         self.keeper.attached(self)
 
     def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
@@ -136,7 +136,7 @@ class AutoLink(OwnLink):
         if self.end is not None:
             detach.quiesce(forwarder, self.end)
 
-    def is_in_place(self, table: Any) -> bool:
+    def is_at_current_phase(self, table: Any) -> bool:
         """Return whether the link is at the phase where it would be put now."""
         end = self.end
         if end is None or end.address is None or end.address.phase == FALLBACK:
@@ -144,7 +144,7 @@ class AutoLink(OwnLink):
         return end.address.phase == phase_of(table, self.plan)
 
 
-def enter(table: Any, plan: Plan) -> Address | None:
+def enter(table: Any, plan: AutoLinkRule) -> Address | None:
     """Enter the address of an auto-link and return it; None where it is unavailable."""
     if not plan.receives and table.is_own_node(plan.address):
         # only the router answers there
@@ -156,7 +156,7 @@ def enter(table: Any, plan: Plan) -> Address | None:
     return address
 
 
-def phase_of(table: Any, plan: Plan) -> int:
+def phase_of(table: Any, plan: AutoLinkRule) -> int:
     """Return the phase at which an auto-link joins its address.
 
     If none is configured, a link to the container takes what senders send, and one from it brings

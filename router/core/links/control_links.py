@@ -29,10 +29,10 @@ NAME: Final = "qd.router."
 CREDIT: Final = 32
 MAX_MESSAGE_BYTES: Final = 1 << 18
 # How much is sent in one go, whatever the credit: a message is made only when it leaves.
-MOST_AT_ONCE_BYTES: Final = 1 << 13
+FLUSH_BYTES: Final = 1 << 13
 # How many messages may wait for a peer; if it asks for more than it takes, its link is lost.
-MOST_WAITING: Final = 1 << 17
-MOST_WITH_EDGE: Final = 1 << 12
+MAX_QUEUED: Final = 1 << 17
+MAX_QUEUED_TO_EDGE: Final = 1 << 12
 ACCEPTED = int(Descriptor.ACCEPTED)
 
 Octets = Callable[[], bytes]
@@ -92,7 +92,7 @@ class ControlLink:
         attaching.accept(link, source, target, max_message_size=MAX_MESSAGE_BYTES)
         forwarder.note_credit(None, producer)
 
-    def send(self, octets: Octets, most: int = MOST_WAITING) -> None:
+    def send(self, octets: Octets, most: int = MAX_QUEUED) -> None:
         """Queue a message; `flush` sends it when there is room.
 
         If `most` messages wait already, the control link is lost.
@@ -132,7 +132,7 @@ class ControlLink:
                 return False
             has_moved = True
             self._write(link, delivery, octets, at)
-        most = self.sent_octets + MOST_AT_ONCE_BYTES
+        most = self.sent_octets + FLUSH_BYTES
         while self.queue and self._rest is None and session.can_send(link):
             if self.sent_octets >= most:
                 break

@@ -58,7 +58,7 @@ def link_lost(forwarder: Any, link: Any, event: LinkDetached | None = None) -> N
         forwarder.suspended.enter(forwarder, terminus, event)
     elif terminus is not None:
         terminus.give_up(forwarder)
-    nodes.left(forwarder, owner.address, None if stays else link)
+    nodes.link_left(forwarder, owner.address, None if stays else link)
 
 
 def _consumer_lost(forwarder: Any, consumer: Consumer, stays: bool) -> None:
@@ -168,14 +168,14 @@ def remove_consumer(forwarder: Any, consumer: Consumer) -> None:
     elif consumer in address.resuming:
         del address.resuming[consumer]
         forwarder.network.address_changed(address)
-    address.keeps = redelivery.keeps_messages(address)
+    address.keeps_octets = redelivery.keeps_messages(address)
 
 
 def give_up_waiting(forwarder: Any, consumer: Consumer) -> None:
     """Release what waits for a consumer that has left its address, unless others may take it."""
     address = consumer.address
     if not address.consumers:
-        fallbacks.left(forwarder, address)
+        fallbacks.last_consumer_left(forwarder, address)
     if related.is_leaving(address):
         # the task that moves what waits gives up the rest
         return
@@ -191,7 +191,7 @@ def discard_consumer(forwarder: Any, consumer: Consumer) -> None:
     """Remove a consumer that has been sent nothing from its address."""
     remove_consumer(forwarder, consumer)
     give_up_waiting(forwarder, consumer)
-    nodes.left(forwarder, consumer.address, None)
+    nodes.link_left(forwarder, consumer.address, None)
 
 
 class _Leaving:
@@ -227,7 +227,7 @@ def quiesce(forwarder: Any, end: Producer | Consumer) -> None:
     elif end.link.is_attached():
         # so that the address gives it no credit, either
         end.capacity = 0
-        credit.stop(end.link)
+        credit.revoke(end.link)
 
 
 def remove_producer(forwarder: Any, producer: Producer) -> None:
@@ -236,7 +236,7 @@ def remove_producer(forwarder: Any, producer: Producer) -> None:
     if address is not None:
         address.remove_producer(producer)
         address.remote_ends -= producer.side != HERE
-        forwarder.network.unhung(address, producer)
+        forwarder.network.producer_left(address, producer)
         forwarder.note_credit(address, None)
 
 

@@ -211,7 +211,7 @@ def _move(forwarder: Any, delivery: Any, link: Link) -> None:
 def _hand_over(forwarder: Any, delivery: Any, link: Link) -> None:
     """Move a delivery to another link of its sender, with the backlog counted for it."""
     for part in [delivery, *(delivery.copies or ())]:
-        forwarder.backlog.hand_over(part, link)
+        forwarder.backlog.change_link(part, link)
     producer = link.owner
     # no producer if the link is detached again: then nothing is counted
     if producer is None or producer.address is not None:
@@ -231,7 +231,7 @@ class UnsettledMap:
 def unsettled_map(terminus: Terminus | None, link: Link) -> UnsettledMap:
     """Return the unsettled map for the router's attach.
 
-    It has no more entries than fit into a frame, nor than `MOST_TOLD`.
+    It has no more entries than fit into a frame, nor than `MAX_FROM_EDGE`.
     """
     if terminus is None or not terminus.is_parked:
         return UnsettledMap()

@@ -18,7 +18,7 @@ from typing import Any, Final
 import attrs
 
 from router.amqp.performatives import Attach, Error
-from router.core.addresses.link_names import Holding
+from router.core.addresses.link_names import ForwardedName
 from router.core.addresses.route_peers import Origin
 from router.core.link_routes import remote_link_routes, routed_links
 from router.core.link_routes.link_routes import NO_ROUTE, Allows, no_route
@@ -28,7 +28,7 @@ from router.core.link_routes.routed_attach import (
     RoutedAttach,
     client_key,
     invalid,
-    is_traveller,
+    is_routed_attach,
     route_changed,
     router_in_key,
     traveller_of,
@@ -40,7 +40,7 @@ from router.engine.link import IncomingLink, OutgoingLink
 from router.engine.states import ConnectionState, LinkState
 from router.errors import AmqpError, Scope
 
-__all__ = ["attach_received", "forward", "is_traveller"]
+__all__ = ["attach_received", "forward", "is_routed_attach"]
 
 # the role of listeners and connectors between an edge and an interior router
 EDGE: Final = "edge"
@@ -159,7 +159,7 @@ def attach_received(forwarder: Any, link: Any) -> None:
     traveller = traveller_of(link.remote_attach)
     reach = forwarder.reach
     if traveller.destination == reach.me:
-        _arrive(forwarder, link, traveller)
+        _place_arrived(forwarder, link, traveller)
         return
     if link.session.connection.settings.role == EDGE:
         # no edge is on the way to anywhere
@@ -181,7 +181,7 @@ def attach_received(forwarder: Any, link: Any) -> None:
     link.is_routed = True
 
 
-def _arrive(forwarder: Any, link: Any, traveller: RoutedAttach) -> None:
+def _place_arrived(forwarder: Any, link: Any, traveller: RoutedAttach) -> None:
     """Place a link that has arrived here.
 
     The containers of its route are here or at an edge, or an edge has attached it and has it placed
@@ -223,7 +223,9 @@ def _take_name(forwarder: Any, routed: RoutedLink, origin: Origin) -> None:
     """Take the link's name at containers from the link that has it, at whichever router."""
     link = routed.peer
     names = forwarder.link_names
-    holding = Holding(origin.container_id, origin.name, isinstance(link, OutgoingLink), origin)
+    holding = ForwardedName(
+        origin.container_id, origin.name, isinstance(link, OutgoingLink), origin
+    )
     holder = names.forwarded(holding)
     if holder is not None and holder is not link:
         if not names.may_take(origin, holder.terminus.holding.origin):

@@ -177,7 +177,7 @@ class _StolenSender:
                 link.terminus = _Unresumable(terminus.moving)
         # so that its address gives it no credit, either
         self._owner.capacity = 0
-        credit.stop(link)
+        credit.revoke(link)
         if successor is not None and successor.side == HERE:
             earlier = self._owner.awaits
             (self if earlier is None else earlier).keep_waiting(successor)
@@ -245,7 +245,7 @@ class _StolenSender:
     def _take_back(self, part: Any) -> None:
         """Take a delivery, or a copy for one receiver, out of the queue that it waits in."""
         if part.waits_in is not None and part.waits_in.remove(part):
-            self._forwarder.count_out(part)
+            self._forwarder.note_dequeued(part)
         self._forwarder.note_credit(part.address, None)
 
     def _end(self) -> None:

@@ -292,7 +292,7 @@ class SuspendedTermini:
         """Return the policy and timeout to grant; for "never" the longest timeout."""
         policy = asked.expiry_policy
         is_ordinary = policy is Policy.SESSION_END and not asked.timeout
-        if is_ordinary or not self.limit_s or not self.names.knows(link):
+        if is_ordinary or not self.limit_s or not self.names.is_tracked(link):
             return Policy.LINK_DETACH, 0
         if policy is Policy.NEVER:
             return Policy.LINK_DETACH, self.limit_s
@@ -357,7 +357,7 @@ class SuspendedTermini:
         self._release(terminus)
         self._forget(terminus)
         terminus.park_in_turns(self.turn.deferred, lambda: terminus.give_up(forwarder))
-        nodes.left(forwarder, terminus.address, terminus.link)
+        nodes.link_left(forwarder, terminus.address, terminus.link)
 
     def _forget(self, terminus: Terminus) -> None:
         del self._termini[key_of(terminus.link)]

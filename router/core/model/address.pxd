@@ -24,7 +24,7 @@ cdef class Address:
     cdef public object limits
     cdef public object refusing
     cdef public bint redelivers
-    cdef public bint keeps
+    cdef public bint keeps_octets
     cdef public Py_ssize_t rotation
     cdef public bint is_moving
     cdef public unsigned long long egress_mark
@@ -33,7 +33,7 @@ cdef class Address:
     cdef public int priority
     cdef public double drop_after_s
     cdef public object last_dropped
-    cdef public RelatedAddresses ties
+    cdef public RelatedAddresses related_addresses
     cdef public Counters successor
     cdef public object transit
     cdef public bint credit_due
@@ -86,7 +86,7 @@ cdef class Consumer:
     cdef public bint is_resumable
     cdef public unsigned long long limit
     cdef public bint shows_passage
-    cdef public bint browses
+    cdef public bint gets_copies
     cdef public bint rejects_durable
     cdef public int side
     cdef public int tree
@@ -98,4 +98,4 @@ cdef class Consumer:
     cdef public bint is_later
     cdef public int passes_traces
 
-cpdef bint spreads_to(Consumer consumer, Producer producer) except -1
+cpdef bint gets_multicast_from(Consumer consumer, Producer producer) except -1

@@ -36,10 +36,10 @@ OWN_TREE = 0
 PRIORITIES = 10
 ORDINARY_PRIORITY = 4
 # The number of lanes for each priority: the first is for senders of small messages.
-STRIPES = 5
+LANES_PER_PRIORITY = 5
 # From this number on there is one more for each priority, for senders that settle before the
 # receiver does (rcv-settle-mode second).
-SECOND_LANES = PRIORITIES * STRIPES
+SECOND_LANES = PRIORITIES * LANES_PER_PRIORITY
 # Lanes of the network (`network.lanes`) that a consumer takes, as bits: all, as most do.
 EVERY_LANE = 2**64 - 1
 # The size limit of links without a max-message-size (section 2.7.3).
@@ -52,9 +52,9 @@ LAST_PHASE = 9
 FALLBACK = 22
 # Not a phase, but separate like one: requests to another router's management from clients that may
 # change things (`management_access`); as far behind 0 as the letter C is.
-CHANGERS = 19
+MANAGEMENT_WRITERS = 19
 # All phases: the most addresses that one name can have.
-PHASES = (*range(LAST_PHASE + 1), FALLBACK, CHANGERS)
+PHASES = (*range(LAST_PHASE + 1), FALLBACK, MANAGEMENT_WRITERS)
 
 
 def key_of(name: str, phase: int) -> str:
@@ -64,7 +64,7 @@ def key_of(name: str, phase: int) -> str:
     """
     if phase == 0:
         return name
-    if phase == CHANGERS:
+    if phase == MANAGEMENT_WRITERS:
         return f"/changers/{name}"
     return f"/fallback/{name}" if phase == FALLBACK else f"/phase {phase}/{name}"
 
@@ -93,10 +93,10 @@ class Address:
         self.limits: SizeLimits | None = None
         # task that rejects waiting messages too large for all consumers (`max_message_size`)
         self.refusing: Any = None
-        # what one consumer gives back may be offered to another; octets are kept for that (`keeps`)
-        # once there are several
+        # what one consumer gives back may be offered to another; octets are kept for that
+        # (`keeps_octets`) once there are several
         self.redelivers = redelivers
-        self.keeps = False
+        self.keeps_octets = False
         # where the next search for a consumer begins
         self.rotation = 0
         # whether a delivery came in this turn, and how many had left before that (`Forwarder.sent`)
@@ -114,7 +114,7 @@ class Address:
         # the last one that was dropped, if any
         self.last_dropped: Any = None
         # its related addresses; None for nearly all
-        self.ties: RelatedAddresses | None = None
+        self.related_addresses: RelatedAddresses | None = None
         # the counters that took over its own, once it is no longer in use
         self.successor: Counters | None = None
         # its state where it only passes messages on to another router (`network.transit`); None for
@@ -263,7 +263,7 @@ class Consumer:
         # whether messages leave with the router's own annotations
         self.shows_passage = False
         # it asked for copies, and gets nothing else (`sources`)
-        self.browses = False
+        self.gets_copies = False
         # it confirms nothing, and so gets no durable messages (`unconfirmed_durable`)
         self.rejects_durable = False
         # its side of the network; the tree of routers along which multicasts leave by it; and the
@@ -285,7 +285,7 @@ class Consumer:
         self.passes_traces = -1
 
 
-def spreads_to(consumer: Consumer, producer: Producer) -> bool:
+def gets_multicast_from(consumer: Consumer, producer: Producer) -> bool:
     """Return whether a multicast from this producer is for this consumer too.
 
     Between routers a multicast follows one tree, that of the router where it came in.

@@ -21,8 +21,8 @@ cdef class Backlog:
 
     @cython.locals(count=Py_ssize_t, session=Session, deadline=double, expiry=double)
     cpdef int hold(self, Delivery delivery, const unsigned char[::1] view, Py_ssize_t start, Py_ssize_t end) except -1
-    cpdef int forget_ttl(self, Delivery delivery) except -1
-    cpdef int tell_ttl(self, Delivery delivery) except -1
+    cpdef int remove_ttl(self, Delivery delivery) except -1
+    cpdef int write_remaining_ttl(self, Delivery delivery) except -1
     @cython.locals(count=Py_ssize_t)
     cpdef int replace_first(self, Delivery delivery, bytes octets) except -1
     @cython.locals(session=Session)

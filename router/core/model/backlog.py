@@ -93,7 +93,7 @@ class Backlog:
         self.turn.lendable_bytes += limit_bytes // PART_LENT - self.limit_bytes // PART_LENT
         self.limit_bytes = limit_bytes
 
-    def forget_ttl(self, delivery: Delivery) -> None:
+    def remove_ttl(self, delivery: Delivery) -> None:
         """Remove the ttl of a message that waits, so that it waits without a limit."""
         self.deadlines.leave(delivery)
         delivery.deadline = 0.0
@@ -101,7 +101,7 @@ class Backlog:
             delivery.ttl_at = 0
             self.replace_first(delivery, without_ttl(bytes(delivery.chunks[0])))
 
-    def tell_ttl(self, delivery: Delivery) -> None:
+    def write_remaining_ttl(self, delivery: Delivery) -> None:
         """Write the remaining ttl into the header, in the first chunk."""
         left_ms = max(0, int((delivery.deadline - self.turn.now) * 1000))
         write_ttl(delivery.chunks[0], delivery.ttl_at, left_ms)
@@ -133,7 +133,7 @@ class Backlog:
             # for the session's other links as well, if this one has gone
             session.note_window()
 
-    def hand_over(self, delivery: Delivery, link: IncomingLink) -> None:
+    def change_link(self, delivery: Delivery, link: IncomingLink) -> None:
         """Move a delivery to another link of its sender; what waits of it counts there now."""
         if delivery.outgoing is None and delivery.chunks is not None:
             _move(delivery, link)

@@ -8,7 +8,7 @@ cdef long long MIDDLE_AHEAD
 cdef long long FAR_TICKS
 cdef long long FAR_AHEAD
 cdef int MOST_AT_ONCE
-cdef int LEVELS
+cdef int SLOT_LEVELS
 
 @cython.final
 cdef class Deadlines:

@@ -25,7 +25,7 @@ FAR_AHEAD = 1 << 25
 # How many slots are looked at in one turn: they may have been empty for long.
 MOST_AT_ONCE = 256
 # A slot's number is the tick where it begins, times this, plus its level.
-LEVELS = 4
+SLOT_LEVELS = 4
 
 
 class Deadlines:
@@ -46,13 +46,13 @@ class Deadlines:
         ticks = int(delivery.deadline * TICKS_A_SECOND)
         ahead = ticks - int(now * TICKS_A_SECOND)
         if ahead < NEAR_AHEAD:
-            number = ticks * LEVELS
+            number = ticks * SLOT_LEVELS
             look = max(delivery.deadline, after)
         else:
             level = 1 if ahead < MIDDLE_AHEAD else 2
             width = MIDDLE_TICKS if level == 1 else FAR_TICKS
             begin = (ticks - max(0, ahead - FAR_AHEAD)) // width * width
-            number = begin * LEVELS + level
+            number = begin * SLOT_LEVELS + level
             look = begin / TICKS_A_SECOND
         slot = self._slots.get(number)
         if slot is None:

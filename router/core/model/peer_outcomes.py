@@ -49,7 +49,7 @@ class PeerOutcomes:
     def word(self, code: int, settled: bool) -> int:
         """Return the code to tell instead of a state's; another code is told without fields.
 
-        Returns `UNSAID` if it would tell nothing that the peer has to know.
+        Returns `UNKNOWN_TREATMENT` if it would tell nothing that the peer has to know.
         """
         if code in self._words and (settled or code != NO_STATE):
             return self._words[code]

@@ -9,7 +9,7 @@ cdef long long GROUP_MASK
 cdef Py_ssize_t MOST_EMPTY
 
 @cython.final
-cdef class Apart:
+cdef class QueuesBySide:
     cdef public Py_ssize_t count
     cdef public dict queues
     cdef public Py_ssize_t looked_at

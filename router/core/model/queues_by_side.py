@@ -26,7 +26,7 @@ MOST_EMPTY = 16
 Place = tuple[float, int, int]
 
 
-class Apart:
+class QueuesBySide:
     """Queues by number; `count` is how many deliveries wait in them."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ cdef Py_ssize_t ENTRIES_A_LOOK
 cdef class Blocks
 
 @cython.final
-cdef class BySize:
+cdef class SizeIndex:
     cdef public Py_ssize_t looked_at
     cdef public bint is_unfinished
     cdef dict _blocks

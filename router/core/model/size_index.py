@@ -29,7 +29,7 @@ ENTRIES_A_LOOK = 8
 FEW_STALE = 1024
 
 
-class BySize:
+class SizeIndex:
     """Indices of those queues of a `WaitingQueue` that were searched by size.
 
     After a search, `looked_at` is the number of looks that it took, and `is_unfinished` says that
@@ -134,7 +134,7 @@ class Blocks:
             self._begin += 1
 
     def first(self, waiting: Any, limit: int) -> Delivery | None:
-        """Return the first delivery that is still in `waiting` and small enough; see `BySize`."""
+        """Return the first delivery still in `waiting` that is small enough; see `SizeIndex`."""
         self.looked_at = 0
         self.is_unfinished = False
         while self.looked_at < MOST_LOOKS:

@@ -1,6 +1,6 @@
 cimport cython
-from router.core.model.queues_by_side cimport Apart, lane_of, level_of, number_in, number_of
-from router.core.model.size_index cimport BySize
+from router.core.model.queues_by_side cimport QueuesBySide, lane_of, level_of, number_in, number_of
+from router.core.model.size_index cimport SizeIndex
 from router.engine.delivery cimport Delivery
 from router.engine.link cimport IncomingLink
 
@@ -17,11 +17,11 @@ cdef class WaitingQueue:
     cdef public Py_ssize_t count
     cdef object _ordinary
     cdef list _levels
-    cdef Apart _apart
+    cdef QueuesBySide _apart
     cdef public Py_ssize_t looked_at
     cdef public bint is_unfinished
     cdef set _husks
-    cdef BySize _sized
+    cdef SizeIndex _sized
     cdef dict _elsewhere
     cdef dict _senders
 
@@ -32,7 +32,7 @@ cdef class WaitingQueue:
     cpdef Delivery popleft(self)
     @cython.locals(best=Delivery, found=Delivery, highest=int, level=int, group=cython.longlong)
     cpdef Delivery take_matching(self, unsigned long long takes, set sides, unsigned long long limit)
-    @cython.locals(apart=Apart, best=Delivery, found=Delivery, oldest=Delivery, aside=list, side=cython.longlong)
+    @cython.locals(apart=QueuesBySide, best=Delivery, found=Delivery, oldest=Delivery, aside=list, side=cython.longlong)
     cdef Delivery _first_apart(self, long long group, set sides, unsigned long long limit)
     @cython.locals(delivery=Delivery, left=int)
     cdef Delivery _first(self, object queue, unsigned long long limit)

@@ -23,8 +23,15 @@ from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from typing import Any
 
-from router.core.model.queues_by_side import Apart, Place, lane_of, level_of, number_in, number_of
-from router.core.model.size_index import BySize
+from router.core.model.queues_by_side import (
+    Place,
+    QueuesBySide,
+    lane_of,
+    level_of,
+    number_in,
+    number_of,
+)
+from router.core.model.size_index import SizeIndex
 from router.engine.delivery import Delivery
 from router.engine.link import IncomingLink
 
@@ -49,7 +56,7 @@ class WaitingQueue:
         # waits is ordinary
         self._levels: list[deque[Any] | None] | None = None
         # the queues of what waits apart; None if nothing ever has
-        self._apart: Apart | None = None
+        self._apart: QueuesBySide | None = None
         # number of deliveries and queues that the last `take_matching` has visited, and whether it
         # has to be repeated in a later step
         self.looked_at = 0
@@ -57,7 +64,7 @@ class WaitingQueue:
         # removed deliveries that are still in a queue; None if there are none, and no `_sized`
         self._husks: set[Any] | None = None
         # indices of queues that were searched by size; None if none was
-        self._sized: BySize | None = None
+        self._sized: SizeIndex | None = None
         # how many came from each side of a network but `HERE`; None if none did
         self._elsewhere: dict[int, int] | None = None
         # how many came by each link; None until `senders` is called
@@ -80,7 +87,7 @@ class WaitingQueue:
             self._count_sender(link, 1)
         if side or delivery.lane:
             if self._apart is None:
-                self._apart = Apart()
+                self._apart = QueuesBySide()
             self._apart.append(number_of(delivery, side), delivery)
         elif delivery.priority == ORDINARY:
             self._ordinary.append(delivery)
@@ -195,7 +202,7 @@ class WaitingQueue:
     def _first_by_size(self, queue: Any, limit: int) -> Delivery | None:
         """Return the same, for a queue in which many at the front are too large."""
         if self._sized is None:
-            self._sized = BySize()
+            self._sized = SizeIndex()
         if self._husks is None:
             # so that queues are pruned whenever something leaves them
             self._husks = set()

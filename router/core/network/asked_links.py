@@ -11,41 +11,41 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final
 
-from router.core.network.tree_links import Asked
+from router.core.network.tree_links import PendingTreeLink
 from router.engine.link import Link
 
 # How many links are checked for loss at each periodic check.
 LOOKED_AT: Final = 256
 
 
-class AskedLinks:
+class PendingTreeLinks:
     """Waiting tree links of one router, in the order in which they came."""
 
     def __init__(self) -> None:
-        self._links: OrderedDict[Link, Asked] = OrderedDict()
-        self._at: dict[str, dict[Link, Asked]] = {}
+        self._links: OrderedDict[Link, PendingTreeLink] = OrderedDict()
+        self._at: dict[str, dict[Link, PendingTreeLink]] = {}
         # those that wait only to hear of receivers, in the order in which their wait ends
-        self._patient: OrderedDict[Link, Asked] = OrderedDict()
+        self._patient: OrderedDict[Link, PendingTreeLink] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._links)
 
-    def __iter__(self) -> Iterator[Asked]:
+    def __iter__(self) -> Iterator[PendingTreeLink]:
         return iter(self._links.values())
 
-    def __contains__(self, asked: Asked) -> bool:
+    def __contains__(self, asked: PendingTreeLink) -> bool:
         return self._links.get(asked.link) is asked
 
-    def at(self, key: str) -> Iterable[Asked]:
+    def at(self, key: str) -> Iterable[PendingTreeLink]:
         """Return the waiting links to the address with this key."""
         return self._at.get(key, {}).values()
 
-    def add(self, asked: Asked) -> None:
+    def add(self, asked: PendingTreeLink) -> None:
         """Add a link that has been attached."""
         self._links[asked.link] = asked
         self._at.setdefault(asked.key, {})[asked.link] = asked
 
-    def remove(self, asked: Asked) -> None:
+    def remove(self, asked: PendingTreeLink) -> None:
         """Remove a link that has been taken, or has gone."""
         link, key = asked.link, asked.key
         self._links.pop(link, None)
@@ -56,15 +56,15 @@ class AskedLinks:
             if not found:
                 del self._at[key]
 
-    def be_patient(self, asked: Asked) -> None:
+    def wait_for_receivers(self, asked: PendingTreeLink) -> None:
         """Note that a link waits only to hear of receivers, until its `patient_until`."""
         self._patient.setdefault(asked.link, asked)
 
-    def impatient(self, now: float) -> Iterator[Asked]:
+    def take_overdue(self, now: float) -> Iterator[PendingTreeLink]:
         """Remove and yield the links that have waited long enough to hear of receivers."""
         while self._patient:
             asked = next(iter(self._patient.values()))
-            if asked.patient_until > now:
+            if asked.waits_until > now:
                 return
             del self._patient[asked.link]
             yield asked

@@ -36,7 +36,7 @@ def is_of_router(link: Link) -> bool:
     connection: Any = link.session.connection
     return is_between_routers(connection) or (
         connection.settings.role == route_links.EDGE
-        and route_links.is_traveller(link.remote_attach)
+        and route_links.is_routed_attach(link.remote_attach)
     )
 
 
@@ -48,7 +48,7 @@ def attach_received(forwarder: Any, link: Link) -> None:
     try:
         if control_links.is_control(link):
             forwarder.on_control(link)
-        elif route_links.is_traveller(remote):
+        elif route_links.is_routed_attach(remote):
             route_links.attach_received(forwarder, link)
         elif ORIGIN in properties and network.multicast is not None:
             network.multicast.attach_received(link)

@@ -83,14 +83,14 @@ class BranchLink(NextLink):
             return
         if not forwarder.table.is_in_use(consumer.address):
             # nobody sends by it
-            self.keeper.is_orphaned(self)
+            self.keeper.branch_orphaned(self)
             return
         # nothing can be sent by it any more, whatever the reason
         consumer.link.credit = 0
         self.consumer = place = Consumer(consumer.link, consumer.address)
         place.side, place.tree = consumer.side, consumer.tree
-        attach.join(forwarder, place)
-        self.keeper.is_broken(self)
+        attach.join_consumer(forwarder, place)
+        self.keeper.branch_lost(self)
 
     def leave(self, forwarder: Any) -> None:
         """Take nothing new, and end once all earlier deliveries are settled."""

@@ -2,7 +2,7 @@
 
 With closest, links lead to the nearest routers only, and to none while somebody receives here. Once
 the nearest receivers have released a message, links to farther routers are attached for a while,
-and the message waits up to `PATIENCE_S` for credit on one of them; then its sender is told. A
+and the message waits up to `ATTACH_TIMEOUT_S` for credit on one of them; then its sender is told. A
 message from another router is offered by that router alone, so that nothing goes back or round
 (docs/decisions/0088).
 """
@@ -30,7 +30,7 @@ OPEN_S = 30.0
 MAX_ROUTERS = redelivery.MAX_ATTEMPTS
 
 
-class Farther:
+class FartherReceivers:
     """Addresses that have links to farther routers, and the messages that wait for these."""
 
     def __init__(self, network: Any) -> None:

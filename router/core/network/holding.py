@@ -31,7 +31,7 @@ from router.engine.settings import ConnectionSettings
 # The size that a message is assumed to have as long as none has come.
 USUAL_BYTES = 4096
 # Up to this many messages, octets are counted whenever they are asked for.
-FEW = 64
+EXACT_COUNT = 64
 # How many messages are checked between two yields.
 LOOKS_A_THING = 8
 
@@ -77,11 +77,11 @@ class Hold:
     def octets(self) -> int:
         """Return about how many octets wait."""
         waiting = self.consumer.address.waiting
-        if self.seen != waiting.count and waiting.count <= FEW:
+        if self.seen != waiting.count and waiting.count <= EXACT_COUNT:
             return sum(delivery.size for delivery in waiting)
         return int(self.octets_each * waiting.count)
 
-    def saw(self, count: int, octets: int, first: float) -> None:
+    def note_check(self, count: int, octets: int, first: float) -> None:
         """Note how many messages and octets wait, and when the first message came."""
         bounds = self.bounds
         self.seen = count
@@ -90,7 +90,7 @@ class Hold:
         self.late_at = inf if self.use is Use.IDLE else first + bounds.seconds
 
 
-class Holding:
+class Holds:
     """All holds of a router."""
 
     def __init__(self, forwarder: Any) -> None:
@@ -124,7 +124,7 @@ class Holding:
             # farther away than anything else
             consumer.cost = 2**62
             hold = self.holds[address] = Hold(consumer, bounds)
-            attach.join(self.forwarder, consumer)
+            attach.join_consumer(self.forwarder, consumer)
         if (hold.bounds, hold.use) != (bounds, use):
             hold.bounds = bounds
             hold.use = use
@@ -207,7 +207,7 @@ class Holding:
         if self.holds.get(address) is hold:
             if (hold.bounds, hold.use) == looked_for:
                 # if messages have come or gone since, the number differs
-                hold.saw(count, octets, first)
+                hold.note_check(count, octets, first)
             self._give_room(hold)
 
     def _release(self, hold: Hold, delivery: Any) -> bool:

@@ -49,7 +49,7 @@ class LocalInterest:
     def tell(self, address: Address) -> None:
         """Announce the interest in an address to the other routers by the end of this turn."""
         reach = self._forwarder.reach
-        if not is_told(self._forwarder.table, address, reach.me):
+        if not is_announced(self._forwarder.table, address, reach.me):
             if address.treatment == MULTICAST:
                 # it may have been a topic before that was deleted
                 reach.want(key_of(address), None)
@@ -65,7 +65,7 @@ def is_counted(consumer: Consumer) -> bool:
     return consumer.side != MESH and consumer.address.transit is None
 
 
-def is_told(table: Any, address: Address, me: str) -> bool:
+def is_announced(table: Any, address: Address, me: str) -> bool:
     """Return whether the receivers of an address are announced to the other routers.
 
     An address that its name locates at this router is not announced, unless it is a topic: what is

@@ -15,7 +15,12 @@ import attrs
 
 from router.amqp.constants import Condition, ReceiverSettleMode
 from router.amqp.types import Symbol, UByte, UInt
-from router.core.model.address import ORDINARY_PRIORITY, PRIORITIES, SECOND_LANES, STRIPES
+from router.core.model.address import (
+    LANES_PER_PRIORITY,
+    ORDINARY_PRIORITY,
+    PRIORITIES,
+    SECOND_LANES,
+)
 from router.core.routers.link_properties import LANE, PRIORITY
 from router.core.routers.membership import FEATURES, LANES
 from router.errors import AmqpError, Scope
@@ -49,13 +54,13 @@ FIRST_LANE: Final = Lane()
 def lane_of(priority: int, stripe: int, *, settles_second: bool = False) -> int:
     """Return the number of a lane; `Distributor.lane_for` computes the same."""
     level = (priority + PRIORITIES - ORDINARY_PRIORITY) % PRIORITIES
-    return SECOND_LANES + level if settles_second else level * STRIPES + stripe
+    return SECOND_LANES + level if settles_second else level * LANES_PER_PRIORITY + stripe
 
 
 def lane_numbered(number: int) -> Lane:
     """Return the lane to which this router gives a number."""
     if number < SECOND_LANES:
-        return Lane(number, (number // STRIPES + ORDINARY_PRIORITY) % PRIORITIES)
+        return Lane(number, (number // LANES_PER_PRIORITY + ORDINARY_PRIORITY) % PRIORITIES)
     priority = (number - SECOND_LANES + ORDINARY_PRIORITY) % PRIORITIES
     return Lane(number, priority, ReceiverSettleMode.SECOND)
 

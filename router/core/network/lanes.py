@@ -29,7 +29,7 @@ from router.errors import AmqpError
 IDLE_S = 5.0
 # If more deliveries than this wait for the first link, lanes are opened only once it has been idle:
 # to assign each delivery takes half a microsecond.
-MOST_ASSIGNED = 10_000
+MAX_ASSIGNED = 10_000
 # Once one in so many channels of a connection is in use, no lane takes another.
 PART_OF_CHANNELS = 2
 
@@ -77,7 +77,7 @@ class Lanes:
             return
         if not address.lanes:
             # when the first link is attached, deliveries that wait have no lane yet
-            if address in self._later or address.waiting.count > MOST_ASSIGNED:
+            if address in self._later or address.waiting.count > MAX_ASSIGNED:
                 # all of them go by the base link, in their order, and so do the deliveries after
                 # them
                 self._later.setdefault(address, (-1, 0.0))

@@ -17,11 +17,11 @@ from typing import Any, Final
 
 from router.core.addresses.related import is_exchange
 from router.core.model.address import LAST_PHASE, MULTICAST, OWN_TREE, Address, Producer
-from router.core.network.asked_links import AskedLinks
+from router.core.network.asked_links import PendingTreeLinks
 from router.core.network.branch_links import BranchLink, MulticastTree, receiving
 from router.core.network.broken_branches import BrokenBranches, first
 from router.core.network.passing_trees import PassingTrees
-from router.core.network.tree_links import Asked, hang, receive
+from router.core.network.tree_links import PendingTreeLink, add_sender, receive
 from router.core.routers.names import address_in, key_of
 from router.core.routers.routing_state import Branch, Tree
 from router.engine import attaching
@@ -31,7 +31,7 @@ from router.errors import AmqpError, Scope
 # How long the links of a tree are kept that nobody sends by.
 IDLE_S: Final = 10.0
 # The condition by which a link is detached whose messages do not reach all any more.
-CHANGED: Final = "trioute:route-changed"
+TREE_CHANGED: Final = "trioute:route-changed"
 # How many routers in a new tree, or that receive, count as much work as one address.
 ROUTERS_AS_ONE: Final = 16
 
@@ -51,15 +51,15 @@ class Multicast:
         self._idle: OrderedDict[MulticastTree, float] = OrderedDict()
         self._passing = PassingTrees()
         # links that wait until this router sees the same tree as their senders
-        self._asked = AskedLinks()
+        self._asked = PendingTreeLinks()
         # links of outdated trees, or without receivers
         self.leaving: dict[BranchLink, None] = {}
         self._broken = BrokenBranches()
         self._numbers = count(OWN_TREE + 1)
         # passing trees and waiting links that are to be looked at, the last one first; those noted
         # meanwhile; and whether to look at all
-        self._again: list[MulticastTree | Asked] = []
-        self._noted: dict[MulticastTree | Asked, None] = {}
+        self._again: list[MulticastTree | PendingTreeLink] = []
+        self._noted: dict[MulticastTree | PendingTreeLink, None] = {}
         self._noted_keys: dict[str, None] = {}
         self._once_more = False
         self._is_looking = False
@@ -102,7 +102,7 @@ class Multicast:
             if not spread.senders:
                 self._note(spread)
 
-    def _note(self, thing: MulticastTree | Asked) -> None:
+    def _note(self, thing: MulticastTree | PendingTreeLink) -> None:
         self._noted[thing] = None
         self.forwarder.network.note_trees()
 
@@ -111,9 +111,9 @@ class Multicast:
         own = self._own.get(address)
         has_senders = self._has_senders(address)
         if own is not None:
-            self._replant(own)
+            self._update_own(own)
         elif has_senders:
-            self._plant(address)
+            self._make_tree(address)
         own = self._own.get(address)
         if own is None:
             return
@@ -136,10 +136,10 @@ class Multicast:
         done = 0
         while self._again and done < most:
             thing = self._again.pop()
-            if isinstance(thing, Asked):
+            if isinstance(thing, PendingTreeLink):
                 self._judge_again(thing)
             else:
-                self._tend(thing)
+                self._update_passing(thing)
             done += 1 + self.take_work()
         return done
 
@@ -174,12 +174,12 @@ class Multicast:
         tree: Tree | None = self._reach.tree(root)
         return tree
 
-    def _tend(self, spread: MulticastTree) -> None:
+    def _update_passing(self, spread: MulticastTree) -> None:
         """Update a tree that passes through here."""
         if spread not in self._passing:
             return
         if not spread.senders:
-            self._uproot(spread)
+            self._give_up_tree(spread)
         elif self._is_current(spread):
             self._prune(spread)
         elif not all(link.is_agreed for link in spread.branches.values()):
@@ -190,7 +190,7 @@ class Multicast:
         """Make a tree for a single message sent here; return whether other routers receive it."""
         own = self._own.get(address)
         if own is None:
-            self._plant(address)
+            self._make_tree(address)
             own = self._own.get(address)
         if own is not None and not self._has_senders(address):
             self._idle.setdefault(own, self.forwarder.turn.now)
@@ -220,9 +220,9 @@ class Multicast:
             self._rest(spread, now)
             yield from self._charged()
         for broken in self._broken.due(now):
-            self._mend(broken)
+            self._attach_again(broken)
             yield from self._charged()
-        for asked in self._asked.impatient(now):
+        for asked in self._asked.take_overdue(now):
             self._judge_again(asked)
             yield from self._charged()
         self._asked.forget_lost()
@@ -237,7 +237,7 @@ class Multicast:
         """Give up the tree of an address without senders, unless messages come even so."""
         carried = sum(each.link.deliveries for each in spread.branches.values() if each.link)
         if carried == spread.carried:
-            self._uproot(spread)
+            self._give_up_tree(spread)
         else:
             spread.carried = carried
             self._idle.pop(spread, None)
@@ -245,15 +245,15 @@ class Multicast:
 
     # Tree links from other routers.
 
-    def _judge_again(self, asked: Asked) -> None:
+    def _judge_again(self, asked: PendingTreeLink) -> None:
         if asked not in self._asked:
             return
         if asked.link.is_lost() or self._judge(asked):
             self._asked.remove(asked)
         elif asked.is_patient:
-            self._asked.be_patient(asked)
+            self._asked.wait_for_receivers(asked)
 
-    def _judge(self, asked: Asked) -> bool:
+    def _judge(self, asked: PendingTreeLink) -> bool:
         """Take what comes by a link if its sender sees the same tree; return whether it does."""
         address = asked.enter(self.forwarder)
         if address is None:
@@ -266,11 +266,11 @@ class Multicast:
         if spread is None:
             spread = MulticastTree(address, asked.key, tree, next(self._numbers))
             self._passing.add(spread)
-        spread.senders[hang(self.forwarder, asked, address, spread.number)] = None
+        spread.senders[add_sender(self.forwarder, asked, address, spread.number)] = None
         self._prune(spread)
         return True
 
-    def _knows(self, asked: Asked) -> bool:
+    def _knows(self, asked: PendingTreeLink) -> bool:
         """Return whether all receivers that the sender of a link knows are known here.
 
         One of them may have left of late, so this is waited for only a while.
@@ -286,7 +286,7 @@ class Multicast:
     def _has_senders(self, address: Address) -> bool:
         return bool(address.treatment == MULTICAST and self.forwarder.network.has_senders(address))
 
-    def _plant(self, address: Address) -> None:
+    def _make_tree(self, address: Address) -> None:
         """Make the tree that begins here, if any other router is to be in it."""
         key = key_of(address)
         tree = self._tree(self._reach.me)
@@ -297,11 +297,11 @@ class Multicast:
         spread = self._own[address] = MulticastTree(address, key, tree, OWN_TREE)
         self._prune(spread)
 
-    def _replant(self, spread: MulticastTree) -> None:
+    def _update_own(self, spread: MulticastTree) -> None:
         """Update a tree that begins here: give up the branches that have changed."""
         tree = self._tree(self._reach.me)
         if tree is None:
-            self._uproot(spread)
+            self._give_up_tree(spread)
             return
         spread.tree = tree
         now = {branch.child: branch for branch in tree.branches}
@@ -376,7 +376,7 @@ class Multicast:
         self._broken.forget(link)
         link.leave(self.forwarder)
 
-    def _uproot(self, spread: MulticastTree) -> None:
+    def _give_up_tree(self, spread: MulticastTree) -> None:
         """Give up a tree that nobody sends along any more."""
         address = spread.address
         self._idle.pop(spread, None)
@@ -393,7 +393,7 @@ class Multicast:
         """Forget a link that had taken its leave, and is detached or lost."""
         self.leaving.pop(link, None)
 
-    def is_broken(self, link: BranchLink) -> None:
+    def branch_lost(self, link: BranchLink) -> None:
         """Note a lost link whose place is kept."""
         self._broken.lose(link, self.forwarder.turn.now)
 
@@ -401,19 +401,19 @@ class Multicast:
         """Leave out the branch of a router that does not take part in a multicast."""
         self._broken.refuse(link, self.forwarder.turn.now)
 
-    def is_orphaned(self, link: BranchLink) -> None:
+    def branch_orphaned(self, link: BranchLink) -> None:
         """Give up the tree of a lost link that was the last to use its address."""
-        self._uproot(link.spread)
+        self._give_up_tree(link.spread)
 
     def _break_up(self, spread: MulticastTree) -> None:
         """Detach the senders of an outdated tree with a broken branch: it cannot reach all."""
         if self._own.get(spread.address) is spread:
-            self._uproot(spread)
+            self._give_up_tree(spread)
             return
         # until the last has gone, messages are for the branches as well, which keep their places
         self._passing.close(spread)
         self._work += min(THINGS_A_STEP, len(spread.senders))
-        gone = AmqpError(CHANGED, "the tree is another one by now", Scope.LINK)
+        gone = AmqpError(TREE_CHANGED, "the tree is another one by now", Scope.LINK)
 
         def detach(producer: Producer) -> None:
             if producer in spread.senders and producer.link.is_attached():
@@ -421,16 +421,16 @@ class Multicast:
 
         senders = list(spread.senders)
         deferred = self.forwarder.turn.deferred
-        deferred.go_through(senders, detach, lambda: self._uproot(spread), THINGS_A_STEP)
+        deferred.go_through(senders, detach, lambda: self._give_up_tree(spread), THINGS_A_STEP)
 
-    def _mend(self, link: BranchLink) -> None:
+    def _attach_again(self, link: BranchLink) -> None:
         """Attach a link in the place of a lost one, or give up what waits for it."""
         spread = link.spread
         if not self._broken.forget(link):
             # its tree was given up because of another branch
             return
         if self._own.get(spread.address) is spread:
-            self._replant(spread)
+            self._update_own(spread)
         if spread.branches.get(link.branch.child) is not link:
             return
         if not self._is_current(spread):

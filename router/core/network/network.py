@@ -28,7 +28,7 @@ from router.core.model.address import (
     Producer,
 )
 from router.core.network import attaching as attaches
-from router.core.network.farther_receivers import Farther
+from router.core.network.farther_receivers import FartherReceivers
 from router.core.network.idle_links import Unserved
 from router.core.network.interest import LocalInterest
 from router.core.network.lane_numbers import Lane
@@ -53,7 +53,7 @@ MOST_AT_ONCE = 128
 WORK_OF_LINK = 8
 ROUTERS_AT_ONCE = 64
 # The treatments that other routers may announce, all of which exist here, too.
-SPOKEN_OF = (CLOSEST, BALANCED, MULTICAST)
+ANNOUNCED_TREATMENTS = (CLOSEST, BALANCED, MULTICAST)
 
 
 class Network:
@@ -65,7 +65,7 @@ class Network:
         self.is_on = False
         self.interest = LocalInterest(forwarder)
         self.outward = OutboundLinks(self)
-        self.farther = Farther(self)
+        self.farther = FartherReceivers(self)
         # the objects for multicasts and for edges, if there are any
         self.multicast: Any = None
         self.edges: Any = None
@@ -75,7 +75,7 @@ class Network:
         self.treat: Callable[[Address], None] = lambda _: None
         # links of other routers to addresses that nobody receives from, or without a way on
         self.unserved = Unserved(forwarder.turn)
-        self.passed = router_traffic.Passed(self.reach.wanted)
+        self.passed = router_traffic.TransitCounts(self.reach.wanted)
         # how many links of other routers send to addresses here
         self._from_mesh: dict[Address, int] = {}
         # transits without incoming links in which something still waits
@@ -152,7 +152,7 @@ class Network:
             self._from_mesh[address] = self._from_mesh.get(address, 0) + 1
         self.address_changed(address)
 
-    def unhung(self, address: Address, producer: Producer) -> None:
+    def producer_left(self, address: Address, producer: Producer) -> None:
         """Note that a producer has left its address."""
         if producer.side == MESH:
             left = self._from_mesh.get(address, 0) - 1
@@ -174,7 +174,7 @@ class Network:
         if self.edges is not None:
             self.edges.address_changed(address)
 
-    def treated(self, address: Address) -> None:
+    def rules_applied(self, address: Address) -> None:
         """Note an address to which its rules were applied: they may say something else of edges."""
         if self.edges is not None:
             self.edges.address_changed(address)
@@ -291,7 +291,9 @@ class Network:
             self.multicast.address_changed(address)
         self.outward.see_to(address)
         if address.treatment == CLOSEST:
-            address.keeps = redelivery.keeps_messages(address) or self.farther.may_serve(address)
+            address.keeps_octets = redelivery.keeps_messages(address) or self.farther.may_serve(
+                address
+            )
         self._note_tied(address)
         # the place of a lost link may have been the last to keep it in use
         self.forwarder.table.leave(address)
@@ -314,7 +316,7 @@ class Network:
 
     def has_senders(self, address: Address) -> bool:
         """Return whether an address has senders whose messages may have to go elsewhere."""
-        if address.ties is None:
+        if address.related_addresses is None:
             # not one by one, since other routers may have very many links
             return len(address.producers) > self._from_mesh.get(address, 0)
         return related.has_senders(address)
@@ -332,7 +334,7 @@ class Network:
         self.outward.see_to(address, is_asked=True)
         return bool(self.outward.links(address))
 
-    def keeps_from(self, connection: Any, name: str) -> bool:
+    def is_denied(self, connection: Any, name: str) -> bool:
         """Return whether a name is management elsewhere and the connection may not use any.
 
         It is checked here, since the other router could not know.
@@ -383,7 +385,7 @@ class Network:
         wanted = self.reach.wanted
         for phase in range(10) if wanted else ():
             for _, _, interest in self.reach.nearest(key_at(name, phase)):
-                if interest.treatment in SPOKEN_OF:
+                if interest.treatment in ANNOUNCED_TREATMENTS:
                     return interest.treatment
         return None
 

@@ -12,7 +12,7 @@ from router.amqp.constants import ReceiverSettleMode
 from router.amqp.performatives import Attach, Source, Target
 from router.core.addresses import management_access
 from router.core.links import attach
-from router.core.model.address import CHANGERS, MESH, Address, Consumer
+from router.core.model.address import MANAGEMENT_WRITERS, MESH, Address, Consumer
 from router.core.model.own_links import OwnLink
 from router.core.routers.link_properties import PHASE, SHOWS
 from router.engine import attaching
@@ -33,8 +33,8 @@ class NextLink(OwnLink):
         shows: bool,
         mode: ReceiverSettleMode = ReceiverSettleMode.FIRST,
     ) -> None:
-        if address.phase == CHANGERS:
-            properties.update(management_access.told(address.phase))
+        if address.phase == MANAGEMENT_WRITERS:
+            properties.update(management_access.properties_for(address.phase))
         elif address.phase:
             properties[PHASE] = address.phase
         if shows:
@@ -70,7 +70,7 @@ class NextLink(OwnLink):
         consumer.shows_passage = self.shows
         self.place(consumer)
         self.consumer = link.owner = consumer
-        attach.join(self.network.forwarder, consumer)
+        attach.join_consumer(self.network.forwarder, consumer)
 
     def place(self, consumer: Consumer) -> None:
         """Set what is particular to this consumer, before it joins its address."""

@@ -18,8 +18,8 @@ from router.core.addresses import management_access
 from router.core.addresses.phases import FALLBACK_CAPABILITY, WAYPOINT
 from router.core.links import attach, detach
 from router.core.model.address import (
-    CHANGERS,
     FALLBACK,
+    MANAGEMENT_WRITERS,
     NO_TREE,
     OWN_TREE,
     Address,
@@ -53,7 +53,7 @@ class UplinkChanged:
     reason: str
 
 
-class Keeper(Protocol):
+class ProxyObserver(Protocol):
     """Observer of an attempt at a proxy link."""
 
     def attached(self, link: ProxyLink) -> None:
@@ -78,7 +78,7 @@ class ProxyLink(OwnLink):
         link_name: str,
         side: int,
         cost: int,
-        keeper: Keeper,
+        keeper: ProxyObserver,
         is_waypoint: bool = False,
     ) -> None:
         told = _capabilities(proxy, is_waypoint)
@@ -91,7 +91,7 @@ class ProxyLink(OwnLink):
                 source=Source(address=proxy.name, capabilities=there),
                 target=Target(address=proxy.name, capabilities=here),
                 initial_delivery_count=None if proxy.receives else 0,
-                properties=management_access.told(proxy.phase) or None,
+                properties=management_access.properties_for(proxy.phase) or None,
             )
         )
         self.proxy = proxy
@@ -119,7 +119,7 @@ class ProxyLink(OwnLink):
         consumer.cost = self.cost
         consumer.shows_passage = connection.settings.shows_annotations
         link.owner = self.end = consumer
-        attach.join(forwarder, consumer)
+        attach.join_consumer(forwarder, consumer)
 
     def _enter(self, table: Any) -> Address:
         """Return the address here; raise `AmqpError` if it is unavailable."""
@@ -166,6 +166,8 @@ def _capabilities(proxy: Proxy, is_waypoint: bool) -> tuple[Symbol, ...]:
     """
     if proxy.phase == FALLBACK:
         return (Symbol(FALLBACK_CAPABILITY),) if proxy.receives else ()
-    if proxy.phase == CHANGERS or (proxy.phase == 0 and not (proxy.receives and is_waypoint)):
+    if proxy.phase == MANAGEMENT_WRITERS or (
+        proxy.phase == 0 and not (proxy.receives and is_waypoint)
+    ):
         return ()
     return (Symbol(f"{WAYPOINT}.{proxy.phase + proxy.receives}"),)

@@ -136,7 +136,7 @@ class Transit:
         if link is None or said <= link.said:
             # it must not send any more
             producer.capacity = 0
-            credit.stop(producer.link)
+            credit.revoke(producer.link)
         elif producer.capacity == 0:
             producer.capacity = capacity
             network.forwarder.note_credit(self.address, producer)

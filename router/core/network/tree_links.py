@@ -29,7 +29,7 @@ LONGEST_DIGEST: Final = 64
 
 
 @attrs.define(eq=False)
-class Asked:
+class PendingTreeLink:
     """Link of the branch `digest` of the tree whose root is `origin`.
 
     Its sender knows of some of the `receivers` in the branch.
@@ -41,7 +41,7 @@ class Asked:
     origin: str
     digest: bytes
     receivers: frozenset[str]
-    patient_until: float = 0.0
+    waits_until: float = 0.0
 
     @property
     def key(self) -> str:
@@ -51,7 +51,7 @@ class Asked:
     @property
     def is_patient(self) -> bool:
         """Return whether it waits only to hear of receivers."""
-        return self.patient_until > 0
+        return self.waits_until > 0
 
     def has_waited(self, now: float) -> bool:
         """Return whether it has waited long enough to hear of receivers.
@@ -59,8 +59,8 @@ class Asked:
         The first call begins the wait.
         """
         if not self.is_patient:
-            self.patient_until = now + PATIENCE_S
-        return self.patient_until <= now
+            self.waits_until = now + PATIENCE_S
+        return self.waits_until <= now
 
     def enter(self, forwarder: Any) -> Address | None:
         """Return the address if it is multicast, or else None."""
@@ -87,7 +87,7 @@ def _turn(forwarder: Any, address: Address) -> None:
     forwarder.note_credit(address, None)
 
 
-def receive(forwarder: Any, link: Any) -> Asked:
+def receive(forwarder: Any, link: Any) -> PendingTreeLink:
     """Accept the attach of a tree link; raise `AmqpError` at link scope if it is invalid."""
     remote = link.remote_attach
     if not isinstance(link, IncomingLink):
@@ -105,7 +105,7 @@ def receive(forwarder: Any, link: Any) -> Asked:
     return asked
 
 
-def _asked(link: IncomingLink, properties: dict[Any, Any], text: Any) -> Asked:
+def _asked(link: IncomingLink, properties: dict[Any, Any], text: Any) -> PendingTreeLink:
     origin, digest = properties.get(ORIGIN), properties.get(TREE)
     phase, receivers = properties.get(PHASE, 0), properties.get(RECEIVERS, [])
     if not isinstance(text, str) or not address_name(text) or not isinstance(origin, str):
@@ -116,10 +116,12 @@ def _asked(link: IncomingLink, properties: dict[Any, Any], text: Any) -> Asked:
         raise _invalid(f"{phase!r} is no phase of a multicast")
     if not isinstance(receivers, list) or not all(isinstance(each, str) for each in receivers):
         raise _invalid("who receives is a list of names")
-    return Asked(link, address_name(text), int(phase), origin, digest, frozenset(receivers))
+    return PendingTreeLink(
+        link, address_name(text), int(phase), origin, digest, frozenset(receivers)
+    )
 
 
-def hang(forwarder: Any, asked: Asked, address: Address, number: int) -> Producer:
+def add_sender(forwarder: Any, asked: PendingTreeLink, address: Address, number: int) -> Producer:
     """Add a link to its address: its messages go on along its tree, and to receivers here."""
     link = asked.link
     producer = Producer(link, address, link.session.connection.settings.link_capacity)

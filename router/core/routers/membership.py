@@ -43,9 +43,9 @@ FEATURES_SPOKEN: Final[tuple[str, ...]] = ("edge-routes", LANES, TRACES)
 HIGHEST_COST: Final = 1_000_000
 LARGEST_INSTANCE: Final = 2**63 - 1
 # How many low bits of an instance are random; those above them are the time.
-CHANCE_BITS: Final = 20
+RANDOM_BITS: Final = 20
 # How many features a peer may declare.
-MOST_FEATURES: Final = 64
+MAX_FEATURES: Final = 64
 
 
 @attrs.frozen
@@ -87,7 +87,9 @@ class Peer:
     cost: int
 
 
-def agree(mine: Membership, settings: ConnectionSettings, is_client: bool, remote: Open) -> Peer:
+def check_peer(
+    mine: Membership, settings: ConnectionSettings, is_client: bool, remote: Open
+) -> Peer:
     """Return the peer that has sent this open on a connection with these settings.
 
     Raises `AmqpError` if the peer is no router, does not belong here, or has this router's id.
@@ -142,12 +144,12 @@ def instance_from(now: float, token: str) -> int:
     `token` is some random text. A later start has a larger instance; starts in the same millisecond
     almost certainly have different ones.
     """
-    chance = crc32(token.encode()) & ((1 << CHANCE_BITS) - 1)
-    return max(1, int(now * 1000) << CHANCE_BITS | chance)
+    chance = crc32(token.encode()) & ((1 << RANDOM_BITS) - 1)
+    return max(1, int(now * 1000) << RANDOM_BITS | chance)
 
 
 def instance_of(remote: Open) -> int:
-    """Return the instance of a peer that `agree` has accepted."""
+    """Return the instance of a peer that `check_peer` has accepted."""
     return int((remote.properties or {})[INSTANCE])
 
 
@@ -206,7 +208,7 @@ def _check_mode(
 def _features(remote: Open, features: Any) -> frozenset[str]:
     if features is None:
         return frozenset()
-    if not isinstance(features, list) or len(features) > MOST_FEATURES:
+    if not isinstance(features, list) or len(features) > MAX_FEATURES:
         raise _malformed(remote, FEATURES)
     return frozenset(str(name) for name in features if isinstance(name, Symbol))
 

@@ -61,7 +61,7 @@ class TableChanged:
 
 
 @attrs.frozen
-class ConflictSeen:
+class DuplicateRouterId:
     """Conflict of two routers with one id, seen so many times for the same reason, `what`."""
 
     router: str
@@ -70,7 +70,7 @@ class ConflictSeen:
 
 
 @attrs.frozen
-class TooMuchTold:
+class AnnouncementsIgnored:
     """Announcements of another router beyond a limit, which are ignored.
 
     `what` says whether they are `routers` or `addresses`. `router` is the neighbour that announces
@@ -92,6 +92,6 @@ News = (
     | NeighbourLost
     | RoutersChanged
     | TableChanged
-    | ConflictSeen
-    | TooMuchTold
+    | DuplicateRouterId
+    | AnnouncementsIgnored
 )

@@ -39,7 +39,7 @@ def link_over(counters: Counters, link: Any) -> None:
             counters.to_containers += link.deliveries
 
 
-def counted(address: Address) -> Counters:
+def total_counters(address: Address) -> Counters:
     """Return the counters of an address, with what its present links have carried."""
     total = Counters()
     total.add(address.counters)
@@ -67,7 +67,7 @@ def left(counters: Counters) -> int:
     return counters.egress - counters.to_routers
 
 
-class Passed:
+class TransitCounts:
     """Number of deliveries from one router to another through this one, by address key."""
 
     def __init__(self, wanted: Mapping[str, Any]) -> None:
@@ -98,7 +98,7 @@ class Passed:
     def of(self, key: str) -> int:
         """Return how many deliveries of a key have passed, by present and former transits."""
         ways = self._ways.get(key, ())
-        return self._over[key] + sum(counted(address).to_routers for address in ways)
+        return self._over[key] + sum(total_counters(address).to_routers for address in ways)
 
 
 def _may_be_across(address: Address) -> bool:

@@ -26,15 +26,15 @@ EDGE = "H"
 EDGE_RUN, EDGE_AWAY = "I", "J"
 OF_EDGES = (EDGE, EDGE_RUN, EDGE_AWAY)
 # How many shared entries of keys that one router alone wants are kept, besides two per router.
-MOST_ALONE: Final = 1000
+MAX_SHARED_ENTRIES: Final = 1000
 # How many of the routers where somebody receives have to be known, the nearest ones; and for how
 # many keys these are cached.
 NEAREST: Final = 32
-MOST_FOUND: Final = 128
+MAX_CACHED_KEYS: Final = 128
 # in place of the phase: receivers that get what nobody else takes
 FALLBACK_PHASE = "F"
 # in place of the phase: senders that may change what is configured there
-CHANGERS_PHASE = "C"
+MANAGERS_PHASE = "C"
 
 
 def mobile_key(name: str, phase: str = "0") -> str:
@@ -135,13 +135,13 @@ class RoutingState:
         self.neighbours = dict(neighbours)
         self.paths = paths
         self._found.clear()
-        if len(self._alone) > 2 * len(paths) + MOST_ALONE:
+        if len(self._alone) > 2 * len(paths) + MAX_SHARED_ENTRIES:
             self._alone.clear()
         self._tree_of = tree_of
         for watcher in self.on_paths:
             watcher()
 
-    def set_wanted(self, router: str, key: str, interest: Interest | None) -> None:
+    def set_interest(self, router: str, key: str, interest: Interest | None) -> None:
         """Set the interest of a reachable router in a key, or remove it if None."""
         routers = self.wanted.get(key)
         if interest is not None:
@@ -202,7 +202,7 @@ class RoutingState:
         """Return the first NEAREST of these `places`; the caller must not change the list."""
         found = self._found.get(key)
         if found is None:
-            if len(self._found) >= MOST_FOUND:
+            if len(self._found) >= MAX_CACHED_KEYS:
                 self._found.clear()
             found = self._found[key] = self._nearest(key, NEAREST)
         return found

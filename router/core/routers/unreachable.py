@@ -10,7 +10,7 @@ from typing import Any
 from router.core.routers.names import edge_key_in, router_in
 
 
-def absent(network: Any, name: str) -> str | None:
+def why_unreachable(network: Any, name: str) -> str | None:
     """Return in words which router a name leads to, if that router cannot be found.
 
     None if it is there or may be there, or if the name leads to no router.

@@ -100,5 +100,5 @@ ADDRESS: Final = EntityType(
             lambda a: a.blocked_text,
         ),
     ),
-    absent=(*("transitOutstanding", "trackedDeliveries"),),
+    unsupported=(*("transitOutstanding", "trackedDeliveries"),),
 )

@@ -9,9 +9,9 @@ import attrs
 
 from router.control.auto_links import AutoLinks, Line
 from router.control.keeping import Status
-from router.core.links.auto_links import Plan, phase_of
+from router.core.links.auto_links import AutoLinkRule, phase_of
 from router.engine.naming import link_identity
-from router.management.schema import Attribute, Live, settings_of
+from router.management.schema import Attribute, LiveEntity, settings_of
 from router.management.views import RouterView
 
 
@@ -22,7 +22,7 @@ class AutoLinkState:
     The first of its `lines` determines the status. The last line to fail determines the error.
     """
 
-    plan: Plan
+    plan: AutoLinkRule
     phase: int
     lines: tuple[Line, ...]
     now: float
@@ -55,7 +55,7 @@ class AutoLinkState:
         return max(0, math.ceil(min(due) - self.now)) if due else None
 
 
-def state_of(router: RouterView, plan: Plan) -> AutoLinkState:
+def state_of(router: RouterView, plan: AutoLinkRule) -> AutoLinkState:
     """Return the present state of an auto-link."""
     auto_links: AutoLinks = router.observed.auto_links
     lines = tuple(auto_links.lines_of(plan.name))
@@ -65,7 +65,7 @@ def state_of(router: RouterView, plan: Plan) -> AutoLinkState:
 
 def _attribute(name: str, kind: str, meaning: str, read: Any) -> Attribute:
     def read_state(entity: Any) -> Any:
-        state = entity.state if isinstance(entity, Live) else None
+        state = entity.state if isinstance(entity, LiveEntity) else None
         return None if state is None else read(state)
 
     return Attribute(name, kind, meaning, read_state)
@@ -135,5 +135,5 @@ AUTO_LINK_STATE: Final = (
 def read_phase(entity: Any) -> int | None:
     """Return the configured phase, or the effective one if none is configured."""
     phase: int | None = settings_of(entity).phase
-    state = entity.state if isinstance(entity, Live) else None
+    state = entity.state if isinstance(entity, LiveEntity) else None
     return state.phase if phase is None and state is not None else phase

@@ -18,16 +18,16 @@ from router.management.schema import (
     CONFIGURATION,
     Attribute,
     EntityType,
-    Given,
-    Live,
-    configured,
+    LiveEntity,
+    Setting,
+    configured_entity,
     settings_attributes,
     settings_of,
 )
 from router.management.views import RouterView
 
 OPERATIONS: Final = ("CREATE", "DELETE", "READ", "UPDATE")
-KNOWN_BY_IT: Final = "the entity is known by it"
+IDENTIFIES_ENTITY: Final = "the entity is known by it"
 
 
 def named_type(kind: str, meaning: str, of: str, live: Iterable[Attribute] = ()) -> EntityType:
@@ -63,11 +63,11 @@ def _type(
 
     `live` are further attributes, for its live state.
     """
-    entity = configured(of)
+    entity = configured_entity(of)
     given = attrs.fields_dict(entity.settings).get("name")
     own_name, *others = identified(name, identity, kind)
     if given is not None:
-        own_name = attrs.evolve(own_name, given=Given(given, KNOWN_BY_IT))
+        own_name = attrs.evolve(own_name, given=Setting(given, IDENTIFIES_ENTITY))
     attributes = (own_name, *others, *settings_attributes(entity), *live)
     return EntityType(
         kind,
@@ -77,7 +77,7 @@ def _type(
         absent,
         OPERATIONS,
         entity,
-        tells_null=kind.startswith("router.config.") and of != "redirect",
+        includes_null=kind.startswith("router.config.") and of != "redirect",
     )
 
 
@@ -157,16 +157,16 @@ CONFIGURED_AUTO_LINK: Final = _with_phase(
 )
 
 
-def configured_auto_links(router: RouterView) -> Iterator[Live]:
+def configured_auto_links(router: RouterView) -> Iterator[LiveEntity]:
     """Return the configured auto-links, with their live states."""
     return (configured_auto_link(router, each) for each in router.configuration.auto_links)
 
 
-def configured_auto_link(router: RouterView, settings: AutoLinkSettings) -> Live:
+def configured_auto_link(router: RouterView, settings: AutoLinkSettings) -> LiveEntity:
     """Return a configured auto-link, with its live state."""
     auto_links = router.observed.auto_links
     plan = None if auto_links is None else auto_links.plans.get(settings.name)
-    return Live(settings, plan and state_of(router, plan))
+    return LiveEntity(settings, plan and state_of(router, plan))
 
 
 CONFIGURED_EXCHANGE: Final = _type(

@@ -122,6 +122,6 @@ CONNECTION: Final = EntityType(
             lambda c: c.connection.remote_open.properties or {},
         ),
     ),
-    absent=("tenant", "lastDlvSeconds"),
+    unsupported=("tenant", "lastDlvSeconds"),
     operations=("READ", "UPDATE"),
 )

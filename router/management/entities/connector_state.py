@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from router.management.schema import Attribute, told_live
+from router.management.schema import Attribute, live_reader
 
 
 def _ago(state: Any, since: float | None) -> int | None:
@@ -17,7 +17,7 @@ def _until(state: Any, then: float | None) -> int | None:
 
 
 def _attribute(name: str, kind: str, meaning: str, read: Any) -> Attribute:
-    return Attribute(name, kind, meaning, told_live(read))
+    return Attribute(name, kind, meaning, live_reader(read))
 
 
 CONNECTOR_STATE: Final = (

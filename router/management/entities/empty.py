@@ -7,17 +7,17 @@ from typing import Final
 from router.management.entities.attributes import constant, identified
 from router.management.schema import CONFIGURATION, OPERATIONAL, EntityType
 
-LACKING: Final = "this router has no part yet that would do what it says"
+NOT_SUPPORTED: Final = "this router has no part yet that would do what it says"
 
 
 def _none(name: str, meaning: str, base: str, *absent: str) -> EntityType:
     """Return a type that tools ask for, and of which this router has no entities."""
     attributes = tuple(identified(constant(None), constant(None), name))
-    return EntityType(name, meaning, base, attributes, absent, lacking=LACKING)
+    return EntityType(name, meaning, base, attributes, absent, missing_feature=NOT_SUPPORTED)
 
 
 # The attributes of each will be defined by the part of the router that has such entities.
-EMPTY: Final = (
+UNSUPPORTED_TYPES: Final = (
     _none("authServicePlugin", "A service for SASL: there are none.", CONFIGURATION),
     _none("sslProfile", "A TLS profile: there are none.", CONFIGURATION),
     _none("vhost", "A policy for a host: there are none.", CONFIGURATION),

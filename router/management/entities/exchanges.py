@@ -8,29 +8,29 @@ from typing import Any, Final
 from router.config.exchanges import BindingSettings, ExchangeSettings
 from router.core.addresses.bindings import Exchange
 from router.management.entities.attributes import integers
-from router.management.schema import Live, told_live
+from router.management.schema import LiveEntity, live_reader
 from router.management.views import RouterView
 
 
-def exchanges(router: RouterView) -> Iterator[Live]:
+def exchanges(router: RouterView) -> Iterator[LiveEntity]:
     """Return the configured exchanges, with their live states."""
     return (exchange(router, settings) for settings in router.configuration.exchanges)
 
 
-def exchange(router: RouterView, settings: ExchangeSettings) -> Live:
+def exchange(router: RouterView, settings: ExchangeSettings) -> LiveEntity:
     """Return a configured exchange, with its live state."""
-    return Live(settings, _known(router).get(settings.name or ""))
+    return LiveEntity(settings, _known(router).get(settings.name or ""))
 
 
-def bindings(router: RouterView) -> Iterator[Live]:
+def bindings(router: RouterView) -> Iterator[LiveEntity]:
     """Return the configured bindings, with their live states."""
     return (binding(router, settings) for settings in router.configuration.bindings)
 
 
-def binding(router: RouterView, settings: BindingSettings) -> Live:
+def binding(router: RouterView, settings: BindingSettings) -> LiveEntity:
     """Return a configured binding, with its live state."""
     its = _known(router).get(settings.exchange_name or "")
-    return Live(settings, its and its.bound.by_name.get(settings.name))
+    return LiveEntity(settings, its and its.bound.by_name.get(settings.name))
 
 
 def _known(router: RouterView) -> Mapping[str, Exchange]:
@@ -39,13 +39,13 @@ def _known(router: RouterView) -> Mapping[str, Exchange]:
 
 
 def _count(of: str) -> Any:
-    return told_live(lambda state: int(getattr(state, of)))
+    return live_reader(lambda state: int(getattr(state, of)))
 
 
 EXCHANGE_STATE: Final = tuple(
     integers(
         (
-            ("bindingCount", "Its bindings.", told_live(lambda state: len(state.bindings))),
+            ("bindingCount", "Its bindings.", live_reader(lambda state: len(state.bindings))),
             ("receivedCount", "Deliveries that came in for it.", _count("received")),
             ("droppedCount", "Those that nobody received.", _count("dropped")),
             ("forwardedCount", "Those that somebody received.", _count("forwarded")),

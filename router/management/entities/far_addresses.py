@@ -14,7 +14,7 @@ from router.management.views import RouterView
 
 
 @attrs.frozen
-class FarAddress:
+class RemoteAddress:
     """Address that has receivers at other routers only."""
 
     key: str
@@ -40,13 +40,13 @@ class FarAddress:
         return sorted(self.interests)
 
 
-def far_addresses(router: RouterView) -> Iterator[FarAddress | None]:
+def remote_addresses(router: RouterView) -> Iterator[RemoteAddress | None]:
     """Yield all far addresses, and None for an address that is in use here, too."""
     for key in list(router.observed.forwarder.reach.wanted):
-        yield far_address(router, key)
+        yield remote_address(router, key)
 
 
-def far_address(router: RouterView, key: str) -> FarAddress | None:
+def remote_address(router: RouterView, key: str) -> RemoteAddress | None:
     """Return the far address with this key; None if there is none, or it is in use here, too."""
     observed = router.observed
     interests = observed.forwarder.reach.wanted.get(key)
@@ -55,4 +55,4 @@ def far_address(router: RouterView, key: str) -> FarAddress | None:
     told = address_in(key)
     if told is not None and observed.table.in_use(*told) is not None:
         return None
-    return FarAddress(key, dict(interests), observed.forwarder.network.passed.of(key))
+    return RemoteAddress(key, dict(interests), observed.forwarder.network.passed.of(key))

@@ -67,7 +67,11 @@ LINK: Final = EntityType(
                 ),
                 ("unsettledCount", "Deliveries without an outcome.", lambda v: v.link.unsettled),
                 ("creditAvailable", "Deliveries that may come next.", lambda v: v.link.credit),
-                ("zeroCreditSeconds", "For how long it has had no credit.", lambda v: v.dry_s),
+                (
+                    "zeroCreditSeconds",
+                    "For how long it has had no credit.",
+                    lambda v: v.zero_credit_s,
+                ),
                 ("deliveryCount", "Deliveries since it was attached.", lambda v: v.link.deliveries),
                 (
                     "presettledCount",

@@ -7,7 +7,7 @@ from typing import Any, Final
 import attrs
 
 from router.core.link_routes.route_outlets import LinkRoute
-from router.management.schema import Attribute, Live
+from router.management.schema import Attribute, LiveEntity
 
 
 @attrs.frozen
@@ -30,7 +30,7 @@ _NONE: Final = LinkRoute(rule=None)  # type: ignore[arg-type]
 
 def _state(entity: Any) -> LinkRouteState:
     """Return an entity's state, or one without links if the router has none for it yet."""
-    state = entity.state if isinstance(entity, Live) else entity
+    state = entity.state if isinstance(entity, LiveEntity) else entity
     return state if isinstance(state, LinkRouteState) else LinkRouteState(_NONE, 0.0)
 
 

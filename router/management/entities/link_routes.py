@@ -14,20 +14,27 @@ from router.core.link_routes.route_outlets import LinkRoute, UplinkOutlet
 from router.core.model.counters import Counters
 from router.management.entities.attributes import identified
 from router.management.entities.link_route_state import LINK_ROUTE_STATE, LinkRouteState
-from router.management.schema import CONFIGURATION, OPERATIONAL, Attribute, EntityType, Given, Live
+from router.management.schema import (
+    CONFIGURATION,
+    OPERATIONAL,
+    Attribute,
+    EntityType,
+    LiveEntity,
+    Setting,
+)
 from router.management.views import RouterView
 
 
-def configured_link_routes(router: RouterView) -> Iterator[Live]:
+def configured_link_routes(router: RouterView) -> Iterator[LiveEntity]:
     """Return the configured link routes, with their live states."""
     return (configured_link_route(router, each) for each in router.configuration.link_routes)
 
 
-def configured_link_route(router: RouterView, settings: LinkRouteSettings) -> Live:
+def configured_link_route(router: RouterView, settings: LinkRouteSettings) -> LiveEntity:
     """Return a configured link route, with its live state."""
     control = router.control
     way = None if control is None else control.link_routes.configured(settings.name)
-    return Live(settings, way and LinkRouteState(way, router.observed.turn.now))
+    return LiveEntity(settings, way and LinkRouteState(way, router.observed.turn.now))
 
 
 def _ways(router: RouterView) -> Iterator[LinkRoute]:
@@ -39,7 +46,7 @@ def _ways(router: RouterView) -> Iterator[LinkRoute]:
 
 
 @attrs.frozen
-class ScopedLinkRoute:
+class ConnectionLinkRoute:
     """Link route that a connection has asked for; `number` is the connection's."""
 
     way: LinkRoute
@@ -51,18 +58,18 @@ class ScopedLinkRoute:
         return f"{self.number}/{self.way.rule.name}"
 
 
-def scoped_link_routes(router: RouterView) -> Iterator[ScopedLinkRoute]:
+def connection_link_routes(router: RouterView) -> Iterator[ConnectionLinkRoute]:
     """Yield the link routes of the requesting connection only, as in Dispatch."""
     pump = router.observed.pumps.get(router.asker or 0)
     if pump is None or router.control is None:
         return
-    for way in router.control.link_routes.scoped(pump.connection).values():
-        yield ScopedLinkRoute(way, pump.number)
+    for way in router.control.link_routes.requested_by(pump.connection).values():
+        yield ConnectionLinkRoute(way, pump.number)
 
 
 def _given(name: str, kind: str, meaning: str, read: Any) -> Attribute:
     field = attrs.fields_dict(LinkRouteSettings)[name]
-    return Attribute(name, kind, meaning, read, Given(field, "the entity is made with it"))
+    return Attribute(name, kind, meaning, read, Setting(field, "the entity is made with it"))
 
 
 CONNECTION_LINK_ROUTE: Final = EntityType(

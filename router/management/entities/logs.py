@@ -11,7 +11,7 @@ from router.management.entities.attributes import identified, integers
 from router.management.schema import CONFIGURATION, OPERATIONAL, Attribute, EntityType
 from router.management.views import RouterView
 
-FIXED: Final = {
+UNCHANGEABLE: Final = {
     "includeTimestamp": "every line has its time",
     "includeSource": "no line names its place in the program",
     "outputFile": "the log goes to standard error, and whoever runs the router keeps it",
@@ -19,10 +19,10 @@ FIXED: Final = {
 """Attributes that can be changed in Dispatch but not here, with the reasons."""
 
 # Module and journal: what a `log` entity is read from.
-Written = tuple[Module, Journal]
+ModuleLog = tuple[Module, Journal]
 
 
-def logs(router: RouterView) -> list[Written]:
+def logs(router: RouterView) -> list[ModuleLog]:
     """Return what `log` entities are read from: the modules, DEFAULT last."""
     return [(module, router.journal) for module in router.journal.modules.values()]
 
@@ -32,7 +32,7 @@ def log_counts(router: RouterView) -> list[Module]:
     return list(router.journal.modules.values())
 
 
-def _enabled(written: Written) -> str | None:
+def _enabled(written: ModuleLog) -> str | None:
     module, journal = written
     if module.name == DEFAULT:
         return journal.settings.default_levels()
@@ -44,7 +44,7 @@ def _of_default(value: Any) -> Any:
     return lambda written: value if written[0].name == DEFAULT else None
 
 
-def _name(written: Written) -> str:
+def _name(written: ModuleLog) -> str:
     return f"log/{written[0].name}"
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import attrs
 
 from router.control.network import views
-from router.control.network.adjacency import Adjacency
+from router.control.network.adjacency import Neighbours
 from router.core.routers.routing_state import RoutingState
 from router.management.entities.attributes import identified
 from router.management.schema import OPERATIONAL, Attribute, EntityType
@@ -106,7 +106,7 @@ def _origins(reach: RoutingState) -> dict[str, list[str]]:
     return found
 
 
-def _changed_at(network: Adjacency, now: float) -> int | None:
+def _changed_at(network: Neighbours, now: float) -> int | None:
     """Return when routes last changed, in seconds since 1970; None if they never did."""
     last = None if network.protocol is None else network.protocol.routes.changed_at
     return None if last is None else round(time.time() - (now - last))

@@ -9,7 +9,14 @@ import attrs
 
 from router.management.entities.attributes import constant
 from router.management.entities.configured import named_type
-from router.management.schema import OPERATIONAL, PREFIX, Attribute, EntityType, Live, told_live
+from router.management.schema import (
+    OPERATIONAL,
+    PREFIX,
+    Attribute,
+    EntityType,
+    LiveEntity,
+    live_reader,
+)
 
 MOST_ENTITIES: Final = 10_000
 """Maximum number of entities of one type that a plugin may report."""
@@ -65,25 +72,25 @@ _STATE: Final = (
         "status",
         "string",
         "starting, running, finished, stopped or failed.",
-        told_live(lambda s: s.status),
+        live_reader(lambda s: s.status),
     ),
     Attribute(
         "reason",
         "string",
         "Why it is not running, in words.",
-        told_live(lambda s: s.reason or None),
+        live_reader(lambda s: s.reason or None),
     ),
     Attribute(
         "failure",
         "string",
         "The kind of its last failure: unusable, slow-start, crashed, hung or flooded.",
-        told_live(lambda s: s.failure or None),
+        live_reader(lambda s: s.failure or None),
     ),
     Attribute(
         "lostEvents",
         "integer",
         "Events that it had subscribed to and did not take in time.",
-        told_live(lambda s: s.lost_events),
+        live_reader(lambda s: s.lost_events),
     ),
 )
 
@@ -92,11 +99,11 @@ CONFIGURED_PLUGIN: Final = named_type(
 )
 
 
-def configured_plugins(router: Any) -> Iterator[Live]:
+def configured_plugins(router: Any) -> Iterator[LiveEntity]:
     """Yield the configured plugins, with their states."""
     for section in router.configuration.plugins:
         plugins: Plugins | None = router.plugins
-        yield Live(section, None if plugins is None else plugins.state_of(section.name))
+        yield LiveEntity(section, None if plugins is None else plugins.state_of(section.name))
 
 
 @attrs.frozen

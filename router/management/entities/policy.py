@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from router.management.entities.attributes import constant, identified, integers
-from router.management.entities.empty import LACKING
+from router.management.entities.empty import NOT_SUPPORTED
 from router.management.schema import CONFIGURATION, Attribute, EntityType
 from router.management.views import RouterView
 
@@ -39,6 +39,6 @@ POLICY: Final = EntityType(
             )
         ),
     ),
-    absent=("maxMessageSize", "maxMessageSizeDenied"),
-    lacking=LACKING,
+    unsupported=("maxMessageSize", "maxMessageSizeDenied"),
+    missing_feature=NOT_SUPPORTED,
 )

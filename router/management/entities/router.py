@@ -18,7 +18,7 @@ from router.management.schema import (
     CONFIGURATION,
     Attribute,
     EntityType,
-    configured,
+    configured_entity,
     settings_attributes,
 )
 
@@ -184,7 +184,7 @@ ROUTER: Final = EntityType(
     CONFIGURATION,
     (
         *identified(lambda r: r.name, lambda r: r.name, "router"),
-        *map(_router_setting, settings_attributes(configured("router"))),
+        *map(_router_setting, settings_attributes(configured_entity("router"))),
         Attribute("area", "string", "Always 0.", constant("0")),
         Attribute("version", "string", "The version of Trioute.", constant(__version__)),
         Attribute("hostName", "string", "The name of the host.", lambda r: r.host_name),
@@ -266,11 +266,11 @@ ROUTER: Final = EntityType(
             )
         ),
     ),
-    absent=(
+    unsupported=(
         *("raIntervalFluxSeconds", "remoteLsMaxAgeSeconds", "debugDumpFile", "saslConfigDir"),
         *("saslConfigName", "timestampsInUTC", "timestampFormat"),
         "allowUnsettledMulticast",
     ),
     operations=("READ", "UPDATE"),
-    entity=configured("router"),
+    entity=configured_entity("router"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from router.metrics.metric import Metric, one
+from router.metrics.metric import Metric, unlabelled
 
 AUTO_LINKS: Final = (
     Metric(
@@ -21,7 +21,7 @@ AUTO_LINKS: Final = (
         "counter",
         "Attempts to attach auto-links.",
         (),
-        one(lambda r: r.auto_links.attempts),
+        unlabelled(lambda r: r.auto_links.attempts),
     ),
     Metric(
         "trioute_auto_link_failures_total",
@@ -29,6 +29,6 @@ AUTO_LINKS: Final = (
         "Auto-links that were refused, detached, or not answered; not those that were lost with "
         "their connection.",
         (),
-        one(lambda r: r.auto_links.failures),
+        unlabelled(lambda r: r.auto_links.failures),
     ),
 )

@@ -7,8 +7,8 @@ from typing import Final
 
 from router.core.diagnosis.blocking import MEANINGS
 from router.engine.failures import FAILURES
-from router.metrics.metric import Metric, Sample, one
-from router.metrics.observed import Connecting
+from router.metrics.metric import Metric, Sample, unlabelled
+from router.metrics.observed import ConnectorState
 from router.metrics.reading import EndpointReading, Reading
 
 _ENDPOINT: Final = ("endpoint", "direction", "role")
@@ -21,7 +21,7 @@ def _by_endpoint(
 
 
 def _by_connector(
-    read: Callable[[Connecting], float],
+    read: Callable[[ConnectorState], float],
 ) -> Callable[[Reading], Iterable[Sample]]:
     return lambda reading: (((name,), read(status)) for name, status in reading.connectors)
 
@@ -101,7 +101,7 @@ CONNECTIONS: Final = (
         "gauge",
         "Connections that may send no more for now, because too much of what they sent waits.",
         (),
-        one(lambda r: r.connections_held_back),
+        unlabelled(lambda r: r.connections_held_back),
     ),
     Metric(
         "trioute_redirects_issued_total",
@@ -147,7 +147,9 @@ CONNECTIONS: Final = (
         ("connector",),
         lambda r: (((name,), status.disconnected_s(r.now)) for name, status in r.connectors),
     ),
-    Metric("trioute_sessions", "gauge", "Sessions there are.", (), one(lambda r: r.sessions)),
+    Metric(
+        "trioute_sessions", "gauge", "Sessions there are.", (), unlabelled(lambda r: r.sessions)
+    ),
     Metric(
         "trioute_links",
         "gauge",
@@ -160,7 +162,7 @@ CONNECTIONS: Final = (
         "counter",
         "Links that were closed because their peer attached them again, elsewhere.",
         (),
-        one(lambda r: r.links_stolen),
+        unlabelled(lambda r: r.links_stolen),
     ),
     Metric(
         "trioute_link_stealing_refused_total",
@@ -168,14 +170,14 @@ CONNECTIONS: Final = (
         "Attaches that were refused because a link of that name is attached that the peer may not "
         "steal (linkStealing).",
         (),
-        one(lambda r: r.stealing_refused),
+        unlabelled(lambda r: r.stealing_refused),
     ),
     Metric(
         "trioute_links_suspended",
         "gauge",
         "Links that are gone, and whose sources or targets stay until their timeout ends.",
         (),
-        one(lambda r: r.links_suspended),
+        unlabelled(lambda r: r.links_suspended),
     ),
     Metric(
         "trioute_links_resumed_total",
@@ -183,7 +185,7 @@ CONNECTIONS: Final = (
         "Links that were attached again while they were suspended, or stolen with what they had "
         "unsettled.",
         (),
-        one(lambda r: r.links_resumed),
+        unlabelled(lambda r: r.links_resumed),
     ),
     Metric(
         "trioute_links_blocked",

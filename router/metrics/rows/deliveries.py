@@ -7,7 +7,7 @@ from typing import Final
 
 from router.core.model.counters import Counters
 from router.core.routers import router_traffic
-from router.metrics.metric import Metric, Sample, one
+from router.metrics.metric import Metric, Sample, unlabelled
 
 OUTCOMES: Final = (
     "accepted",
@@ -40,7 +40,7 @@ DELIVERIES: Final = (
         "counter",
         "Deliveries that came in from clients and containers.",
         (),
-        one(lambda r: router_traffic.entered(r.counters)),
+        unlabelled(lambda r: router_traffic.entered(r.counters)),
     ),
     Metric(
         "trioute_deliveries_egress_total",
@@ -48,42 +48,42 @@ DELIVERIES: Final = (
         "Deliveries that went out to clients and containers; a multicast goes out once to each "
         "receiver.",
         (),
-        one(lambda r: router_traffic.left(r.counters)),
+        unlabelled(lambda r: router_traffic.left(r.counters)),
     ),
     Metric(
         "trioute_deliveries_transit_total",
         "counter",
         "Deliveries that went on to other routers of the network.",
         (),
-        one(lambda r: r.counters.to_routers),
+        unlabelled(lambda r: r.counters.to_routers),
     ),
     Metric(
         "trioute_deliveries_from_routers_total",
         "counter",
         "Deliveries that came in from other routers of the network.",
         (),
-        one(lambda r: r.counters.from_routers),
+        unlabelled(lambda r: r.counters.from_routers),
     ),
     Metric(
         "trioute_deliveries_presettled_total",
         "counter",
         "Deliveries that came in settled, so that they have no outcome.",
         (),
-        one(lambda r: r.counters.presettled),
+        unlabelled(lambda r: r.counters.presettled),
     ),
     Metric(
         "trioute_deliveries_dropped_presettled_total",
         "counter",
         "Settled deliveries that a receiver was not given, for want of one or of its credit.",
         (),
-        one(lambda r: r.counters.dropped_presettled),
+        unlabelled(lambda r: r.counters.dropped_presettled),
     ),
     Metric(
         "trioute_deliveries_redirected_to_fallback_total",
         "counter",
         "Deliveries that went to an address's fallback, as nobody else received them.",
         (),
-        one(lambda r: r.counters.redirected),
+        unlabelled(lambda r: r.counters.redirected),
     ),
     Metric(
         "trioute_deliveries_redelivered_total",
@@ -91,14 +91,14 @@ DELIVERIES: Final = (
         "Deliveries that a receiver released or modified and another one got; each counts as an "
         "outcome besides.",
         (),
-        one(lambda r: r.counters.redelivered),
+        unlabelled(lambda r: r.counters.redelivered),
     ),
     Metric(
         "trioute_receivers_dropped_total",
         "counter",
         "Links of stuck receivers of multicast addresses that were closed (stuckReceiver).",
         (),
-        one(lambda r: r.counters.receivers_dropped),
+        unlabelled(lambda r: r.counters.receivers_dropped),
     ),
     Metric(
         "trioute_deliveries_outcome_total",
@@ -142,34 +142,34 @@ DELIVERIES: Final = (
         "gauge",
         "Deliveries that wait in the router for a receiver with credit.",
         (),
-        one(lambda r: r.waiting),
+        unlabelled(lambda r: r.waiting),
     ),
     Metric(
         "trioute_ingress_bytes_total",
         "counter",
         "Octets of messages that came in.",
         (),
-        one(lambda r: r.counters.bytes_in),
+        unlabelled(lambda r: r.counters.bytes_in),
     ),
     Metric(
         "trioute_egress_bytes_total",
         "counter",
         "Octets of messages that went out.",
         (),
-        one(lambda r: r.counters.bytes_out),
+        unlabelled(lambda r: r.counters.bytes_out),
     ),
     Metric(
         "trioute_held_bytes",
         "gauge",
         "Octets of messages that wait in the router.",
         (),
-        one(lambda r: r.held_bytes),
+        unlabelled(lambda r: r.held_bytes),
     ),
     Metric(
         "trioute_held_limit_bytes",
         "gauge",
         "How many octets may wait in the router: memoryLimitBytes, as configured.",
         (),
-        one(lambda r: r.held_limit_bytes),
+        unlabelled(lambda r: r.held_limit_bytes),
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from router.metrics.metric import Metric, one
+from router.metrics.metric import Metric, unlabelled
 
 
 def _each(counts: Mapping[str, int]) -> Iterator[tuple[tuple[str], int]]:
@@ -31,7 +31,7 @@ EDGES: Final = (
         "counter",
         "At an edge router: how often an uplink was lost that was used.",
         (),
-        one(lambda r: r.edges.losses),
+        unlabelled(lambda r: r.edges.losses),
     ),
     Metric(
         "trioute_edges",
@@ -54,7 +54,7 @@ EDGES: Final = (
         "gauge",
         "Addresses of which an edge router wants to know whether anybody beyond receives.",
         (),
-        one(lambda r: r.edges.watched),
+        unlabelled(lambda r: r.edges.watched),
     ),
     Metric(
         "trioute_edge_silent_total",
@@ -62,7 +62,7 @@ EDGES: Final = (
         "Connections between an edge router and an interior router that were given up because "
         "nothing was heard on them.",
         (),
-        one(lambda r: r.edges.silent),
+        unlabelled(lambda r: r.edges.silent),
     ),
     Metric(
         "trioute_edge_held_messages",
@@ -70,7 +70,7 @@ EDGES: Final = (
         "At an edge router: messages that wait for an uplink, or for receivers beyond, because "
         "their addresses have holdSeconds.",
         (),
-        one(lambda r: r.edges.held),
+        unlabelled(lambda r: r.edges.held),
     ),
     Metric(
         "trioute_edge_held_share",
@@ -78,7 +78,7 @@ EDGES: Final = (
         "Of those, how much of what may be held is at the address that is nearest to its "
         "holdMessages or holdBytes, from 0 to 1.",
         (),
-        one(lambda r: r.edges.held_share),
+        unlabelled(lambda r: r.edges.held_share),
     ),
     Metric(
         "trioute_edge_held_released_total",

@@ -11,7 +11,7 @@ from typing import Final
 
 from router.core.model.counters import Counters
 from router.core.model.histogram import BOUNDS_S, Histogram
-from router.metrics.metric import Metric, Sample, Spread, one
+from router.metrics.metric import HistogramValue, Metric, Sample, unlabelled
 from router.metrics.reading import Reading
 
 # The bounds of an address's histogram.
@@ -21,13 +21,13 @@ _NOTHING: Final = Histogram()
 Measured = Callable[[Counters], Histogram | None]
 
 
-def spread(histogram: Histogram | None) -> Spread:
+def spread(histogram: Histogram | None) -> HistogramValue:
     """Return everything that was measured."""
     found = _NOTHING if histogram is None else histogram
-    return Spread(BOUNDS_S, found.counts(), found.sum_s)
+    return HistogramValue(BOUNDS_S, found.counts(), found.sum_s)
 
 
-def coarse(histogram: Histogram) -> Spread:
+def coarse(histogram: Histogram) -> HistogramValue:
     """Return what was measured, with whole decades as bounds."""
     counts = [0] * (len(COARSE_S) + 1)
     at = 0
@@ -35,7 +35,7 @@ def coarse(histogram: Histogram) -> Spread:
         while at < len(COARSE_S) and bound > COARSE_S[at]:
             at += 1
         counts[at] += count
-    return Spread(COARSE_S, counts, histogram.sum_s)
+    return HistogramValue(COARSE_S, counts, histogram.sum_s)
 
 
 def _by_address(measured: Measured) -> Callable[[Reading], Iterable[Sample]]:
@@ -62,14 +62,14 @@ LATENCY: Final = (
         "histogram",
         "How long deliveries took from their arrival until they were sent on to a receiver.",
         (),
-        one(lambda r: spread(r.counters.forward_latency)),
+        unlabelled(lambda r: spread(r.counters.forward_latency)),
     ),
     Metric(
         "trioute_deliveries_settle_seconds",
         "histogram",
         "How long deliveries took from their arrival until their sender was told the outcome.",
         (),
-        one(lambda r: spread(r.counters.settle_latency)),
+        unlabelled(lambda r: spread(r.counters.settle_latency)),
     ),
     Metric(
         "trioute_address_forward_seconds",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from router.metrics.metric import Metric, one
+from router.metrics.metric import Metric, unlabelled
 
 LINK_ROUTES: Final = (
     Metric(
@@ -20,27 +20,27 @@ LINK_ROUTES: Final = (
         "gauge",
         "Peers' links that are forwarded to containers.",
         (),
-        one(lambda r: r.link_routes.links),
+        unlabelled(lambda r: r.link_routes.links),
     ),
     Metric(
         "trioute_link_route_forwarded_total",
         "counter",
         "Attaches that were forwarded to containers.",
         (),
-        one(lambda r: r.link_routes.forwarded),
+        unlabelled(lambda r: r.link_routes.forwarded),
     ),
     Metric(
         "trioute_link_route_refused_total",
         "counter",
         "Of those, the ones that the container refused.",
         (),
-        one(lambda r: r.link_routes.refused),
+        unlabelled(lambda r: r.link_routes.refused),
     ),
     Metric(
         "trioute_link_route_unplaced_total",
         "counter",
         "Attaches that the router refused because no container of their link route was there.",
         (),
-        one(lambda r: r.link_routes.unplaced),
+        unlabelled(lambda r: r.link_routes.unplaced),
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from router.metrics.metric import Metric, one
+from router.metrics.metric import Metric, unlabelled
 
 MEMORY: Final = (
     Metric(
@@ -28,7 +28,7 @@ MEMORY: Final = (
         "gauge",
         "How many octets the router may keep for its peers besides messages: stateLimitBytes.",
         (),
-        one(lambda r: r.ledger.limit_bytes),
+        unlabelled(lambda r: r.ledger.limit_bytes),
     ),
     Metric(
         "trioute_state_refused_total",
@@ -37,7 +37,7 @@ MEMORY: Final = (
         "for their unsettled deliveries, because a connection, or all, had as much state as they "
         "may.",
         (),
-        one(lambda r: r.ledger.refused),
+        unlabelled(lambda r: r.ledger.refused),
     ),
     Metric(
         "trioute_deliveries_suspended",
@@ -45,6 +45,6 @@ MEMORY: Final = (
         "Deliveries that are remembered for links that are suspended, unsettled or settled "
         "meanwhile.",
         (),
-        one(lambda r: r.suspended),
+        unlabelled(lambda r: r.suspended),
     ),
 )

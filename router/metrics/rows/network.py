@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from router.metrics.metric import Metric, one
+from router.metrics.metric import Metric, unlabelled
 
 NETWORK: Final = (
     Metric(
@@ -12,35 +12,35 @@ NETWORK: Final = (
         "gauge",
         "Connections to other routers, interior and edge ones.",
         (),
-        one(lambda r: r.network.connections),
+        unlabelled(lambda r: r.network.connections),
     ),
     Metric(
         "trioute_network_neighbours",
         "gauge",
         "Interior routers that messages go to directly.",
         (),
-        one(lambda r: r.network.neighbours),
+        unlabelled(lambda r: r.network.neighbours),
     ),
     Metric(
         "trioute_network_routers",
         "gauge",
         "Other interior routers that can be reached.",
         (),
-        one(lambda r: r.network.routers),
+        unlabelled(lambda r: r.network.routers),
     ),
     Metric(
         "trioute_network_addresses",
         "gauge",
         "Addresses and link routes that others have said they receive from or have containers for.",
         (),
-        one(lambda r: r.network.addresses),
+        unlabelled(lambda r: r.network.addresses),
     ),
     Metric(
         "trioute_network_synced",
         "gauge",
         "1 while this router knows of the network what its neighbours know, otherwise 0.",
         (),
-        one(lambda r: r.network.is_synced),
+        unlabelled(lambda r: r.network.is_synced),
     ),
     Metric(
         "trioute_network_round_trip_seconds",
@@ -68,21 +68,21 @@ NETWORK: Final = (
         "gauge",
         "How long ago the ways through the network changed, or the router started.",
         (),
-        one(lambda r: r.uptime_s if r.network.changed_s is None else r.network.changed_s),
+        unlabelled(lambda r: r.uptime_s if r.network.changed_s is None else r.network.changed_s),
     ),
     Metric(
         "trioute_network_changes_total",
         "counter",
         "Times that the ways through the network changed, as seen from here.",
         (),
-        one(lambda r: r.network.changes),
+        unlabelled(lambda r: r.network.changes),
     ),
     Metric(
         "trioute_network_conflicts_total",
         "counter",
         "Times that another router with an id that was taken was noticed.",
         (),
-        one(lambda r: r.network.conflicts),
+        unlabelled(lambda r: r.network.conflicts),
     ),
     Metric(
         "trioute_network_refused_total",
@@ -90,7 +90,7 @@ NETWORK: Final = (
         "Connections that were refused or closed at once because the peer is no router, or not one "
         "that this router could be connected with.",
         (),
-        one(lambda r: r.network.refused),
+        unlabelled(lambda r: r.network.refused),
     ),
     Metric(
         "trioute_network_routers_left_out_total",
@@ -98,7 +98,7 @@ NETWORK: Final = (
         "Times that a router was left out of which a neighbour told, because of "
         "maxRoutersPerNeighbour; one that is told of again and again counts each time.",
         (),
-        one(lambda r: r.network.routers_left_out),
+        unlabelled(lambda r: r.network.routers_left_out),
     ),
     Metric(
         "trioute_network_addresses_left_out",
@@ -106,7 +106,7 @@ NETWORK: Final = (
         "Addresses that other routers tell of and that are left out, because of "
         "maxAddressesPerRouter or maxAddressBytesPerNeighbour.",
         (),
-        one(lambda r: r.network.addresses_left_out),
+        unlabelled(lambda r: r.network.addresses_left_out),
     ),
     Metric(
         "trioute_network_link_retries_total",
@@ -114,6 +114,6 @@ NETWORK: Final = (
         "Times that a link to another router's receivers was refused, or ended unasked, or could "
         "not be attached, so that it is tried again.",
         (),
-        one(lambda r: r.network.link_retries),
+        unlabelled(lambda r: r.network.link_retries),
     ),
 )

@@ -8,7 +8,7 @@ from typing import Final
 
 from router import __version__
 from router.build import data_plane
-from router.metrics.metric import Metric, Sample, one
+from router.metrics.metric import Metric, Sample, unlabelled
 from router.metrics.reading import Reading
 
 _DATA_PLANE: Final = data_plane()
@@ -31,7 +31,7 @@ ROUTER: Final = (
         "gauge",
         "1 while the router should be sent new connections, as `/readyz` says, and otherwise 0.",
         (),
-        one(lambda r: r.is_ready),
+        unlabelled(lambda r: r.is_ready),
     ),
     Metric(
         "trioute_log_lines_total",
@@ -45,6 +45,6 @@ ROUTER: Final = (
         "gauge",
         "How long the router has been running.",
         (),
-        one(lambda r: r.uptime_s),
+        unlabelled(lambda r: r.uptime_s),
     ),
 )

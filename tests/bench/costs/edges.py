@@ -30,8 +30,8 @@ from router.config.router_settings import RouterSettings
 from router.control.edge.edge import EdgeRouter
 from router.control.edge.edges import Edges
 from router.control.edge.messages import (
+    InteriorAddress,
     Message,
-    Place,
     Routes,
     UplinkUse,
     encode_message,
@@ -39,7 +39,7 @@ from router.control.edge.messages import (
     routes,
     watches,
 )
-from router.control.edge.routes import FEATURE, MOST_TOLD
+from router.control.edge.routes import FEATURE, MAX_FROM_EDGE
 from router.core.link_routes.route_outlets import UplinkOutlet
 from router.core.routers.membership import INSTANCE
 from router.core.routers.routing_state import Path
@@ -263,7 +263,7 @@ def come_uplink(*, receives: bool) -> Operation:
 
 
 def _reached(count: int) -> list[Message]:
-    return list(reached(Place(f"M0q{number}", True, 1) for number in range(count)))
+    return list(reached(InteriorAddress(f"M0q{number}", True, 1) for number in range(count)))
 
 
 def reach(count: int) -> list[float]:
@@ -392,12 +392,12 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "interior: n addresses watched": watch,
     "interior: edge lost that watches n addresses": lose_watching,
     "interior: ways change to n addresses watched": change_ways,
-    "interior: n link routes told": _at_most(MOST_TOLD, tell_routes),
-    "interior: edge lost with n link routes": _at_most(MOST_TOLD, lose_routes),
+    "interior: n link routes told": _at_most(MAX_FROM_EDGE, tell_routes),
+    "interior: edge lost with n link routes": _at_most(MAX_FROM_EDGE, lose_routes),
     "interior: use changed ten times by an edge with n link routes": _at_most(
-        MOST_TOLD, toggle_routes
+        MAX_FROM_EDGE, toggle_routes
     ),
-    "interior: edge comes, n link routes of another": _at_most(MOST_TOLD, hear_of_routes),
+    "interior: edge comes, n link routes of another": _at_most(MAX_FROM_EDGE, hear_of_routes),
     "interior: first edge comes, n link routes": hear_of_routes_first,
     "interior: n addresses at an edge idle": _at_most(MOST_LINES, stop_sending_to_edge),
     "interior: uplink left with n links to the edge": _at_most(MOST_LINES, leave_uplink),

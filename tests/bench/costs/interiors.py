@@ -108,7 +108,7 @@ def want(
     def tell(some: list[str]) -> None:
         for key in some:
             for router in routers:
-                world.forwarder.reach.set_wanted(router, key, Interest(treatment))
+                world.forwarder.reach.set_interest(router, key, Interest(treatment))
 
     for first in range(0, len(keys), KEYS_AT_ONCE):
         world.turn(partial(tell, keys[first : first + KEYS_AT_ONCE]))

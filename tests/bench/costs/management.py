@@ -18,7 +18,7 @@ from router.config.edits import Edits
 from router.config.link_routes import LinkRouteSettings
 from router.config.model import AddressSettings, Configuration
 from router.config.reload import Applied
-from router.config.saved import Base
+from router.config.saved import BaseConfiguration
 from router.core.routers.routing_state import Interest
 from router.management.agent import encode_answer
 from router.management.operations import answer
@@ -53,7 +53,7 @@ class Agent(trio.abc.Instrument):
         self,
         wanted: Configuration,
         cause: str = "",
-        base: Base | None = None,
+        base: BaseConfiguration | None = None,
         edits: Edits | None = None,
     ) -> Applied:
         """Take a configuration up at no cost."""
@@ -124,7 +124,7 @@ def with_addresses(count: int) -> World:
     world = World()
     for number in range(count):
         world.forwarder.table.enter(f"q{number}")
-        world.forwarder.reach.set_wanted("other", f"M0far{number}", Interest(1))
+        world.forwarder.reach.set_interest("other", f"M0far{number}", Interest(1))
     return world
 
 

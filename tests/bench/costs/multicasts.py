@@ -75,7 +75,7 @@ def want(world: World, keys: Iterator[str]) -> None:
 
         def act(some: list[str] = every[first : first + AT_ONCE]) -> None:
             for key in some:
-                world.forwarder.reach.set_wanted("b", key, Interest(MULTICAST))
+                world.forwarder.reach.set_interest("b", key, Interest(MULTICAST))
 
         world.turn(act)
         world.rest()

@@ -17,12 +17,12 @@ from typing import Final
 
 from router.config.model import Configuration, ConnectorSettings, ListenerSettings
 from router.config.router_settings import RouterSettings
-from router.control.network.adjacency import Adjacency
+from router.control.network.adjacency import Neighbours
 from router.control.network.codec import encode_control
 from router.control.network.links import portions
 from router.control.network.messages import Aged, LinkState, LinkStateUpdate
 from router.core.routers.routing_state import Interest
-from router.simulation.host import Host
+from router.simulation.host import SimulatedRouter
 from router.simulation.network import Network
 
 # What the router in question does itself comes in so small turns.
@@ -55,7 +55,7 @@ class World:
             listener=ListenerSettings(role="inter-router"),
         )
 
-    def __getitem__(self, name: str) -> Host:
+    def __getitem__(self, name: str) -> SimulatedRouter:
         return self.network.hosts[name]
 
     def rest(self, seconds: float = 1.0) -> None:
@@ -64,7 +64,7 @@ class World:
         while any(host.is_alive and host.exchange.has_work() for host in self._hosts()):
             self.network.run(0.25)
 
-    def _hosts(self) -> list[Host]:
+    def _hosts(self) -> list[SimulatedRouter]:
         return list(self.network.hosts.values())
 
     def want(
@@ -119,7 +119,7 @@ class World:
 def routers_learnt(count: int) -> list[float]:
     """A neighbour tells of so many routers, behind each other as in a tree."""
     world = World("a", "b")
-    network: Adjacency | None = world["a"].control.network
+    network: Neighbours | None = world["a"].control.network
     assert network is not None
     (peering,) = network.peerings.values()
     names = [f"invented/{number}" for number in range(count)]

@@ -55,11 +55,11 @@ from router.core.addresses.rules import AddressRule
 from router.hosting.host import PluginHost
 from router.logs.journal import Journal
 from router.management.operations import _NODE_ANSWERS
-from router.management.requests import Request, Rows
+from router.management.requests import QueryRows, Request
 from router.management.views import RouterView
 from router.metrics.exposition import Exposition
 from router.net.exchange import SLICE_S
-from router.settings import take_up
+from router.settings import apply_settings
 
 Addressing = Callable[[int], str | None]
 
@@ -379,12 +379,12 @@ def applied(world: World, wanted: Configuration) -> Callable[[], None]:
     world.rest()
 
     def act() -> None:
-        entering = changes.enter(running, prepared)
+        entering = changes.stage(running, prepared)
         while not is_entered:
             began = time.thread_time()
             step(entering)
             world.turns.append(time.thread_time() - began)
-        world.turn(lambda: take_up(running, prepared))
+        world.turn(lambda: apply_settings(running, prepared))
         world.rest()
 
     world.configuration = wanted
@@ -429,7 +429,7 @@ def query(kind: str) -> Operation:
 
         def act() -> None:
             answered = _NODE_ANSWERS["QUERY"](view, asked)
-            assert isinstance(answered, Rows)
+            assert isinstance(answered, QueryRows)
             told = 0
             while True:
                 began = time.thread_time()

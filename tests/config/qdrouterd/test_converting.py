@@ -13,7 +13,7 @@ from router.config.load import parse_configuration
 from router.config.mistakes import InvalidConfiguration
 from router.config.qdrouterd import facts
 from router.config.qdrouterd.converting import format_converted
-from router.config.qdrouterd.reading import Moved, parse_dispatch
+from router.config.qdrouterd.reading import LoadedDispatch, parse_dispatch
 
 COMMENTED = """\
 # The licence.
@@ -39,7 +39,7 @@ log {
 """
 
 
-def moved(text: str, folder: Path | None = None) -> Moved:
+def moved(text: str, folder: Path | None = None) -> LoadedDispatch:
     """Return what becomes of a text in sections, whatever it is about security."""
     return parse_dispatch(
         text, "sections", source="/etc/qdrouterd.conf", folder=folder, weaker_security=True

@@ -40,6 +40,6 @@ def test_every_loss_has_its_meaning() -> None:
 
 def test_what_is_said_of_attributes_of_ours_names_them() -> None:
     ours = {each.name: each for each in OURS}
-    for name, defaults in facts.OWN.items():
+    for name, defaults in facts.OWN_DEFAULTS.items():
         fields = {file_name(field.name) for field in attrs.fields(ours[name].settings)}
         assert set(defaults) <= fields

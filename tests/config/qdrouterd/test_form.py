@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from router.config.load import default_text
-from router.config.qdrouterd.form import Form, form_of
+from router.config.qdrouterd.form import Form, detect_form
 
 
 @pytest.mark.parametrize(
@@ -31,15 +31,15 @@ from router.config.qdrouterd.form import Form, form_of
 )
 @pytest.mark.parametrize("suffix", ["", ".toml"])
 def test_the_content_counts(text: str, form: Form, suffix: str) -> None:
-    assert form_of(text, suffix) == form
+    assert detect_form(text, suffix) == form
 
 
 @pytest.mark.parametrize("suffix", [".conf", ".json", ".JSON"])
 def test_no_suffix_makes_toml_another_thing(suffix: str) -> None:
-    assert form_of(default_text(), suffix) == "toml"
+    assert detect_form(default_text(), suffix) == "toml"
 
 
 @pytest.mark.parametrize(("suffix", "form"), [(".conf", "sections"), (".json", "json")])
 @pytest.mark.parametrize("text", ["", "# nothing\n", "what is this\n"])
 def test_the_suffix_counts_where_nothing_else_tells(text: str, suffix: str, form: Form) -> None:
-    assert form_of(text, suffix) == form
+    assert detect_form(text, suffix) == form

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from router.config.qdrouterd.document import Given, Section
-from router.config.qdrouterd.old_names import inverted, is_old, modern
+from router.config.qdrouterd.document import GivenAttribute, Section
+from router.config.qdrouterd.old_names import inverted, is_old, replace_old_entity
 
 
 def rewritten(name: str, **attributes: Any) -> list[tuple[str, dict[str, Any]]]:
     """Return what a section is since, by name and values."""
-    given = {key: Given(value, 2) for key, value in attributes.items()}
+    given = {key: GivenAttribute(value, 2) for key, value in attributes.items()}
     return [
         (modern_name, {key: each.value for key, each in section.given.items()})
-        for modern_name, section in modern(name, Section(name, 1, given))
+        for modern_name, section in replace_old_entity(name, Section(name, 1, given))
     ]
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from router.config.mistakes import InvalidConfiguration
 from router.config.model import Configuration
 from router.config.qdrouterd.form import Form
-from router.config.qdrouterd.reading import Moved, NotMoved, parse_dispatch
+from router.config.qdrouterd.reading import InvalidDispatch, LoadedDispatch, parse_dispatch
 from router.config.qdrouterd.report import FLAG
 
 SHIPPED = """\
@@ -31,7 +31,7 @@ address {
 """
 
 
-def moved(text: str, form: Form = "sections", *, weaker_security: bool = False) -> Moved:
+def moved(text: str, form: Form = "sections", *, weaker_security: bool = False) -> LoadedDispatch:
     """Return what becomes of a text."""
     return parse_dispatch(text, form, source="f", weaker_security=weaker_security)
 
@@ -66,7 +66,7 @@ def test_mistakes_have_the_place_in_the_file() -> None:
     mode = "router {\nmode: interior\n}\n"
     left_out = "connector {\nsaslMechanisms: EXTERNAL\n}\n"
     text = f"{mode}{left_out}listener {{\n}}\nlistener {{\nport: 5672\n}}\n"
-    with pytest.raises(NotMoved) as refused:
+    with pytest.raises(InvalidDispatch) as refused:
         moved(text)
     (mistake,) = refused.value.mistakes
     assert str(mistake) == (
@@ -80,7 +80,7 @@ def test_mistakes_have_the_place_in_the_file() -> None:
     ("mode", "role"), [("standalone", "edge"), ("edge", "inter-router"), ("interior", "edge")]
 )
 def test_roles_that_a_mode_does_not_have(mode: str, role: str) -> None:
-    with pytest.raises(NotMoved) as refused:
+    with pytest.raises(InvalidDispatch) as refused:
         moved(f"connector {{\nrole: {role}\n}}\nrouter {{\nmode: {mode}\n}}\n")
     (mistake,) = refused.value.mistakes
     assert str(mistake).startswith(
@@ -90,7 +90,7 @@ def test_roles_that_a_mode_does_not_have(mode: str, role: str) -> None:
 
 def test_less_security_has_to_be_asked_for() -> None:
     text = "listener {\nsslProfile: p\nrequireSsl: yes\n}\nsslProfile {\nname: p\n}\n"
-    with pytest.raises(NotMoved, match=FLAG) as refused:
+    with pytest.raises(InvalidDispatch, match=FLAG) as refused:
         moved(text)
     assert [mistake.line for mistake in refused.value.mistakes] == [2, 3]
     assert len(moved(text, weaker_security=True).report.of("guard")) == 2

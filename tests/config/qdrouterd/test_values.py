@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from router.config import kinds
-from router.config.kinds import Refused
+from router.config.kinds import ValueNotAllowed
 from router.config.qdrouterd.facts import Kind
-from router.config.qdrouterd.values import file_form, read_value
+from router.config.qdrouterd.values import read_value, to_file_value
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_what_is_taken(kind: Kind, value: Any, found: Any) -> None:
     ],
 )
 def test_what_is_refused(kind: Kind, value: Any, allowed: str) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ValueNotAllowed) as refused:
         read_value(kind, value)
     assert refused.value.allowed == allowed
 
@@ -78,16 +78,16 @@ def test_what_is_refused(kind: Kind, value: Any, allowed: str) -> None:
     ],
 )
 def test_how_our_file_says_it(kind: kinds.Kind, value: Any, form: Any) -> None:
-    assert file_form(kind, value) == form
+    assert to_file_value(kind, value) == form
 
 
 def test_what_our_file_cannot_say_is_refused_in_its_words() -> None:
-    with pytest.raises(Refused, match="a whole number from 0"):
-        file_form(kinds.port(0), "nowhere")
+    with pytest.raises(ValueNotAllowed, match="a whole number from 0"):
+        to_file_value(kinds.port(0), "nowhere")
 
 
 @given(st.text() | st.integers() | st.floats() | st.none() | st.lists(st.text()))
 @pytest.mark.parametrize("kind", ["text", "integer", "boolean", "table", ("in", "out")])
 def test_nothing_but_refusals_comes_of_anything(kind: Kind, value: Any) -> None:
-    with contextlib.suppress(Refused):
+    with contextlib.suppress(ValueNotAllowed):
         assert read_value(kind, value) is not None

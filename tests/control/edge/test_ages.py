@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, strategies as st
 
-from router.control.edge.ages import Ages
+from router.control.edge.ages import KeysByAge
 
 from support.examples import examples
 
@@ -12,7 +12,7 @@ from support.examples import examples
 @given(st.lists(st.tuples(st.booleans(), st.sampled_from("abcdef"))))
 @examples(200)
 def test_the_oldest_comes_first(steps: list[tuple[bool, str]]) -> None:
-    ages = Ages()
+    ages = KeysByAge()
     model: dict[str, float] = {}
     for now, (adds, key) in enumerate(steps):
         was_there = model.pop(key, None) is not None

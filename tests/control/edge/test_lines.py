@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from router.config.model import AddressSettings
-from router.control.keeping import MOST_AT_ONCE, Status
+from router.control.keeping import MAX_ATTACHES, Status
 from router.core.network.proxy_links import Proxy
 from router.simulation.links import ReceiverPlan
 
@@ -39,14 +39,14 @@ def test_so_many_are_attached_at_a_time() -> None:
     world = one_interior("E")
     lines = world.edge_at("E").proxies.lines
     many = world.network.container("many", "E")
-    for number in range(3 * MOST_AT_ONCE):
+    for number in range(3 * MAX_ATTACHES):
         many.add_receiver(ReceiverPlan(f"q{number}", lambda _: None))
     many.start()
-    assert world.network.run_until(lambda: len(lines_of(world)) == 3 * MOST_AT_ONCE, 2)
-    assert sum(line.own is not None for line in lines.every()) == MOST_AT_ONCE
+    assert world.network.run_until(lambda: len(lines_of(world)) == 3 * MAX_ATTACHES, 2)
+    assert sum(line.own is not None for line in lines.every()) == MAX_ATTACHES
     world.run(2)
     assert {status for _, status in lines_of(world)} == {Status.ACTIVE}
-    assert len(lines_of(world)) == 3 * MOST_AT_ONCE
+    assert len(lines_of(world)) == 3 * MAX_ATTACHES
     many.close()
     world.run(2)
     assert lines_of(world) == []

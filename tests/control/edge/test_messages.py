@@ -15,8 +15,8 @@ from router.control.edge.messages import (
     PART_BYTES,
     WORK_A_KEY,
     Beat,
+    InteriorAddress,
     Message,
-    Place,
     Reached,
     Routes,
     UplinkUse,
@@ -31,7 +31,7 @@ from router.control.edge.messages import (
 from router.errors import AmqpError
 
 KEYS = st.text(min_size=1, max_size=40)
-PLACES = st.builds(Place, KEYS, st.booleans(), st.integers(0, 255))
+PLACES = st.builds(InteriorAddress, KEYS, st.booleans(), st.integers(0, 255))
 MESSAGES: st.SearchStrategy[Message] = st.one_of(
     st.builds(UplinkUse, st.booleans()),
     st.builds(Beat, st.integers(0, 2**64 - 1), st.integers(0, 2**32 - 1)),
@@ -131,7 +131,9 @@ def test_no_part_is_too_long() -> None:
     parts = [encode_message(each) for each in watches((key, True) for key in keys)]
     assert len(parts) > 20
     assert max(map(len, parts)) <= PART_BYTES + 64
-    answers = [encode_message(each) for each in reached(Place(key, True, 1) for key in keys)]
+    answers = [
+        encode_message(each) for each in reached(InteriorAddress(key, True, 1) for key in keys)
+    ]
     assert max(map(len, answers)) <= PART_BYTES + 64
     # one that is longer than a part goes alone
     long = "M0" + "y" * (2 * PART_BYTES)
@@ -158,4 +160,4 @@ def test_work_is_counted_by_keys() -> None:
     assert work_of(Beat(1, 1)) == work_of(None) < work_of(UplinkUse(True))
     assert work_of(Watch(("M0a", "M0b"), ("M0c",))) - work_of(Watch()) == 3 * WORK_A_KEY
     assert work_of(Routes(("Ca",), ("Cb",))) - work_of(Routes()) == 2 * WORK_A_KEY
-    assert work_of(Reached((Place("M0a", True, 1),))) - work_of(Reached(())) == WORK_A_KEY
+    assert work_of(Reached((InteriorAddress("M0a", True, 1),))) - work_of(Reached(())) == WORK_A_KEY

@@ -8,9 +8,9 @@ import pytest
 
 from router.amqp.performatives import Target
 from router.amqp.types import Symbol
-from router.client.receiver import Received
+from router.client.receiver import ReceivedMessage
 from router.config.model import AddressSettings
-from router.control.edge.messages import Place, Reached
+from router.control.edge.messages import InteriorAddress, Reached
 from router.control.keeping import Status
 from router.core.model.address import CLOSEST, MULTICAST
 from router.core.network.proxy_links import Proxy
@@ -167,7 +167,7 @@ def test_copies_for_those_beyond_wait_as_long_as_it_takes() -> None:
     inbox = world.receiver("E1", "m")
     late: list[bytes] = []
 
-    def take(received: Received) -> None:
+    def take(received: ReceivedMessage) -> None:
         late.append(received.payload)
         received.accept()
 
@@ -434,7 +434,7 @@ def test_what_is_treated_otherwise_beyond_is_treated_so_here() -> None:
     address = host.forwarder.table.in_use("q")
     assert address is not None
     for treatment in (CLOSEST, MULTICAST, CLOSEST):
-        message = Reached((Place("M0q", True, treatment),))
+        message = Reached((InteriorAddress("M0q", True, treatment),))
         host.turn(partial(proxies.reached, connection, message))
         host.turn(proxies.finish)
         world.run(0.1)

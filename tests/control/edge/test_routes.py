@@ -12,13 +12,17 @@ from router.control.edge.messages import Routes, decode_message, encode_message,
 from router.control.edge.routes import (
     FEATURE,
     LONGEST_KEY,
-    MOST_TOLD,
-    RoutesBeyond,
-    RoutesOfEdges,
-    ToldRoutes,
+    MAX_FROM_EDGE,
+    AdvertisedRoutes,
+    EdgeLinkRoutes,
+    InteriorLinkRoutes,
 )
 from router.core.link_routes.link_routes import IN
-from router.core.link_routes.remote_link_routes import RouteRefused, RoutesLeftOut, RoutesUnknown
+from router.core.link_routes.remote_link_routes import (
+    LinkRoutesUnsupported,
+    RouteRefused,
+    RoutesLeftOut,
+)
 from router.core.link_routes.route_outlets import LinkRouteRule
 from router.core.routers.membership import FEATURES_SPOKEN
 from router.core.routers.routing_state import IN_PREFIX, Interest
@@ -41,7 +45,7 @@ class Side:
     def __init__(self, kind: Any) -> None:
         self.router = Router()
         self.told: list[tuple[Any, Routes]] = []
-        tells = self.tell_all if kind is RoutesOfEdges else self.tell
+        tells = self.tell_all if kind is InteriorLinkRoutes else self.tell
         self.routes = kind(self.router.forwarder, tells)
         # how often anything was written down to be told
         self.written = 0
@@ -66,7 +70,7 @@ class Side:
     def connect(self, name: str, features: frozenset[str] = KNOWN) -> Any:
         """A connection of another router."""
         connection = self.router.client(role="edge").connection
-        connection.is_client = isinstance(self.routes, RoutesBeyond)
+        connection.is_client = isinstance(self.routes, EdgeLinkRoutes)
         self.routes.came(connection, name, features)
         return connection
 
@@ -97,32 +101,32 @@ def test_this_router_says_that_it_knows_of_them() -> None:
 
 
 def test_an_edge_hears_what_there_is_when_it_comes_and_what_changes() -> None:
-    side = Side(RoutesOfEdges)
+    side = Side(InteriorLinkRoutes)
     way, connection = side.serve("here")
-    side.router.forwarder.reach.set_wanted("b", "Cthere", Interest(4))
+    side.router.forwarder.reach.set_interest("b", "Cthere", Interest(4))
     side.connect("e")
     assert side.heard() == [({"Chere", "Cthere"}, set())]
     assert side.heard() == []
-    side.router.forwarder.reach.set_wanted("b", "Chere", Interest(4))
+    side.router.forwarder.reach.set_interest("b", "Chere", Interest(4))
     side.router.forwarder.link_routes.close(way, connection)
     assert side.heard() == []
-    side.router.forwarder.reach.set_wanted("b", "Chere", None)
-    side.router.forwarder.reach.set_wanted("b", "Cnew", Interest(4))
+    side.router.forwarder.reach.set_interest("b", "Chere", None)
+    side.router.forwarder.reach.set_interest("b", "Cnew", Interest(4))
     assert side.heard() == [({"Cnew"}, {"Chere"})]
     # what comes and goes within a turn is no news
-    side.router.forwarder.reach.set_wanted("b", "Cnew", None)
-    side.router.forwarder.reach.set_wanted("b", "Cnew", Interest(4))
+    side.router.forwarder.reach.set_interest("b", "Cnew", None)
+    side.router.forwarder.reach.set_interest("b", "Cnew", Interest(4))
     assert side.heard() == []
 
 
 def test_an_edge_hears_even_of_nothing() -> None:
-    side = Side(RoutesOfEdges)
+    side = Side(InteriorLinkRoutes)
     side.connect("e")
     assert side.heard() == [(set(), set())]
 
 
 def test_an_edges_containers_are_there_while_it_uses_the_connection() -> None:
-    side = Side(RoutesOfEdges)
+    side = Side(InteriorLinkRoutes)
     here = side.router.forwarder.reach.here
     connection, other = side.connect("e"), side.connect("e")
     neighbour = side.connect("f")
@@ -151,7 +155,7 @@ def test_an_edges_containers_are_there_while_it_uses_the_connection() -> None:
 
 
 def test_one_pattern_told_of_in_two_ways_is_there_until_both_are_taken_back() -> None:
-    side = Side(RoutesOfEdges)
+    side = Side(InteriorLinkRoutes)
     connection = side.connect("e")
     side.routes.use(connection, is_active=True)
     side.routes.received(connection, Routes(("Cq.a", "Cq/a", "Cq.a")))
@@ -163,16 +167,16 @@ def test_one_pattern_told_of_in_two_ways_is_there_until_both_are_taken_back() ->
 
 @pytest.mark.parametrize("key", ["M0q", "He", "C", "E/", "C" + "x" * LONGEST_KEY])
 def test_what_is_no_key_of_a_link_route_is_an_error(key: str) -> None:
-    side = Side(RoutesOfEdges)
+    side = Side(InteriorLinkRoutes)
     connection = side.connect("e")
     with pytest.raises(AmqpError, match="no key"):
         side.routes.received(connection, Routes((key,)))
 
 
 def test_an_edge_may_not_tell_of_more_than_so_many() -> None:
-    side = Side(RoutesOfEdges)
+    side = Side(InteriorLinkRoutes)
     connection = side.connect("e")
-    for number in range(MOST_TOLD):
+    for number in range(MAX_FROM_EDGE):
         side.routes.received(connection, Routes((f"Cq{number}",)))
     side.routes.received(connection, Routes(("Cnew",), ("Cq0",)))
     side.routes.received(connection, Routes(("Cnew",)))
@@ -182,7 +186,7 @@ def test_an_edge_may_not_tell_of_more_than_so_many() -> None:
 
 @pytest.mark.parametrize("key", ["C_edge/e", "E_topo/0/a/#", "E$management"])
 def test_names_of_routers_own_nodes_are_no_edges(key: str) -> None:
-    side = Side(RoutesOfEdges)
+    side = Side(InteriorLinkRoutes)
     side.router.table.add_own_node("$management")
     connection = side.connect("e")
     side.routes.use(connection, is_active=True)
@@ -193,7 +197,7 @@ def test_names_of_routers_own_nodes_are_no_edges(key: str) -> None:
 
 
 def test_what_is_refused_an_edge_is_in_the_log_ever_more_seldom() -> None:
-    side = Side(RoutesOfEdges)
+    side = Side(InteriorLinkRoutes)
     connection = side.connect("e")
     before = len(side.router.events)
     for _ in range(30):
@@ -203,7 +207,7 @@ def test_what_is_refused_an_edge_is_in_the_log_ever_more_seldom() -> None:
 
 
 def test_all_edges_are_told_the_same_once_but_those_whose_routes_they_are() -> None:
-    side = Side(RoutesOfEdges)
+    side = Side(InteriorLinkRoutes)
     edges = {name: side.connect(name) for name in "efgh"}
     side.told.clear()
     side.written = 0
@@ -244,10 +248,10 @@ def heard_by(side: Side, name: str) -> list[tuple[str, ...]]:
 
 
 def test_an_edge_of_an_earlier_version_is_told_nothing() -> None:
-    side = Side(RoutesOfEdges)
+    side = Side(InteriorLinkRoutes)
     side.serve("here")
     side.connect("e", frozenset())
-    assert side.router.events[-1] == RoutesUnknown("e")
+    assert side.router.events[-1] == LinkRoutesUnsupported("e")
     side.serve("there")
     assert side.heard() == []
     # and one that knows of them beside it
@@ -259,7 +263,7 @@ def test_an_edge_of_an_earlier_version_is_told_nothing() -> None:
 
 
 def test_what_interiors_have_told_counts_while_they_are_used() -> None:
-    side = Side(RoutesBeyond)
+    side = Side(EdgeLinkRoutes)
     first, second = (side.connect(name) for name in "ab")
     side.routes.received(first, Routes(("Cq",)))
     side.routes.received(second, Routes(("Cq", "Cr")))
@@ -277,7 +281,7 @@ def test_what_interiors_have_told_counts_while_they_are_used() -> None:
 
 
 def test_what_was_lost_is_known_until_another_has_spoken() -> None:
-    side = Side(RoutesBeyond)
+    side = Side(EdgeLinkRoutes)
     first = side.connect("a")
     side.routes.use([first])
     side.routes.received(first, Routes(("Cq", "Cr")))
@@ -294,12 +298,12 @@ def test_what_was_lost_is_known_until_another_has_spoken() -> None:
     old = side.connect("c", frozenset())
     side.routes.use([old])
     assert not side.has("r.a")
-    assert side.router.events[-1] == RoutesUnknown("c")
+    assert side.router.events[-1] == LinkRoutesUnsupported("c")
     assert not list(side.router.forwarder.link_routes.routes())
 
 
 def test_interiors_are_told_of_what_is_here() -> None:
-    side = Side(RoutesBeyond)
+    side = Side(EdgeLinkRoutes)
     way, container = side.serve("q")
     side.connect("a")
     side.connect("b")
@@ -316,21 +320,21 @@ def test_an_interior_may_tell_of_more_than_an_edge() -> None:
     link_routes = Router().forwarder.link_routes
     connection = Router().client().connection
     connection.is_client = True
-    told = ToldRoutes(link_routes, connection, "a")
-    told.change((f"Cq{number}" for number in range(MOST_TOLD + 1)), ())
+    told = AdvertisedRoutes(link_routes, connection, "a")
+    told.change((f"Cq{number}" for number in range(MAX_FROM_EDGE + 1)), ())
     assert told.keys is not None
-    assert len(told.keys) == MOST_TOLD + 1
+    assert len(told.keys) == MAX_FROM_EDGE + 1
     assert told.refused == 0
 
 
 @pytest.mark.parametrize(
-    ("name", "most"), [("MOST_HEARD", 20), ("MOST_HEARD_BYTES", 20 * len("Cq00"))]
+    ("name", "most"), [("MAX_FROM_INTERIOR", 20), ("MAX_FROM_INTERIOR_BYTES", 20 * len("Cq00"))]
 )
 def test_an_edge_keeps_so_many_of_what_an_interior_tells(
     monkeypatch: pytest.MonkeyPatch, name: str, most: int
 ) -> None:
     monkeypatch.setattr(f"router.control.edge.routes.{name}", most)
-    side = Side(RoutesBeyond)
+    side = Side(EdgeLinkRoutes)
     connection = side.connect("a")
     side.routes.use([connection])
     for number in range(50):
@@ -343,8 +347,8 @@ def test_an_edge_keeps_so_many_of_what_an_interior_tells(
 
 
 def test_keys_of_an_edge_have_no_more_than_so_many_octets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("router.control.edge.routes.MOST_TOLD_BYTES", 100)
-    side = Side(RoutesOfEdges)
+    monkeypatch.setattr("router.control.edge.routes.MAX_FROM_EDGE_BYTES", 100)
+    side = Side(InteriorLinkRoutes)
     connection = side.connect("e")
     side.routes.received(connection, Routes(("C" + "x" * 99,)))
     with pytest.raises(AmqpError, match="more than 100 octets"):
@@ -442,13 +446,13 @@ def serving_many(kind: Any) -> tuple[Side, Any, list[Any]]:
 
 
 def use(side: Side, connection: Any, *, is_used: bool) -> None:
-    if isinstance(side.routes, RoutesOfEdges):
+    if isinstance(side.routes, InteriorLinkRoutes):
         side.routes.use(connection, is_active=is_used)
     else:
         side.routes.use([connection] if is_used else [])
 
 
-@pytest.mark.parametrize("kind", [RoutesOfEdges, RoutesBeyond])
+@pytest.mark.parametrize("kind", [InteriorLinkRoutes, EdgeLinkRoutes])
 def test_very_many_come_and_go_in_later_turns(kind: Any) -> None:
     side, connection, changed = serving_many(kind)
     side.router.is_patient = False
@@ -465,7 +469,7 @@ def test_very_many_come_and_go_in_later_turns(kind: Any) -> None:
     use(side, connection, is_used=True)
     side.router.finish_turn()
     told = side.routes.told[connection]
-    if kind is RoutesOfEdges:
+    if kind is InteriorLinkRoutes:
         turn(lambda: side.routes.left(connection))
     else:
         side.routes.left(connection)
@@ -478,7 +482,7 @@ def test_very_many_come_and_go_in_later_turns(kind: Any) -> None:
 
 
 def test_an_edge_that_changes_its_mind_again_and_again_moves_nothing() -> None:
-    side, connection, changed = serving_many(RoutesOfEdges)
+    side, connection, changed = serving_many(InteriorLinkRoutes)
     use(side, connection, is_used=True)
     side.router.catch_up()
     changed.clear()
@@ -491,7 +495,7 @@ def test_an_edge_that_changes_its_mind_again_and_again_moves_nothing() -> None:
 
 
 def test_what_is_told_while_outlets_are_made_counts() -> None:
-    side, connection, _ = serving_many(RoutesOfEdges)
+    side, connection, _ = serving_many(InteriorLinkRoutes)
     use(side, connection, is_used=True)
     assert side.has("q0")
     assert not side.has("q998")
@@ -506,7 +510,7 @@ def test_what_is_told_while_outlets_are_made_counts() -> None:
 
 
 def test_routes_of_another_uplink_are_there_before_those_of_the_first_go() -> None:
-    side, first, _ = serving_many(RoutesBeyond)
+    side, first, _ = serving_many(EdgeLinkRoutes)
     second = side.connect("f")
     for message in routes((f"Cq{number}", True) for number in range(MANY)):
         side.routes.received(second, message)
@@ -526,7 +530,7 @@ def test_routes_of_another_uplink_are_there_before_those_of_the_first_go() -> No
 
 @pytest.mark.parametrize("is_first", [True, False])
 def test_an_edge_that_comes_hears_of_very_many_in_later_turns(is_first: bool) -> None:
-    side = Side(RoutesOfEdges)
+    side = Side(InteriorLinkRoutes)
     side.router.forwarder.network.edges = side
     for number in range(MANY):
         side.serve(f"q{number}")
@@ -545,7 +549,7 @@ def test_an_edge_that_comes_hears_of_very_many_in_later_turns(is_first: bool) ->
 
 
 def test_an_interior_that_comes_hears_of_very_many_in_later_turns() -> None:
-    side = Side(RoutesBeyond)
+    side = Side(EdgeLinkRoutes)
     for number in range(MANY):
         side.serve(f"q{number}")
     side.router.finish_turn()
@@ -659,7 +663,7 @@ def test_an_edge_that_tells_of_too_many_is_cut_off_and_all_of_them_are_gone() ->
     world = one_interior("E")
     edge = world.edge_at("E")
     (connection,) = edge.routes.told
-    many = [(f"Cq{number}", True) for number in range(MOST_TOLD + 1)]
+    many = [(f"Cq{number}", True) for number in range(MAX_FROM_EDGE + 1)]
     world.host("E").turn(lambda: edge.routes._say(connection, many))
     world.run(0.3)
     assert not list(world.host("I").forwarder.link_routes.routes())
@@ -673,7 +677,7 @@ def test_an_edge_that_tells_of_too_many_is_cut_off_and_all_of_them_are_gone() ->
 def test_no_more_is_held_of_routes_than_is_charged(text: str) -> None:
     router = Router()
     connection = router.client(role="edge").connection
-    told = ToldRoutes(router.forwarder.link_routes, connection, "edge")
+    told = AdvertisedRoutes(router.forwarder.link_routes, connection, "edge")
     told.use(is_open=True)
     before = connection.account.total
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from router.control.edge.telling import KEYS_A_STEP, STEPS_AT_ONCE, Telling
+from router.control.edge.telling import KEYS_A_STEP, STEPS_AT_ONCE, KeyStreams
 from router.engine.deferred import Deferred
 
 AT_ONCE = KEYS_A_STEP * STEPS_AT_ONCE
@@ -14,7 +14,7 @@ class Teller:
     def __init__(self) -> None:
         self.deferred = Deferred()
         self.told: dict[str, list[str]] = {}
-        self.telling = Telling(self.deferred, self._say)
+        self.telling = KeyStreams(self.deferred, self._say)
 
     def _say(self, connection: str, keys: list[str]) -> None:
         assert keys

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from router.control.edge.uplinks import SETTLE_S, Uplinks, Used
+from router.control.edge.uplinks import SETTLE_S, UplinkChange, Uplinks
 
 ORDER = ("north", "south", "west")
 
@@ -19,7 +19,7 @@ def test_the_first_that_comes_is_used_and_stays() -> None:
     uplinks.came(1, "south", "B", 0.0)
     uplinks.tick(0.9)
     uplinks.came(2, "north", "A", 1.0)
-    assert uplinks.take() == [Used(1, True)]
+    assert uplinks.take() == [UplinkChange(1, True)]
     assert active(uplinks) == ["south"]
     assert uplinks.links[1].reason == "in use"
     assert uplinks.links[2].reason == "stands by for south"
@@ -31,13 +31,13 @@ def test_a_preferred_one_that_comes_a_moment_later_is_used() -> None:
     assert uplinks.take() == []
     assert uplinks.links[1].reason == "gives a preferred one a moment to come"
     uplinks.came(2, "north", "A", 0.1)
-    assert uplinks.take() == [Used(2, True)]
+    assert uplinks.take() == [UplinkChange(2, True)]
     uplinks.left(2, 0.2)
     assert uplinks.take() == []
     uplinks.tick(0.4)
     assert uplinks.take() == []
     uplinks.tick(0.5)
-    assert uplinks.take() == [Used(1, True)]
+    assert uplinks.take() == [UplinkChange(1, True)]
 
 
 def test_the_preferred_one_comes_in_the_place_of_one_that_is_lost() -> None:
@@ -47,7 +47,7 @@ def test_the_preferred_one_comes_in_the_place_of_one_that_is_lost() -> None:
         uplinks.tick(number + 0.9)
     uplinks.take()
     uplinks.left(0, 5.0)
-    assert uplinks.take() == [Used(2, True)]
+    assert uplinks.take() == [UplinkChange(2, True)]
     assert active(uplinks) == ["north"]
     assert uplinks.links[2].since == 5.0
     assert uplinks.losses == 1
@@ -83,9 +83,9 @@ def test_fewer_may_be_wanted_from_now_on() -> None:
     uplinks.came(2, "north", "A", 1.0)
     uplinks.take()
     uplinks.configure(("north", "south"), 1, 2.0)
-    assert uplinks.take() == [Used(2, False)]
+    assert uplinks.take() == [UplinkChange(2, False)]
     uplinks.configure(("north", "south"), 2, 3.0)
-    assert uplinks.take() == [Used(2, True)]
+    assert uplinks.take() == [UplinkChange(2, True)]
 
 
 class Coming(RuleBasedStateMachine):

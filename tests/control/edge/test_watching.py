@@ -5,8 +5,15 @@ from __future__ import annotations
 import pytest
 
 from router.control.edge import watching
-from router.control.edge.messages import UNSAID, Message, Place, Reached, Watch, watches
-from router.control.edge.watching import Watcher, Watching, key_of_address, split_key
+from router.control.edge.messages import (
+    UNKNOWN_TREATMENT,
+    InteriorAddress,
+    Message,
+    Reached,
+    Watch,
+    watches,
+)
+from router.control.edge.watching import EdgeWatches, Watches, key_of_address, split_key
 from router.core.model.address import BALANCED, CLOSEST, FALLBACK, FIRST_EDGE, MULTICAST, Address
 from router.core.routers.routing_state import Interest, Path
 from router.errors import AmqpError
@@ -21,7 +28,7 @@ class Interior:
     def __init__(self, *rules: tuple[object, ...]) -> None:
         self.router = Router(rules)
         self.reach = self.router.forwarder.reach
-        self.watching = Watching(self.router.forwarder)
+        self.watching = Watches(self.router.forwarder)
         self.client = self.router.client()
 
     def address_changed(self, address: Address) -> None:
@@ -32,21 +39,21 @@ class Interior:
         """At the end of a turn."""
         self.watching.tell()
 
-    def edge(self, number: int = 0) -> tuple[Watcher, list[Message]]:
+    def edge(self, number: int = 0) -> tuple[EdgeWatches, list[Message]]:
         told: list[Message] = []
-        return Watcher(FIRST_EDGE + number, told.append), told
+        return EdgeWatches(FIRST_EDGE + number, told.append), told
 
     def changed(self, name: str, phase: int = 0) -> None:
         address = self.router.table.in_use(name, phase)
         self.watching.address_changed(address or Address(name, BALANCED, phase=phase))
         self.watching.tell()
 
-    def watch(self, watcher: Watcher, *keys: str) -> None:
+    def watch(self, watcher: EdgeWatches, *keys: str) -> None:
         self.watching.received(watcher, Watch(keys))
         self.watching.tell()
 
 
-def places(told: list[Message]) -> list[Place]:
+def places(told: list[Message]) -> list[InteriorAddress]:
     """What has been told since this was asked last."""
     found = [place for message in told if isinstance(message, Reached) for place in message.places]
     told.clear()
@@ -57,10 +64,10 @@ def test_nobody_is_there_until_somebody_is() -> None:
     interior = Interior()
     edge, told = interior.edge()
     interior.watch(edge, "M0q")
-    assert places(told) == [Place("M0q", False, UNSAID)]
+    assert places(told) == [InteriorAddress("M0q", False, UNKNOWN_TREATMENT)]
     receiver = interior.client.receiver("q")
     interior.changed("q")
-    assert places(told) == [Place("M0q", True, UNSAID)]
+    assert places(told) == [InteriorAddress("M0q", True, UNKNOWN_TREATMENT)]
     interior.client.receiver("q")
     interior.changed("q")
     assert places(told) == []
@@ -79,8 +86,8 @@ def test_who_watches_does_not_hear_of_its_own_receivers() -> None:
     address.consumers[0].side = edge.side
     interior.watch(edge, "M0q")
     interior.watch(other, "M0q")
-    assert places(told) == [Place("M0q", False, UNSAID)]
-    assert places(other_told) == [Place("M0q", True, UNSAID)]
+    assert places(told) == [InteriorAddress("M0q", False, UNKNOWN_TREATMENT)]
+    assert places(other_told) == [InteriorAddress("M0q", True, UNKNOWN_TREATMENT)]
 
 
 def test_other_routers_count_with_how_they_treat_the_address() -> None:
@@ -89,12 +96,12 @@ def test_other_routers_count_with_how_they_treat_the_address() -> None:
     interior.reach.set_paths({}, {"B": Path("B", 1)}, lambda _: None)
     interior.watch(edge, "M0m")
     told.clear()
-    interior.reach.set_wanted("B", "M0m", Interest(MULTICAST))
+    interior.reach.set_interest("B", "M0m", Interest(MULTICAST))
     interior.watching.tell()
-    assert places(told) == [Place("M0m", True, MULTICAST)]
-    interior.reach.set_wanted("B", "M0m", None)
+    assert places(told) == [InteriorAddress("M0m", True, MULTICAST)]
+    interior.reach.set_interest("B", "M0m", None)
     interior.watching.tell()
-    assert places(told) == [Place("M0m", False, UNSAID)]
+    assert places(told) == [InteriorAddress("M0m", False, UNKNOWN_TREATMENT)]
 
 
 def test_what_is_watched_no_more_is_not_told_of() -> None:
@@ -115,7 +122,7 @@ def test_who_names_a_key_anew_hears_of_it_anew() -> None:
     edge, told = interior.edge()
     interior.watch(edge, "M0q")
     interior.watch(edge, "M0q")
-    assert places(told) == [Place("M0q", False, UNSAID)] * 2
+    assert places(told) == [InteriorAddress("M0q", False, UNKNOWN_TREATMENT)] * 2
 
 
 def test_an_address_with_a_fallback_is_reached_by_it() -> None:
@@ -124,9 +131,12 @@ def test_an_address_with_a_fallback_is_reached_by_it() -> None:
     interior.watch(edge, "M0q", "MFq")
     told.clear()
     interior.reach.set_paths({}, {"B": Path("B", 1)}, lambda _: None)
-    interior.reach.set_wanted("B", "MFq", Interest(BALANCED))
+    interior.reach.set_interest("B", "MFq", Interest(BALANCED))
     interior.changed("q", FALLBACK)
-    assert places(told) == [Place("MFq", True, BALANCED), Place("M0q", True, BALANCED)]
+    assert places(told) == [
+        InteriorAddress("MFq", True, BALANCED),
+        InteriorAddress("M0q", True, BALANCED),
+    ]
 
 
 def test_names_that_say_where_they_are() -> None:
@@ -136,8 +146,8 @@ def test_names_that_say_where_they_are() -> None:
     assert [place.is_reached for place in places(told)] == [False, False, False]
     interior.reach.set_paths({}, {"B": Path("B", 1)}, lambda _: None)
     interior.watching.tell()
-    assert places(told) == [Place("M0_topo/0/B/temp.1", True, UNSAID)]
-    interior.reach.set_wanted("B", "HE2", Interest(CLOSEST))
+    assert places(told) == [InteriorAddress("M0_topo/0/B/temp.1", True, UNKNOWN_TREATMENT)]
+    interior.reach.set_interest("B", "HE2", Interest(CLOSEST))
     interior.watching.tell()
     assert [place.is_reached for place in places(told)] == [True]
     interior.reach.set_paths({}, {}, lambda _: None)
@@ -174,7 +184,7 @@ MANY = 1000
 MOST = 64
 
 
-def watching_many(start: str) -> tuple[Interior, Watcher, list[Message], list[str]]:
+def watching_many(start: str) -> tuple[Interior, EdgeWatches, list[Message], list[str]]:
     """An interior, an edge that watches very many keys, and the keys that are looked at."""
     at = Interior()
     at.router.forwarder.network.edges = at
@@ -200,7 +210,7 @@ def test_very_many_are_looked_at_in_later_turns_and_each_is_told() -> None:
     assert {each.key for each in places(told)} == set(edge.told)
     assert len(looked) == MANY
     told.clear()
-    at.reach.set_wanted("b", "M0q999", Interest(BALANCED))
+    at.reach.set_interest("b", "M0q999", Interest(BALANCED))
     at.reach.set_paths({"b": at.client.connection}, {"b": Path("b", 1)}, lambda _: None)
     at.watching.tell()
     at.router.finish_turn()

@@ -10,14 +10,14 @@ import pytest
 
 from router.config.model import Configuration, ConnectorSettings, ListenerSettings
 from router.config.router_settings import RouterSettings
-from router.control.network.adjacency import MOST_AT_ONCE, Adjacency
-from router.core.links.control_links import MOST_WITH_EDGE
-from router.core.routers.news import ConflictSeen, NeighbourFound, NeighbourLost, News
+from router.control.network.adjacency import MOST_AT_ONCE, Neighbours
+from router.core.links.control_links import MAX_QUEUED_TO_EDGE
+from router.core.routers.news import DuplicateRouterId, NeighbourFound, NeighbourLost, News
 from router.core.routers.routing_state import Interest, Path
 from router.engine.connection import Connection
 from router.errors import AmqpError
-from router.simulation.host import Host
-from router.simulation.joints import Joint
+from router.simulation.host import SimulatedRouter
+from router.simulation.joints import RouterConnection
 from router.simulation.network import Network
 
 
@@ -34,7 +34,7 @@ def join(
     role: Any = "inter-router",
     accepts: Any = "",
     **more: Any,
-) -> Joint:
+) -> RouterConnection:
     """A connection between two routers; `cost` is what each says that it costs."""
     costs = more.pop("costs", (1, 1))
     return network.join(
@@ -56,7 +56,7 @@ def line(*names: str, **settings: Any) -> Network:
     return network
 
 
-def adjacency(host: Host) -> Adjacency:
+def adjacency(host: SimulatedRouter) -> Neighbours:
     """A router's part that is tried here."""
     found = host.control.network
     assert found is not None
@@ -178,7 +178,7 @@ def test_who_stood_still_does_not_take_the_others_for_silent() -> None:
     one.pause()
     network.run(10)
     # its clocks are looked at before anything is read
-    one.exchange.look_at_clock()
+    one.exchange.check_timers()
     assert len(adjacency(one).peerings) == 1
     one.resume()
     network.run(2)
@@ -228,7 +228,7 @@ def test_two_neighbours_of_one_id_are_not_both_taken() -> None:
     network.run(4)
     assert {ending for ending, _ in endings} == {"trioute:duplicate-id"}
     assert network.hosts["A"].reach.paths == {"B": Path("B", 1)}
-    seen = [each for each in news if isinstance(each, ConflictSeen)]
+    seen = [each for each in news if isinstance(each, DuplicateRouterId)]
     what = "beside the one known here there is another router of that id, which started later"
     assert {(each.router, each.what) for each in seen} == {("B", what)}
     assert [each.times for each in seen] == [*range(1, len(seen) + 1)]
@@ -290,7 +290,7 @@ def edge_and_interior(connections: int = 1) -> tuple[Network, dict[str, Edges]]:
     network.add("E", configuration("edge"))
     edges = {"A": Edges(), "E": Edges()}
 
-    def born(host: Host) -> None:
+    def born(host: SimulatedRouter) -> None:
         adjacency(host).edges = edges[host.name] = Edges()
 
     for host in network.hosts.values():
@@ -388,7 +388,7 @@ def test_an_edge_that_has_more_said_than_it_takes_is_given_up() -> None:
     network.hosts["E"].pause()
 
     def flood() -> None:
-        for _ in range(MOST_WITH_EDGE + 100):
+        for _ in range(MAX_QUEUED_TO_EDGE + 100):
             one.send(here, b"x")
 
     network.hosts["A"].turn(flood)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from router.control.network.answers import Answers
-from router.control.network.links import Link, Links
-from router.control.network.messages import MobileRequest, MobileTable, MobileUpdate, Wish
+from router.control.network.links import RouterLink, RouterLinks
+from router.control.network.messages import MobileRequest, MobileTable, MobileUpdate, TableRequest
 from router.control.network.tables import SMALL, Table
 from router.control.network.timing import Timing
 
@@ -13,8 +13,8 @@ class World:
     """A router with one neighbour, and its own table."""
 
     def __init__(self, addresses: int) -> None:
-        self.links = Links("a", 1, Timing())
-        self.link = Link(1, "b", 1, 1, 1, 0.0)
+        self.links = RouterLinks("a", 1, Timing())
+        self.link = RouterLink(1, "b", 1, 1, 1, 0.0)
         self.link.is_up = True
         self.links.add(self.link)
         self.links.elect()
@@ -24,7 +24,7 @@ class World:
         self.answers = Answers({"a": self.table}.get, lambda _: True, self.links)
 
     def ask(self, seq: int = 0) -> None:
-        self.answers.request_received(self.link, MobileRequest((Wish("a", 1, seq),)))
+        self.answers.request_received(self.link, MobileRequest((TableRequest("a", 1, seq),)))
 
     def told(self) -> list[MobileTable | MobileUpdate]:
         """What has been said since this was asked last."""

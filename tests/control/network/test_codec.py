@@ -33,7 +33,7 @@ TERMS = st.sampled_from(sorted(m.TERMS))
 @st.composite
 def updates(draw: Any) -> m.MobileUpdate:
     """Changes of addresses."""
-    changes = draw(st.lists(st.tuples(IDS, TERMS | st.just(m.GONE)), max_size=9))
+    changes = draw(st.lists(st.tuples(IDS, TERMS | st.just(m.REMOVED)), max_size=9))
     base = draw(st.integers(0, 2**63 - 2))
     return m.MobileUpdate(
         draw(IDS), draw(NUMBERS), base, draw(st.integers(base + 1, 2**63 - 1)), draw(ULONGS),
@@ -73,7 +73,7 @@ MESSAGES = st.one_of(
     st.integers(0, 2**63 - 2).map(lambda winner: m.Withdrawal("A", 2**63 - 1, winner)),
     updates(),
     tables(),
-    st.builds(m.MobileRequest, several(st.builds(m.Wish, IDS, NUMBERS, NUMBERS))),
+    st.builds(m.MobileRequest, several(st.builds(m.TableRequest, IDS, NUMBERS, NUMBERS))),
 )
 
 

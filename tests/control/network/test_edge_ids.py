@@ -11,12 +11,12 @@ import pytest
 from router.control.network.edge_ids import AWAY_S
 from router.core.model.address import BALANCED
 from router.core.network.proxy_links import UplinkChanged
-from router.core.routers.membership import CHANCE_BITS
+from router.core.routers.membership import RANDOM_BITS
 from router.core.routers.names import edge_run_in, edge_run_key
-from router.core.routers.news import ConflictSeen
+from router.core.routers.news import DuplicateRouterId
 from router.core.routers.routing_state import Interest
 from router.engine.events import ConnectionClosed
-from router.simulation.host import Host
+from router.simulation.host import SimulatedRouter
 
 from support.edges import World
 
@@ -43,12 +43,12 @@ class TwoEdges(World):
             self.host(name).start()
         self.run(2)
 
-    def _listen(self, host: Host) -> None:
+    def _listen(self, host: SimulatedRouter) -> None:
         network = host.control.network
         assert network is not None
 
         def hear(news: Any) -> None:
-            if isinstance(news, ConflictSeen):
+            if isinstance(news, DuplicateRouterId):
                 self.told.append((host.name, news.router, news.what))
                 if host.name == "J":
                     self.times.append(news.times)
@@ -123,7 +123,7 @@ def test_two_that_start_in_the_same_millisecond_are_two() -> None:
     world = TwoEdges("IJEF")
     world.run(10)
     later, earlier = sorted("EF", key=lambda name: instance(world, name), reverse=True)
-    assert instance(world, later) >> CHANCE_BITS == instance(world, earlier) >> CHANCE_BITS
+    assert instance(world, later) >> RANDOM_BITS == instance(world, earlier) >> RANDOM_BITS
     interiors = {"E": "I", "F": "J"}
     assert world.connected(interiors[earlier]) == ["E"]
     assert world.connected(interiors[later]) == []
@@ -192,9 +192,9 @@ def test_keys_that_make_no_sense_are_passed_over() -> None:
     reach = world.host("I").reach
     texts = ("", "E", "E/", "E/x", "/7", "E/-1", "E/²", f"E/{'9' * 30}", "X/7", "X/0")
     for key in (f"{letter}{text}" for letter in "IJ" for text in texts):
-        reach.set_wanted("J", key, Interest(BALANCED))
-        reach.set_wanted("J", key, None)
-        reach.set_wanted("J", key, None)
+        reach.set_interest("J", key, Interest(BALANCED))
+        reach.set_interest("J", key, None)
+        reach.set_interest("J", key, None)
     assert world.told == []
     assert world.connected("I") == ["E"]
 

@@ -16,7 +16,7 @@ from support.routing import cheapest, random_links
 @settings(deadline=None)
 def test_they_cost_as_little_as_can_be(seed: int, routers: int, links: int) -> None:
     known = random_links(random.Random(seed), routers, links)
-    ways = Graph(known).ways_from("r0")
+    ways = Graph(known).shortest_paths_from("r0")
     assert ways.cost == cheapest(known, "r0")
     assert sorted(ways.cost.values()) == [ways.cost[router] for router in ways.order]
     for router, parent in ways.parent.items():
@@ -39,17 +39,20 @@ def test_the_order_in_which_links_are_known_makes_no_difference(
     chance.shuffle(shuffled)
     other = {router: dict(sorted(known[router].items(), reverse=True)) for router in shuffled}
     for root in known:
-        assert Graph(known).ways_from(root).parent == Graph(other).ways_from(root).parent
+        assert (
+            Graph(known).shortest_paths_from(root).parent
+            == Graph(other).shortest_paths_from(root).parent
+        )
 
 
 def test_a_link_counts_when_both_its_ends_know_it_at_the_larger_cost() -> None:
     graph = Graph({"A": {"B": 1, "C": 1}, "B": {"A": 5}, "C": {}})
-    assert graph.ways_from("A").paths() == {"B": Path("B", 5)}
+    assert graph.shortest_paths_from("A").paths() == {"B": Path("B", 5)}
 
 
 def test_paths_begin_with_a_neighbour() -> None:
     graph = Graph({"A": {"B": 1}, "B": {"A": 1, "C": 1}, "C": {"B": 1, "D": 2}, "D": {"C": 2}})
-    assert graph.ways_from("A").paths() == {
+    assert graph.shortest_paths_from("A").paths() == {
         "B": Path("B", 1),
         "C": Path("B", 2),
         "D": Path("B", 4),
@@ -87,7 +90,7 @@ def test_a_link_that_one_end_alone_knows_changes_nothing() -> None:
     known["C"] = {"B": 1}
     assert graph.after(known, ["C"]) is graph
     known["B"] = {"A": 1, "C": 2}
-    assert graph.after(known, ["B"]).ways_from("A").cost == {"A": 0, "B": 1, "C": 3}
+    assert graph.after(known, ["B"]).shortest_paths_from("A").cost == {"A": 0, "B": 1, "C": 3}
 
 
 def test_what_has_changed_is_looked_at_bit_by_bit() -> None:

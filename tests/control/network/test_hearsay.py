@@ -26,9 +26,9 @@ AGED = st.builds(Aged, STATES, st.sampled_from((0, 1, 255, 256, 2**32 - 1)))
 UPDATES = st.lists(AGED, max_size=5).map(lambda each: LinkStateUpdate(tuple(each)))
 
 
-def reader() -> hearsay.Hearsay:
+def reader() -> hearsay.LinkStateCodec:
     """One that remembers nothing yet."""
-    return hearsay.Hearsay(codec._STATE.read, codec._STATE.write)
+    return hearsay.LinkStateCodec(codec._STATE.read, codec._STATE.write)
 
 
 def generally(message: LinkStateUpdate) -> bytes:

@@ -13,7 +13,7 @@ Links = dict[str, dict[str, int]]
 
 def hops(links: Links, me: str) -> Hops:
     graph = Graph(links)
-    return Hops(graph, me, graph.ways_from(me).paths())
+    return Hops(graph, me, graph.shortest_paths_from(me).paths())
 
 
 def join(links: Links, one: str, other: str, cost: int = 1) -> None:
@@ -46,10 +46,10 @@ def test_each_router_goes_by_its_own_ways_of_equal_cost() -> None:
             assert (way[0], way[-1]) == ("r0", destination)
             assert (
                 sum(links[one][next_one] for one, next_one in itertools.pairwise(way))
-                == (graph.ways_from("r0").cost[destination])
+                == (graph.shortest_paths_from("r0").cost[destination])
             )
             for one, next_one in itertools.pairwise(way):
-                assert graph.ways_from(one).paths()[destination].via == next_one
+                assert graph.shortest_paths_from(one).paths()[destination].via == next_one
 
 
 def test_of_a_large_network_the_next_hop_and_the_last() -> None:

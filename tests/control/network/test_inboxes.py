@@ -7,15 +7,15 @@ from typing import Any
 from control.network.test_adjacency import adjacency, line
 
 from router.control.network import inboxes
-from router.control.network.adjacency import Adjacency
+from router.control.network.adjacency import Neighbours
 from router.control.network.codec import encode_control
 from router.control.network.messages import Aged, LinkState, LinkStateUpdate, MobileUpdate
 from router.core.routers.routing_state import Interest
-from router.simulation.host import Host
+from router.simulation.host import SimulatedRouter
 from router.simulation.network import Network
 
 
-def turns_of(host: Host) -> list[int]:
+def turns_of(host: SimulatedRouter) -> list[int]:
     """How much is noted and heard of in each turn of a router from now on."""
     counts, before = [0], host.exchange.finish_turn
 
@@ -34,7 +34,7 @@ def turns_of(host: Host) -> list[int]:
 def said_by(network: Network, name: str, *messages: Any) -> None:
     """Have a neighbour of b say something, all at once."""
     host = network.hosts[name]
-    control: Adjacency = adjacency(host)
+    control: Neighbours = adjacency(host)
     (peering,) = control.peerings.values()
 
     def say() -> None:
@@ -132,7 +132,7 @@ def test_so_many_routers_are_kept_of_a_neighbour_and_the_others_stay() -> None:
     assert len(protocol.states.records) == 101
     assert protocol.states.told == {"a": 100, "c": 1}
     assert set(b.reach.paths) == {"a", "c"}
-    assert [each.what for each in told if type(each).__name__ == "TooMuchTold"] == ["routers"]
+    assert [each.what for each in told if type(each).__name__ == "AnnouncementsIgnored"] == ["routers"]
     # what was known goes on being told
     network.run(60)
     assert set(network.hosts["a"].reach.paths) == {"b", "c"}

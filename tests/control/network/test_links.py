@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from router.control.network.changes import LinkFailed
 from router.control.network.codec import MAX_CONTROL_BYTES, encode_control
-from router.control.network.links import OTHER_ID, SILENT, Link, Links, portions
+from router.control.network.links import OTHER_ID, SILENT, RouterLink, RouterLinks, portions
 from router.control.network.messages import Aged, Hello, LinkStateUpdate
 from router.control.network.protocol import Protocol
 from router.control.network.timing import Timing
 
 
-def links() -> Links:
+def links() -> RouterLinks:
     """Those of A."""
-    return Links("A", 1, Timing())
+    return RouterLinks("A", 1, Timing())
 
 
-def add(several: Links, number: int, cost: int, *, up: bool = True) -> Link:
+def add(several: RouterLinks, number: int, cost: int, *, up: bool = True) -> RouterLink:
     """A connection to B."""
-    link = Link(number, "B", 2, cost, 1, 0.0)
+    link = RouterLink(number, "B", 2, cost, 1, 0.0)
     several.add(link)
     if up:
         several.hello_received(link, Hello("B", 2, 1))
     return link
 
 
-def greetings(several: Links) -> list[int]:
+def greetings(several: RouterLinks) -> list[int]:
     """Whom it says it has heard."""
     return [send.message.heard for send in several.take(lambda _: (), lambda _: ())]  # type: ignore[union-attr]
 

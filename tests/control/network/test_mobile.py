@@ -8,7 +8,7 @@ from router.control.network import mobile
 from router.control.network.digests import entry_digest, table_digest
 from router.control.network.limits import Limits
 from router.control.network.messages import (
-    GONE,
+    REMOVED,
     Aged,
     Hello,
     LinkState,
@@ -16,7 +16,7 @@ from router.control.network.messages import (
     MobileRequest,
     MobileTable,
     MobileUpdate,
-    Wish,
+    TableRequest,
 )
 from router.control.network.protocol import Protocol
 from router.control.network.tables import KEY_OCTETS
@@ -49,7 +49,7 @@ def test_a_table_that_is_not_right_is_mended() -> None:
     del table.entries["M07"]
     table.entries["M0ghost"] = 1
     router.protocol.mobile._note("r0", {"M07": 0xFF, "M0ghost": 1})
-    table._set("M0other", GONE, 1)
+    table._set("M0other", REMOVED, 1)
     table.digest = table.digest ^ 1
     router.act()
     assert network.mistakes()
@@ -66,7 +66,7 @@ def test_a_change_that_is_missed_is_asked_for() -> None:
     network.settle(5)
     # r3 forgets a change, and hears of the next one
     table = network.routers["r3"].protocol.mobile.tables["r1"]
-    table._set("M0a", table.entries["M0a"], GONE)
+    table._set("M0a", table.entries["M0a"], REMOVED)
     table.seq -= 1
     network.routers["r3"].protocol.mobile._note("r1", {"M0a": 0xFF})
     network.routers["r3"].act()
@@ -88,7 +88,7 @@ def test_who_asks_for_a_table_many_times_at_once_is_told_it_once() -> None:
     protocol.received(1, Hello("b", 2, 1), 0.0)
     protocol.want([("M0q", Interest(1))], 0.0)
     protocol.take(0.0)
-    protocol.received(1, MobileRequest((Wish("a", 1, 0),) * 100), 0.1)
+    protocol.received(1, MobileRequest((TableRequest("a", 1, 0),) * 100), 0.1)
     assert len(protocol.take(0.1)) == 1
 
 

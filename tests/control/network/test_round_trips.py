@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from router.control.network.round_trips import CYCLE_US, KEPT, LONGEST_S, US, RoundTrips
+from router.control.network.round_trips import CYCLE_US, KEPT, LONGEST_S, US_PER_S, RoundTrips
 
 
 def exchange(one: RoundTrips, other: RoundTrips, at: float, trip_s: float, skew_s: float) -> None:
@@ -29,7 +29,7 @@ def test_clocks_may_be_apart(skew_s: float) -> None:
 
 def test_times_begin_anew_after_an_hour_and_a_bit() -> None:
     one, other = RoundTrips(), RoundTrips()
-    exchange(one, other, CYCLE_US / US - 0.25, 0.03, 0.0)
+    exchange(one, other, CYCLE_US / US_PER_S - 0.25, 0.03, 0.0)
     assert one.least_s == pytest.approx(0.03, abs=2e-6)
 
 
@@ -53,5 +53,5 @@ def test_nonsense_is_no_round_trip(stamps: tuple[int, int, int]) -> None:
 
 
 def test_a_time_is_never_the_one_that_stands_for_none() -> None:
-    assert RoundTrips().stamps(CYCLE_US / US)[0] == 1
+    assert RoundTrips().stamps(CYCLE_US / US_PER_S)[0] == 1
     assert RoundTrips().stamps(0.0) == (1, 0, 0)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from router.control.network import routes
-from router.control.network.links import Link, Links
+from router.control.network.links import RouterLink, RouterLinks
 from router.control.network.messages import Aged, LinkState
 from router.control.network.routes import Routes
-from router.control.network.states import States
+from router.control.network.states import LinkStates
 from router.control.network.timing import Timing
 
 
@@ -16,10 +16,10 @@ class World:
     """The ways from a to a row of others behind b."""
 
     def __init__(self) -> None:
-        self.links = Links("a", 1, Timing())
-        self.states = States(Timing())
+        self.links = RouterLinks("a", 1, Timing())
+        self.states = LinkStates(Timing())
         self.routes = Routes("a", self.links, self.states, 0.0)
-        link = Link(1, "b", 1, 1, 1, 0.0)
+        link = RouterLink(1, "b", 1, 1, 1, 0.0)
         link.is_up = True
         self.links.add(link)
         self.links.elect()

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from router.control.network.messages import LinkState
-from router.control.network.saying import Saying
+from router.control.network.saying import OwnLinkState
 from router.control.network.tables import Table
 from router.control.network.timing import Timing
 
 
 def test_changes_are_said_at_once_until_there_are_too_many() -> None:
-    saying = Saying(LinkState("A", 1, 0, {}), Timing(burst=3, pace_s=0.5, refresh_s=30), 0.0)
+    saying = OwnLinkState(LinkState("A", 1, 0, {}), Timing(burst=3, pace_s=0.5, refresh_s=30), 0.0)
     own, said = Table("A", 1), []
     for step in range(40):
         now = step / 10
-        saying.must = True
+        saying.has_changed = True
         if saying.is_due(now):
             saying.say(step, {"B": step + 1}, own, now)
             said.append(now)
@@ -24,7 +24,7 @@ def test_changes_are_said_at_once_until_there_are_too_many() -> None:
 
 
 def test_what_has_not_changed_is_said_now_and_then() -> None:
-    saying = Saying(LinkState("A", 1, 0, {}), Timing(refresh_s=30), 0.0)
+    saying = OwnLinkState(LinkState("A", 1, 0, {}), Timing(refresh_s=30), 0.0)
     assert saying.is_due(0.0)
     saying.say(1, {}, Table("A", 1), 0.0)
     assert saying.due_at() == 30.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from router.control.network.messages import Aged, LinkState
-from router.control.network.states import States
+from router.control.network.states import LinkStates
 from router.control.network.timing import Timing
 
 
@@ -15,7 +15,7 @@ def state(seq: int, instance: int = 5, router: str = "A") -> Aged:
 
 
 def test_the_newest_counts() -> None:
-    states = States(Timing())
+    states = LinkStates(Timing())
     assert states.is_news("A", 5, 1)
     assert states.take(state(1), 10.0) is None
     assert not states.is_news("A", 5, 1)
@@ -27,7 +27,7 @@ def test_the_newest_counts() -> None:
 
 
 def test_its_age_goes_with_it() -> None:
-    states = States(Timing(max_age_s=90))
+    states = LinkStates(Timing(max_age_s=90))
     states.take(state(1), 10.0)
     assert list(states.aged(["A", "B"], 12.5)) == [Aged(state(1).state, 3500)]
     assert states.expire(98.9) == []
@@ -38,7 +38,7 @@ def test_its_age_goes_with_it() -> None:
 
 
 def test_nothing_is_taken_of_what_was_withdrawn_for_a_while() -> None:
-    states = States(Timing(max_age_s=90))
+    states = LinkStates(Timing(max_age_s=90))
     states.take(state(1), 10.0)
     assert states.withdraw("A", 5, 10.0)
     assert not states.withdraw("A", 5, 11.0)
@@ -52,7 +52,7 @@ def test_nothing_is_taken_of_what_was_withdrawn_for_a_while() -> None:
 
 def test_there_are_not_too_many_links_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("router.control.network.states.MOST_LINKS", 5)
-    states = States(Timing(max_age_s=90))
+    states = LinkStates(Timing(max_age_s=90))
 
     def links(router: str, seq: int, count: int) -> LinkState:
         return LinkState(router, 5, seq, {f"r{number}": 1 for number in range(count)})

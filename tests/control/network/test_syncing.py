@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from router.config.model import Configuration, ConnectorSettings, ListenerSettings
 from router.config.router_settings import RouterSettings
-from router.control.network.adjacency import Adjacency
+from router.control.network.adjacency import Neighbours
 from router.control.network.syncing import PATIENCE_S, FirstSync
 from router.simulation.network import Network
 
@@ -28,7 +28,7 @@ class Starting:
         host.start()
         adjacency = host.control.network
         assert adjacency is not None
-        self.adjacency: Adjacency = adjacency
+        self.adjacency: Neighbours = adjacency
         self.sync = FirstSync(adjacency, lambda: self.unreached, self.adjacency.now)
 
 

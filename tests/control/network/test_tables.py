@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from router.control.network.codec import CHUNK_BYTES
 from router.control.network.digests import table_digest
-from router.control.network.messages import GONE, MobileTable, MobileUpdate
+from router.control.network.messages import REMOVED, MobileTable, MobileUpdate
 from router.control.network.steps import do_all
 from router.control.network.tables import Assembly, Table, chunks, interest_of, terms_of
 from router.core.routers.routing_state import Interest
@@ -16,7 +16,9 @@ from support.traced import traced_bytes
 
 CHANGES = st.lists(
     st.lists(
-        st.tuples(st.sampled_from(["a", "b", "Hc", "Id/1"]), st.sampled_from([0, 1, 0x12, GONE])),
+        st.tuples(
+            st.sampled_from(["a", "b", "Hc", "Id/1"]), st.sampled_from([0, 1, 0x12, REMOVED])
+        ),
         max_size=4,
         unique_by=lambda change: change[0],
     ),
@@ -61,7 +63,7 @@ def test_only_what_is_a_change_is_told() -> None:
     table = Table("A", 1)
     assert [each.keys for each in table.tell([("a", 1), ("b", 1)])] == [("a", "b")]
     assert [each.keys for each in table.tell([("a", 1), ("b", 0)])] == [("b",)]
-    assert table.tell([("c", GONE)]) == []
+    assert table.tell([("c", REMOVED)]) == []
     assert table.seq == 2
 
 
@@ -96,8 +98,8 @@ def test_terms_are_an_octet() -> None:
     for terms in (0, 1, 2, 3, 4, 0x10, 0x14):
         assert terms_of(interest_of(terms)) == terms
     assert interest_of(0x12) == Interest(2, shows=True)
-    assert interest_of(GONE) is None
-    assert terms_of(None) == GONE
+    assert interest_of(REMOVED) is None
+    assert terms_of(None) == REMOVED
 
 
 @pytest.mark.parametrize("end", ["", "\u00e9", "\U0001f600"], ids=["ascii", "latin", "widest"])

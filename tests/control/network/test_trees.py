@@ -16,7 +16,7 @@ from support.routing import random_links
 def trees_of(me: str, known: dict[str, dict[str, int]]) -> Trees:
     """The trees as a router sees them."""
     graph = Graph(known)
-    return Trees(me, graph, graph.ways_from(me))
+    return Trees(me, graph, graph.shortest_paths_from(me))
 
 
 @given(st.integers(0, 2**32), st.integers(2, 12), st.integers(0, 30))
@@ -39,7 +39,7 @@ def test_what_a_child_is_known_by_is_what_it_knows_itself_by(
                 assert (below.parent, below.digest) == (me, branch.digest)
                 assert branch.routers == {branch.child}.union(*(b.routers for b in below.branches))
                 begun.append(branch.child)
-        assert sorted(reached) == sorted(Graph(known).ways_from(root).order)
+        assert sorted(reached) == sorted(Graph(known).shortest_paths_from(root).order)
 
 
 def test_another_branch_has_another_digest() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, strategies as st
 
-from router.control.network.unnoted import Unnoted
+from router.control.network.unnoted import InterestQueue
 from router.core.routers.routing_state import Interest, RoutingState
 
 TERMS = st.sampled_from([None, Interest(0), Interest(1)])
@@ -17,7 +17,7 @@ class World:
     def __init__(self) -> None:
         self.truth: dict[tuple[str, str], Interest] = {}
         self.reach = RoutingState("me")
-        self.unnoted = Unnoted(self.reach, lambda *where: self.truth.get(where))
+        self.unnoted = InterestQueue(self.reach, lambda *where: self.truth.get(where))
 
     def change(self, router: str, changes: dict[str, Interest | None]) -> None:
         """A router wants something else."""

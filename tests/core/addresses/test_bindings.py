@@ -6,7 +6,7 @@ from router.core.addresses.bindings import (
     Binding,
     BindingEdit,
     BindingRule,
-    Bound,
+    BindingSet,
     ExchangeRule,
     enter_edit,
 )
@@ -16,13 +16,13 @@ def binding(name: str, key: str | None, exchange: str = "e") -> Binding:
     return Binding(BindingRule(name, exchange, key, f"hop-{name}"))
 
 
-def found(bound: Bound, subject: str) -> list[str]:
+def found(bound: BindingSet, subject: str) -> list[str]:
     return [each.rule.name for each in bound.matching(subject) if each is not None]
 
 
 def test_a_binding_is_found_until_it_is_hidden() -> None:
     one, other, every = binding("one", "a"), binding("other", "a"), binding("every", None)
-    bound = Bound(ExchangeRule("e", "e"), [one, other, every])
+    bound = BindingSet(ExchangeRule("e", "e"), [one, other, every])
     assert found(bound, "a") == ["every", "one", "other"]
     bound.hide(one)
     bound.hide(every)
@@ -30,7 +30,7 @@ def test_a_binding_is_found_until_it_is_hidden() -> None:
 
 
 def test_one_that_takes_the_place_of_another_has_its_place() -> None:
-    bound = Bound(ExchangeRule("e", "e"), [binding("one", "a"), binding("two", "b")])
+    bound = BindingSet(ExchangeRule("e", "e"), [binding("one", "a"), binding("two", "b")])
     new = binding("one", "c")
     bound.add(new)
     assert [each.rule.name for each in bound.bindings] == ["one", "two"]
@@ -38,8 +38,8 @@ def test_one_that_takes_the_place_of_another_has_its_place() -> None:
 
 
 def test_what_is_resolved_anew_has_those_that_come_later() -> None:
-    bound = Bound(ExchangeRule("e", "e"), [binding("one", "a")])
-    other = Bound(bound.rule, (), bound)
+    bound = BindingSet(ExchangeRule("e", "e"), [binding("one", "a")])
+    other = BindingSet(bound.rule, (), bound)
     bound.add(binding("two", "a"))
     assert found(other, "a") == ["one", "two"]
 

@@ -369,7 +369,7 @@ def test_what_stays_goes_on_counting_and_what_goes_is_forgotten() -> None:
     router.finish_turn()
     assert sender.drain
     assert {each.key for each in router.table.addresses()} == {"e", "one", "two"}
-    assert all(each.ties is None for each in router.table.addresses())
+    assert all(each.related_addresses is None for each in router.table.addresses())
     got[0].detach()
     got[1].detach()
     sender.detach()

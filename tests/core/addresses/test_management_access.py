@@ -11,7 +11,7 @@ from router.amqp.message import AmqpValue, Message, Properties, encode_message
 from router.amqp.revision import take_annotations
 from router.core.addresses import management_access
 from router.core.deliveries.router_annotations import CONNECTION, RIGHTS
-from router.core.model.address import CHANGERS
+from router.core.model.address import MANAGEMENT_WRITERS
 from router.core.routers import link_properties
 
 from support.far_routers import Mesh
@@ -70,7 +70,7 @@ def test_who_may_change_things_goes_by_another_link(anonymous: bool) -> None:
     ask(mesh, "a", anonymous=anonymous, management="trusted")
     assert said(node) == ["change", None, "change", "change", None]
     ways = [way.phase for way in mesh["b"].table.transit.values()]
-    assert sorted(ways) == [0, CHANGERS]
+    assert sorted(ways) == [0, MANAGEMENT_WRITERS]
 
 
 @pytest.mark.parametrize("middle", ["none", "read", "trusted"])
@@ -93,7 +93,7 @@ def test_a_client_cannot_say_it_of_itself() -> None:
         sender.send(message("ask", NODE))
         mesh.run()
     client = mesh["c"].client(management="read").connection
-    assert management_access.bounded(client, True) == management_access.READ
+    assert management_access.effective_right(client, True) == management_access.READ
     # what the client says is told of it at its own router, where nobody believes it
     assert said(node)[0] is None
 

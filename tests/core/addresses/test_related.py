@@ -27,13 +27,13 @@ def pair() -> tuple[Address, Address]:
 
 def test_two_addresses_are_tied_and_untied() -> None:
     primary, fallback = pair()
-    assert primary.ties is not None
-    assert primary.ties.is_needed()
-    assert not primary.ties.is_none()
-    assert fallback.ties is not None
-    assert not fallback.ties.is_needed()
+    assert primary.related_addresses is not None
+    assert primary.related_addresses.is_needed()
+    assert not primary.related_addresses.is_none()
+    assert fallback.related_addresses is not None
+    assert not fallback.related_addresses.is_needed()
     untie(primary, fallback)
-    assert [each.ties for each in (primary, fallback)] == [None, None]
+    assert [each.related_addresses for each in (primary, fallback)] == [None, None]
 
 
 def test_nobody_is_served_where_nobody_receives() -> None:
@@ -43,7 +43,7 @@ def test_nobody_is_served_where_nobody_receives() -> None:
     assert receiving_addresses(primary) == []
     # those that there are stay
     forget(primary)
-    assert primary.ties is not None
+    assert primary.related_addresses is not None
     alone = Address("r", BALANCED)
     assert (served_by(alone), receiving_addresses(alone), feeding_addresses(alone)) == (
         alone,

@@ -6,8 +6,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from router.core.addresses.rules import AddressRule
-from router.core.deliveries.across import Group, backing_at, replenish_across, room, share_out
-from router.core.deliveries.credit import Spread, replenish_spread
+from router.core.deliveries.across import (
+    SideSenders,
+    capacity_of,
+    replenish_across,
+    room,
+    share_out,
+)
+from router.core.deliveries.credit import TreeCredit, replenish_trees
 from router.core.deliveries.sides import may_take
 from router.core.model.address import (
     BALANCED,
@@ -120,8 +126,8 @@ def test_a_side_without_receivers_gets_nothing_and_what_it_has_is_stopped() -> N
 
 def test_with_closest_the_nearest_of_another_side_back_a_sender() -> None:
     address = made(CLOSEST, [(FIRST_EDGE, 5, 0), (MESH, 7, 3)], [(FIRST_EDGE, 0), (HERE, 0)])
-    assert backing_at(address, HERE).total == 5
-    assert backing_at(address, FIRST_EDGE).total == 7
+    assert capacity_of(address, HERE).total == 5
+    assert capacity_of(address, FIRST_EDGE).total == 7
     replenish_across(address)
     edge, here = (each.link.credit for each in address.producers)
     assert (edge, here) == (7, 5)
@@ -130,7 +136,8 @@ def test_with_closest_the_nearest_of_another_side_back_a_sender() -> None:
 def test_shares_are_filled_from_the_smallest() -> None:
     address = made(BALANCED, [(HERE, 100, 0)], [])
     groups = [
-        Group(side, backing_at(address, HERE), 100 - size) for side, size in ((0, 100), (1, 4))
+        SideSenders(side, capacity_of(address, HERE), 100 - size)
+        for side, size in ((0, 100), (1, 4))
     ]
     for group in groups:
         group.count = 1
@@ -182,9 +189,9 @@ def test_over_several_turns_senders_of_a_multicast_are_given_what_they_are_given
         for number, consumer in enumerate(address.consumers):
             consumer.tree = OWN_TREE if number == 1 else consumer.tree
         if is_at_once:
-            replenish_spread(address)
+            replenish_trees(address)
         else:
-            spread = Spread(address)
+            spread = TreeCredit(address)
             for act, count in (
                 (spread.add_receivers, len(address.consumers)),
                 (spread.add_holdings, len(address.producers)),

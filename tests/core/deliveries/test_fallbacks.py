@@ -245,7 +245,7 @@ def test_an_address_goes_with_its_fallback() -> None:
     assert made.is_in_use(primary)
     made.leave(fallback)
     assert not made.is_in_use(primary)
-    assert [each.ties for each in (primary, fallback)] == [None, None]
+    assert [each.related_addresses for each in (primary, fallback)] == [None, None]
     assert len(made) == 0
 
 

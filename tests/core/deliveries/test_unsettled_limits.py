@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from router.core.deliveries.unsettled_limits import AT_ONCE, Overdrawn
+from router.core.deliveries.unsettled_limits import AT_ONCE, UnsettledLimits
 from router.core.model.memory_by_kind import holdings_of
 from router.engine.account import DELIVERY_BYTES
 
@@ -18,13 +18,13 @@ def unsettled(router: Router, address: str, count: int) -> SendingLink:
     return sender
 
 
-def look(router: Router, overdrawn: Overdrawn) -> None:
+def look(router: Router, overdrawn: UnsettledLimits) -> None:
     overdrawn.tick(router.turn.now)
     router.finish_turn()
 
 
-def overdrawn_of(router: Router) -> Overdrawn:
-    return Overdrawn(router.turn.ledger, lambda: [each.connection for each in router.clients])
+def overdrawn_of(router: Router) -> UnsettledLimits:
+    return UnsettledLimits(router.turn.ledger, lambda: [each.connection for each in router.clients])
 
 
 def test_the_sender_with_most_is_detached_and_no_other() -> None:
@@ -98,7 +98,7 @@ def test_some_connections_are_looked_at_each_time() -> None:
         # each has a session, which is looked at as well
         return [clients[0].connection] * AT_ONCE
 
-    overdrawn = Overdrawn(router.turn.ledger, connections)
+    overdrawn = UnsettledLimits(router.turn.ledger, connections)
     for _ in range(3):
         look(router, overdrawn)
     assert len(rounds) == 1

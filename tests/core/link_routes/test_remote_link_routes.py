@@ -41,7 +41,7 @@ def test_a_route_is_known_by_its_key(rule: LinkRouteRule, key: str, pattern: str
 def test_other_keys_are_of_no_route(key: str) -> None:
     assert parse_key(key) is None
     router = Router()
-    router.forwarder.reach.set_wanted("b", key, Interest(BALANCED))
+    router.forwarder.reach.set_interest("b", key, Interest(BALANCED))
     assert not list(router.forwarder.link_routes.routes())
 
 
@@ -69,7 +69,7 @@ def test_routes_of_other_routers_are_there_while_they_are_told_of() -> None:
     router = Router()
     reach, routes = router.forwarder.reach, router.forwarder.link_routes
     for name, key in (("b", "Cq.a"), ("c", "Cq.a"), ("b", "Cq/a"), ("b", "Fx.*")):
-        reach.set_wanted(name, key, Interest(ROUTED))
+        reach.set_interest(name, key, Interest(ROUTED))
     assert {route.pattern: sorted(route.far) for route in routes.routes()} == {
         "q.a/#": ["b", "c"],
         "x.*": ["b"],
@@ -78,12 +78,12 @@ def test_routes_of_other_routers_are_there_while_they_are_told_of() -> None:
     assert route is not None
     assert routes.find("q.a.b", is_sender=False) is None
     # it has said so in two ways, and takes one back
-    reach.set_wanted("b", "Cq.a", None)
+    reach.set_interest("b", "Cq.a", None)
     assert sorted(route.far) == ["b", "c"]
-    reach.set_wanted("b", "Cq/a", None)
+    reach.set_interest("b", "Cq/a", None)
     assert sorted(route.far) == ["c"]
-    reach.set_wanted("c", "Cq.a", None)
-    reach.set_wanted("b", "Fx.*", None)
+    reach.set_interest("c", "Cq.a", None)
+    reach.set_interest("b", "Fx.*", None)
     assert not list(routes.routes())
     assert routes.find("q.a.b", is_sender=True) is None
 
@@ -91,11 +91,11 @@ def test_routes_of_other_routers_are_there_while_they_are_told_of() -> None:
 def test_a_route_that_is_configured_stays_when_others_have_it_no_more() -> None:
     router = Router()
     reach, routes = router.forwarder.reach, router.forwarder.link_routes
-    reach.set_wanted("b", "Dq", Interest(ROUTED))
+    reach.set_interest("b", "Dq", Interest(ROUTED))
     way = routes.add(LinkRouteRule("r", OUT, True, "q"))
-    reach.set_wanted("b", "Dq", None)
+    reach.set_interest("b", "Dq", None)
     assert [list(route.ways) for route in routes.routes()] == [[way]]
-    reach.set_wanted("b", "Dq", Interest(ROUTED))
+    reach.set_interest("b", "Dq", Interest(ROUTED))
     routes.remove(way)
     assert [list(route.far) for route in routes.routes()] == [["b"]]
     # who has it elsewhere is nobody that could be asked here

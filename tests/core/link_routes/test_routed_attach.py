@@ -15,7 +15,7 @@ from router.core.addresses.route_peers import Origin
 from router.core.link_routes.routed_attach import (
     MAX_COST,
     RoutedAttach,
-    is_traveller,
+    is_routed_attach,
     route_changed,
     traveller_of,
 )
@@ -53,7 +53,7 @@ def test_what_is_told_is_heard(
     origin = attrs.evolve(WHO, is_container=is_container, user=user)
     traveller = RoutedAttach("Cq", "c", cost, origin, properties)
     frame = over_the_wire(attach(traveller.told()))
-    assert is_traveller(frame)
+    assert is_routed_attach(frame)
     assert traveller_of(frame) == traveller
 
 
@@ -64,7 +64,7 @@ def test_a_cost_that_is_beyond_all_costs() -> None:
 
 @pytest.mark.parametrize("properties", [None, {}, {Symbol("qd.destination"): "c"}])
 def test_other_links_are_no_travellers(properties: dict[Any, Any] | None) -> None:
-    assert not is_traveller(attach(properties))
+    assert not is_routed_attach(attach(properties))
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from router.core.model.address import (
     Address,
     Consumer,
     Producer,
-    spreads_to,
+    gets_multicast_from,
 )
 from router.engine.link import IncomingLink, OutgoingLink
 
@@ -66,4 +66,4 @@ def test_a_copy_goes_along_its_tree_and_not_back(
     taker, giver = Consumer(link, address), Producer(source, address, 10)
     taker.side, taker.tree = consumer
     giver.side, giver.tree = producer
-    assert spreads_to(taker, giver) is expected
+    assert gets_multicast_from(taker, giver) is expected

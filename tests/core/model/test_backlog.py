@@ -300,7 +300,7 @@ def test_a_copy_whose_sender_goes_on_from_elsewhere_counts_where_it_waits() -> N
     assert address is not None
     first, second = address.consumers
     for copy in list(first.waiting):
-        router.forwarder.backlog.hand_over(copy, link)
+        router.forwarder.backlog.change_link(copy, link)
     assert (first.waiting.by_side(), second.waiting.by_side()) == ({2: 2}, {0: 2})
     assert address.waiting.by_side() == {}
     assert first.waiting.popleft().incoming is link

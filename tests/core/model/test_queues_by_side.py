@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from router.core.model.queues_by_side import Apart, Place, number_in, number_of
+from router.core.model.queues_by_side import Place, QueuesBySide, number_in, number_of
 from router.engine.delivery import Delivery
 
 from support.examples import seeds
@@ -22,11 +22,11 @@ def delivery(arrived: float, lane: int = 0, priority: int = 4) -> Delivery:
     return made
 
 
-def enter(apart: Apart, made: Delivery, side: int) -> None:
+def enter(apart: QueuesBySide, made: Delivery, side: int) -> None:
     apart.append(number_of(made, side), made)
 
 
-def take(apart: Apart, sides: set[int] | None = None, group: int = GROUP) -> Delivery | None:
+def take(apart: QueuesBySide, sides: set[int] | None = None, group: int = GROUP) -> Delivery | None:
     """Take the oldest of a group from some sides."""
     aside: list[Place] = []
     queue = apart.first(group, sides, aside)
@@ -39,7 +39,7 @@ def take(apart: Apart, sides: set[int] | None = None, group: int = GROUP) -> Del
 
 
 def test_the_oldest_is_found_at_once() -> None:
-    apart = Apart()
+    apart = QueuesBySide()
     deliveries = [delivery(float(number)) for number in range(10 * MANY)]
     for number, made in enumerate(deliveries):
         enter(apart, made, number % MANY)
@@ -50,7 +50,7 @@ def test_the_oldest_is_found_at_once() -> None:
 
 
 def test_what_is_from_another_side_is_left_where_it_is() -> None:
-    apart = Apart()
+    apart = QueuesBySide()
     deliveries = [delivery(float(number)) for number in range(4)]
     for number, made in enumerate(deliveries):
         enter(apart, made, number)
@@ -60,7 +60,7 @@ def test_what_is_from_another_side_is_left_where_it_is() -> None:
 
 
 def test_a_group_is_a_lane_and_a_priority() -> None:
-    apart = Apart()
+    apart = QueuesBySide()
     slow, urgent = delivery(0.0, lane=3), delivery(1.0, lane=5, priority=9)
     enter(apart, slow, 2)
     enter(apart, urgent, 2)
@@ -72,7 +72,7 @@ def test_a_group_is_a_lane_and_a_priority() -> None:
 
 
 def test_few_queues_are_kept_when_nothing_waits() -> None:
-    apart = Apart()
+    apart = QueuesBySide()
     for number in range(MANY):
         enter(apart, delivery(float(number)), number)
     for queue in list(apart.queues.values()):
@@ -84,7 +84,7 @@ def test_few_queues_are_kept_when_nothing_waits() -> None:
 @pytest.mark.parametrize("seed", seeds(50))
 def test_it_is_as_if_each_queue_were_looked_at(seed: int) -> None:
     rng = random.Random(seed)
-    apart = Apart()
+    apart = QueuesBySide()
     model: list[tuple[Delivery, int]] = []
     for number in range(500):
         if rng.randrange(2) or not model:

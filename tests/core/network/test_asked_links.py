@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.core.network.asked_links import LOOKED_AT, AskedLinks
-from router.core.network.tree_links import PATIENCE_S, Asked
+from router.core.network.asked_links import LOOKED_AT, PendingTreeLinks
+from router.core.network.tree_links import PATIENCE_S, PendingTreeLink
 
 
 class Waiting:
@@ -18,13 +18,13 @@ class Waiting:
         return self.lost
 
 
-def asked_for(name: str) -> Asked:
+def asked_for(name: str) -> PendingTreeLink:
     link: Any = Waiting()
-    return Asked(link, name, 0, "root", b"digest", frozenset())
+    return PendingTreeLink(link, name, 0, "root", b"digest", frozenset())
 
 
 def test_those_of_an_address_are_found_by_its_key() -> None:
-    links = AskedLinks()
+    links = PendingTreeLinks()
     found = [asked_for(name) for name in ("q", "p", "q")]
     for each in found:
         links.add(each)
@@ -39,20 +39,20 @@ def test_those_of_an_address_are_found_by_its_key() -> None:
 
 
 def test_those_that_have_waited_long_enough_are_taken_out_in_their_order() -> None:
-    links = AskedLinks()
+    links = PendingTreeLinks()
     found = [asked_for("q") for _ in range(3)]
     for at, each in enumerate(found):
         links.add(each)
         assert not each.has_waited(float(at))
-        links.be_patient(each)
+        links.wait_for_receivers(each)
     links.remove(found[0])
-    assert list(links.impatient(PATIENCE_S + 1)) == [found[1]]
-    assert list(links.impatient(PATIENCE_S + 1)) == []
-    assert list(links.impatient(PATIENCE_S + 2)) == [found[2]]
+    assert list(links.take_overdue(PATIENCE_S + 1)) == [found[1]]
+    assert list(links.take_overdue(PATIENCE_S + 1)) == []
+    assert list(links.take_overdue(PATIENCE_S + 2)) == [found[2]]
 
 
 def test_of_very_many_some_are_looked_at_each_time() -> None:
-    links = AskedLinks()
+    links = PendingTreeLinks()
     found = [asked_for("q") for _ in range(2 * LOOKED_AT)]
     for each in found:
         links.add(each)

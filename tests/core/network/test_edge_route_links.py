@@ -12,7 +12,7 @@ from router.amqp.types import Symbol, UInt
 from router.core.diagnosis.blocking import MEANINGS, Reason, Survey
 from router.core.link_routes.route_outlets import REST_S
 from router.management.entities.link_routes import LinkRouteAddress
-from router.management.explain_routed import explain_routed
+from router.management.explain_routed import explain_link_route
 
 from support.mesh import Mesh
 from support.route_brokers import Broker, Guest, serve
@@ -236,9 +236,9 @@ def test_an_interior_that_has_not_spoken_yet_changes_nothing() -> None:
     mesh.uplink("e", "b", features=())
     # one that does not know of them has spoken
     assert Guest(mesh["e"], "client").attach(sender()).is_there
-    (event,) = [each for each in mesh["e"].events if type(each).__name__ == "RoutesUnknown"]
+    (event,) = [each for each in mesh["e"].events if type(each).__name__ == "LinkRoutesUnsupported"]
     assert event.router == "b"
-    assert any(type(each).__name__ == "RoutesUnknown" for each in mesh["b"].events)
+    assert any(type(each).__name__ == "LinkRoutesUnsupported" for each in mesh["b"].events)
 
 
 def test_another_is_asked_where_there_is_no_container_any_more() -> None:
@@ -338,7 +338,7 @@ def explained(mesh: Mesh, name: str) -> dict[str, Any]:
     route = core.link_routes.find("q.a", is_sender=True)
     assert route is not None
     view: Any = SimpleNamespace(observed=SimpleNamespace(forwarder=core, turn=mesh[name].turn))
-    told: dict[str, Any] = explain_routed(view, route, "q.a")["linkRoute"]
+    told: dict[str, Any] = explain_link_route(view, route, "q.a")["linkRoute"]
     return told
 
 

@@ -32,7 +32,7 @@ def unserved(mesh: Mesh) -> None:
     reach = mesh["a"].forwarder.reach
     client = mesh["a"].client()
     for name in NAMES:
-        reach.set_wanted("b", mobile_key(name), Interest(BALANCED))
+        reach.set_interest("b", mobile_key(name), Interest(BALANCED))
         client.sender(name)
     mesh.run()
     assert len(mesh["b"].forwarder.network.unserved) == MANY

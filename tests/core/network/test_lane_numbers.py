@@ -27,7 +27,7 @@ ROUTER = Path(__file__).parents[3] / "router"
 
 
 def test_each_priority_and_stripe_has_a_lane_of_its_own_and_most_messages_have_0() -> None:
-    pairs = list(product(range(address.PRIORITIES), range(address.STRIPES)))
+    pairs = list(product(range(address.PRIORITIES), range(address.LANES_PER_PRIORITY)))
     numbers = [lane_of(*pair) for pair in pairs]
     assert sorted(numbers) == list(range(len(pairs)))
     assert [lane_numbered(number).priority for number in numbers] == [pair[0] for pair in pairs]
@@ -46,7 +46,7 @@ def test_who_chooses_has_the_same_numbers() -> None:
     told = (ROUTER / "core/forwarding/distribution.py").read_text(encoding="utf-8").splitlines()
     assert f"LEVELS = {address.PRIORITIES}" in told
     assert f"ORDINARY = {address.ORDINARY_PRIORITY}" in told
-    assert f"STRIPES = {address.STRIPES}" in told
+    assert f"LANES_PER_PRIORITY = {address.LANES_PER_PRIORITY}" in told
     assert f"SECOND_LANES = {address.SECOND_LANES}" in told
 
 

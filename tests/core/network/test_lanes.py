@@ -203,7 +203,7 @@ def test_what_waits_is_looked_at_for_the_first_of_several_routers_only(
 def test_where_very_many_wait_there_are_lanes_once_the_link_has_been_idle(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("router.core.network.lanes.MOST_ASSIGNED", 3)
+    monkeypatch.setattr("router.core.network.lanes.MAX_ASSIGNED", 3)
     mesh = line("a", "b")
     client = mesh["a"].client()
     client.receiver("q")
@@ -248,7 +248,7 @@ def test_where_very_many_wait_there_are_lanes_once_the_link_has_been_idle(
 def test_lanes_that_were_to_be_made_later_are_forgotten_with_their_link(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("router.core.network.lanes.MOST_ASSIGNED", 0)
+    monkeypatch.setattr("router.core.network.lanes.MAX_ASSIGNED", 0)
     mesh = line("a", "b")
     mesh["a"].client().receiver("q")
     sender = mesh["a"].client().sender(None)

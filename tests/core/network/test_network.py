@@ -88,13 +88,13 @@ def test_whatever_others_say_that_they_receive_from(key: str) -> None:
     sender = mesh["a"].client().sender("q")
     mesh.run()
     reach = mesh["a"].forwarder.reach
-    reach.set_wanted("b", key, Interest(BALANCED))
+    reach.set_interest("b", key, Interest(BALANCED))
     mesh["a"].finish_turn()
     mesh.settle()
     sender.send(message("x"))
     mesh.run()
     assert receiver.take() == message("x")
-    reach.set_wanted("b", key, None)
+    reach.set_interest("b", key, None)
     mesh.settle()
 
 
@@ -103,7 +103,7 @@ def test_a_treatment_that_addresses_have_nowhere_else_is_not_taken_over(treatmen
     mesh = line("a", "b")
     receiver = mesh["b"].client().receiver("q", credit=10)
     mesh.run()
-    mesh["a"].forwarder.reach.set_wanted("b", "M0q", Interest(treatment))
+    mesh["a"].forwarder.reach.set_interest("b", "M0q", Interest(treatment))
     senders = [mesh["a"].client().sender("q") for _ in range(2)]
     mesh.settle()
     for sender in senders:
@@ -121,7 +121,7 @@ def test_addresses_that_many_routers_receive_from_are_seen_to_over_several_turns
     client = router.client()
     for name in NAMES:
         for each in far:
-            reach.set_wanted(each, mobile_key(name), Interest(BALANCED))
+            reach.set_interest(each, mobile_key(name), Interest(BALANCED))
         client.sender(name)
     asked = []
     nearest = reach.nearest

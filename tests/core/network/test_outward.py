@@ -138,7 +138,7 @@ def refused(mesh: Mesh) -> None:
     router = mesh["a"]
     client = router.client()
     for name in NAMES:
-        router.forwarder.reach.set_wanted("b", f"M0{name}", Interest(BALANCED))
+        router.forwarder.reach.set_interest("b", f"M0{name}", Interest(BALANCED))
         client.sender(name)
     mesh.run()
     mesh["b"].wait(GRACE_S)

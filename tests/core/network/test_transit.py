@@ -251,7 +251,7 @@ def test_links_do_not_chase_each_other_round_a_circle() -> None:
         reach.set_paths(
             {via: wires[name]}, {"d": Path(via, cost), via: Path(via, 1)}, lambda _: None
         )
-        reach.set_wanted("d", "M0q", Interest(1))
+        reach.set_interest("d", "M0q", Interest(1))
     senders = [mesh[name].client().sender("q") for name in "ab"]
     mesh.run()
     said = _attaches(mesh)

@@ -13,7 +13,7 @@ from router.core.addresses.rules import AddressRule, Rules
 from router.core.network.branch_links import NO_MULTICAST
 from router.core.network.multicast import Multicast
 from router.core.network.network import MOST_AT_ONCE
-from router.core.network.tree_links import PATIENCE_S, Asked
+from router.core.network.tree_links import PATIENCE_S, PendingTreeLink
 from router.core.routers.link_properties import ORIGIN, RECEIVERS, TREE
 from router.core.routers.routing_state import Branch, Interest, Path, Tree
 
@@ -88,7 +88,7 @@ def test_receivers_that_the_sender_knows_of_are_waited_for_but_not_for_ever() ->
     told = link(peer, digest(at), properties={RECEIVERS: ["b", "c"]})
     gone = link(peer, digest(at), properties={RECEIVERS: ["b", "x"]})
     assert (told.credit, gone.credit) == (0, 0)
-    at.forwarder.reach.set_wanted("c", "M0q", Interest(2))
+    at.forwarder.reach.set_interest("c", "M0q", Interest(2))
     at.finish_turn()
     assert told.credit > 0
     assert gone.credit == 0
@@ -194,7 +194,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     judge = Multicast._judge
 
-    def count(multicast: Multicast, asked: Asked) -> bool:
+    def count(multicast: Multicast, asked: PendingTreeLink) -> bool:
         found.append(asked.name)
         return judge(multicast, asked)
 
@@ -210,8 +210,8 @@ def test_only_links_to_the_address_are_looked_at_that_others_come_to_receive_fro
     for number in range(20):
         link(peer, b"another", f"q{number}")
     judged.clear()
-    at.forwarder.reach.set_wanted("c", "M0q7", Interest(2))
-    at.forwarder.reach.set_wanted("c", "M0p", Interest(2))
+    at.forwarder.reach.set_interest("c", "M0q7", Interest(2))
+    at.forwarder.reach.set_interest("c", "M0p", Interest(2))
     at.finish_turn()
     assert judged == ["q7"]
 
@@ -297,7 +297,7 @@ def test_very_many_links_of_a_tree_that_breaks_up_are_ended_over_several_turns()
     # the other one has not come to think so
     mesh.learn("b")
     at = mesh["b"]
-    at.forwarder.reach.set_wanted("d", "M0q", Interest(2))
+    at.forwarder.reach.set_interest("d", "M0q", Interest(2))
     peer = neighbour(at)
     links = [link(peer, digest(at)) for _ in range(100)]
     address = at.table.in_use("q")

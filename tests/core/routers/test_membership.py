@@ -15,7 +15,7 @@ from router.core.routers.membership import (
     LOWEST_VERSION,
     Membership,
     Peer,
-    agree,
+    check_peer,
     instance_from,
 )
 from router.engine.settings import ConnectionSettings
@@ -48,7 +48,7 @@ def refused(
 ) -> tuple[str, str]:
     """Why a peer is refused."""
     with pytest.raises(AmqpError) as raised:
-        agree(mine, settings(role), is_client, remote)
+        check_peer(mine, settings(role), is_client, remote)
     assert raised.value.scope is Scope.CONNECTION
     return raised.value.condition, raised.value.description
 
@@ -71,7 +71,7 @@ def test_a_router_says_what_it_is() -> None:
 
 @pytest.mark.parametrize("told", [1, 9])
 def test_who_the_peer_is_and_what_the_connection_costs_by_it(told: int) -> None:
-    peer = agree(MINE, settings(cost=5), False, opened(THEIRS, cost=told))
+    peer = check_peer(MINE, settings(cost=5), False, opened(THEIRS, cost=told))
     assert peer == Peer("B", "interior", 2000, 1, frozenset({"lanes"}), told)
 
 
@@ -87,7 +87,7 @@ def test_who_the_peer_is_and_what_the_connection_costs_by_it(told: int) -> None:
 def test_who_goes_together(
     role: str, is_client: bool, mine: Membership, theirs: Membership
 ) -> None:
-    peer = agree(mine, settings(role), is_client, opened(theirs, role))
+    peer = check_peer(mine, settings(role), is_client, opened(theirs, role))
     assert (peer.router, peer.mode) == (theirs.router, theirs.mode)
 
 
@@ -125,7 +125,7 @@ def test_the_highest_version_that_both_have_is_spoken(
     lowest: int, highest: int, version: int
 ) -> None:
     remote = opened(THEIRS, VERSIONS=[UInt(lowest), UInt(highest)])
-    assert agree(MINE, settings(), True, remote).version == version
+    assert check_peer(MINE, settings(), True, remote).version == version
 
 
 def test_other_versions_are_refused() -> None:
@@ -198,6 +198,6 @@ def test_the_later_instance_is_the_larger_and_no_two_are_one() -> None:
 
 def test_features_that_are_not_known_are_no_harm() -> None:
     remote = opened(THEIRS, FEATURES=[Symbol("a"), "b", 5])
-    assert agree(MINE, settings(), True, remote).features == frozenset({"a"})
+    assert check_peer(MINE, settings(), True, remote).features == frozenset({"a"})
     remote = opened(THEIRS, FEATURES=NOTHING)
-    assert agree(MINE, settings(), True, remote).features == frozenset()
+    assert check_peer(MINE, settings(), True, remote).features == frozenset()

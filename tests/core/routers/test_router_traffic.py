@@ -11,7 +11,13 @@ from router.amqp.performatives import Transfer
 from router.amqp.types import Symbol, ULong
 from router.core.addresses.rules import AddressRule
 from router.core.model.address import Address
-from router.core.routers.router_traffic import MOST_PASSED, Passed, counted, entered, left
+from router.core.routers.router_traffic import (
+    MOST_PASSED,
+    TransitCounts,
+    entered,
+    left,
+    total_counters,
+)
 
 from support.edges import one_interior
 from support.far_routers import Mesh
@@ -46,7 +52,7 @@ def test_each_router_tells_its_part_also_when_all_is_over() -> None:
     mesh.run()
     assert {name: counts(mesh[name]) for name in "abc"} == wanted
     used = [mesh[name].table.in_use("q") for name in "ac"]
-    found = [counted(address) for address in used if address is not None]
+    found = [total_counters(address) for address in used if address is not None]
     assert [(entered(each), left(each), each.to_routers) for each in found] == [
         (3, 0, 3),
         (0, 3, 0),
@@ -142,7 +148,7 @@ def test_edges_are_routers_too() -> None:
 
 
 def test_what_has_passed_is_kept_for_so_many_addresses_and_those_that_are_wanted() -> None:
-    passed = Passed({"M0wanted": {}})
+    passed = TransitCounts({"M0wanted": {}})
     for name in ("wanted", *(f"q{number}" for number in range(MOST_PASSED))):
         address = Address(name, 0)
         passed.begin(address)

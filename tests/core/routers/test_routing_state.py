@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from router.core.model.address import BALANCED, MULTICAST
 from router.core.routers.routing_state import (
-    MOST_FOUND,
+    MAX_CACHED_KEYS,
     NEAREST,
     Interest,
     Path,
@@ -33,7 +33,7 @@ def test_keys_are_those_of_dispatch() -> None:
 def test_the_nearest_place_comes_first_and_those_out_of_reach_not_at_all() -> None:
     reach = reach_of("B", "C")
     for router in ("C", "D", "B"):
-        reach.set_wanted(router, ORDERS, BALANCED_THERE)
+        reach.set_interest(router, ORDERS, BALANCED_THERE)
     assert reach.places(ORDERS) == [(1, "B", BALANCED_THERE), (2, "C", BALANCED_THERE)]
     assert reach.places("M0other") == []
 
@@ -42,10 +42,10 @@ def test_what_is_wanted_no_more_is_forgotten() -> None:
     reach = reach_of("B")
     heard: list[str] = []
     reach.on_wanted.append(heard.append)
-    reach.set_wanted("B", ORDERS, None)
+    reach.set_interest("B", ORDERS, None)
     assert heard == []
-    reach.set_wanted("B", ORDERS, BALANCED_THERE)
-    reach.set_wanted("B", ORDERS, None)
+    reach.set_interest("B", ORDERS, BALANCED_THERE)
+    reach.set_interest("B", ORDERS, None)
     assert heard == [ORDERS, ORDERS]
     assert reach.wanted == {}
 
@@ -54,11 +54,11 @@ def test_edges_are_no_addresses() -> None:
     reach = reach_of("B", "C")
     for router in "BBC":
         for key in (ORDERS, "He", "Ie/1", "Je/2"):
-            reach.set_wanted(router, key, BALANCED_THERE)
+            reach.set_interest(router, key, BALANCED_THERE)
     assert len(reach.wanted) - reach.edges == 1
     for router in "CCB":
         for key in ("He", "Ie/1", "Je/2"):
-            reach.set_wanted(router, key, None)
+            reach.set_interest(router, key, None)
     assert reach.wanted.keys() == {ORDERS}
     assert reach.edges == 0
 
@@ -99,13 +99,13 @@ def test_the_nearest_places_are_known_again_once_something_has_changed() -> None
     routers = [f"r{number:03}" for number in range(2 * NEAREST)]
     reach = reach_of(*routers)
     for router in reversed(routers):
-        reach.set_wanted(router, ORDERS, BALANCED_THERE)
+        reach.set_interest(router, ORDERS, BALANCED_THERE)
     for _ in range(2):
         assert reach.nearest(ORDERS) == reach.places(ORDERS)[:NEAREST]
         assert [router for _, router, _ in reach.nearest(ORDERS)] == routers[:NEAREST]
-    reach.set_wanted(routers[0], ORDERS, None)
+    reach.set_interest(routers[0], ORDERS, None)
     assert reach.nearest(ORDERS)[0] == (2, routers[1], BALANCED_THERE)
-    reach.set_wanted(routers[1], ORDERS, Interest(MULTICAST))
+    reach.set_interest(routers[1], ORDERS, Interest(MULTICAST))
     assert reach.nearest(ORDERS)[0] == (2, routers[1], Interest(MULTICAST))
     reach.set_paths({}, {routers[-1]: Path(routers[0], 7)}, lambda _: None)
     assert reach.nearest(ORDERS) == [(7, routers[-1], BALANCED_THERE)]
@@ -115,8 +115,8 @@ def test_the_nearest_places_are_known_again_once_something_has_changed() -> None
 
 def test_not_all_keys_are_remembered_with_their_nearest_places() -> None:
     reach = reach_of("B")
-    keys = [mobile_key(f"q{number}") for number in range(2 * MOST_FOUND)]
+    keys = [mobile_key(f"q{number}") for number in range(2 * MAX_CACHED_KEYS)]
     for key in keys:
-        reach.set_wanted("B", key, BALANCED_THERE)
+        reach.set_interest("B", key, BALANCED_THERE)
         assert reach.nearest(key) == [(1, "B", BALANCED_THERE)]
-        assert len(reach._found) <= MOST_FOUND
+        assert len(reach._found) <= MAX_CACHED_KEYS

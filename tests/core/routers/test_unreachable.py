@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from router.core.diagnosis.blocking import MEANINGS, Reason, Survey
-from router.core.routers.unreachable import absent
+from router.core.routers.unreachable import why_unreachable
 
 from support.edges import World
 
@@ -27,7 +27,7 @@ def a_network() -> World:
 
 def said(world: World, router: str, name: str) -> str | None:
     network: Any = world.host(router).forwarder.network
-    return absent(network, name)
+    return why_unreachable(network, name)
 
 
 def words_at(world: World, router: str, name: str) -> list[str | None]:

@@ -9,7 +9,7 @@ from router.core.addresses.rules import AddressRule, Rules
 from router.engine.naming import link_identity
 from router.management.entities.auto_link_state import AUTO_LINK_STATE
 from router.management.entities.configured import CONFIGURED_AUTO_LINK, configured_auto_links
-from router.management.schema import Live
+from router.management.schema import LiveEntity
 
 from support.containers import Container, ControlledRouter, view_of
 
@@ -103,4 +103,4 @@ def test_the_best_of_several_connections_counts() -> None:
 
 
 def test_one_that_is_not_taken_up_yet_has_no_state() -> None:
-    assert {each.read(Live(OUT, None)) for each in AUTO_LINK_STATE} == {None}
+    assert {each.read(LiveEntity(OUT, None)) for each in AUTO_LINK_STATE} == {None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from router.config.model import ConnectorSettings
 from router.engine.failures import Failure
 from router.management.entities.configured import CONNECTOR
-from router.management.schema import Live
+from router.management.schema import LiveEntity
 from router.management.views import ConnectorView
 from router.net.connector_status import ConnectorStatus
 from router.net.places import Place
@@ -16,7 +16,7 @@ SETTINGS = ConnectorSettings(host="a", port=1, name="c")
 
 def told(status: ConnectorStatus | None, now: float = 30.0) -> dict[str, object]:
     """What there is to tell."""
-    entity = Live(SETTINGS, status and ConnectorView(status, now))
+    entity = LiveEntity(SETTINGS, status and ConnectorView(status, now))
     values = {each.name: each.read(entity) for each in CONNECTOR.attributes}
     return {name: value for name, value in values.items() if value is not None}
 
@@ -28,7 +28,7 @@ def test_a_connector_that_does_not_run_has_nothing_but_its_settings() -> None:
 
 def test_one_that_waits_tells_why_and_for_how_long() -> None:
     status = ConnectorStatus((HOME, OTHER), 10.0)
-    status.begins(HOME)
+    status.attempt_started(HOME)
     status.failed(25.5, Failure("unreachable", "Connection refused"))
     status.next_at = 31.2
     found = told(status)
@@ -43,7 +43,7 @@ def test_one_that_waits_tells_why_and_for_how_long() -> None:
 
 def test_one_that_is_connected_tells_with_whom() -> None:
     status = ConnectorStatus((HOME,), 10.0)
-    status.begins(HOME)
+    status.attempt_started(HOME)
     status.opened(12.0, "broker", 7)
     found = told(status)
     assert (found["connectionStatus"], found["statusSeconds"]) == ("SUCCESS", 18)
@@ -57,5 +57,5 @@ def test_what_the_router_tells_cannot_be_given() -> None:
     for name in ("failoverUrls", "connectionStatus", "lastError"):
         attribute = CONNECTOR.attribute(name)
         assert attribute is not None
-        assert not attribute.can_be_given
-        assert not attribute.can_change
+        assert not attribute.can_be_created_with
+        assert not attribute.can_be_updated

@@ -47,7 +47,7 @@ def test_who_else_receives_from_an_address() -> None:
             ("B", "Cq", ROUTED),
             ("B", "HE", BALANCED),
         ):
-            host.reach.set_wanted(router, key, Interest(treatment))
+            host.reach.set_interest(router, key, Interest(treatment))
 
     host.turn(learn)
     found = told(network)

@@ -48,7 +48,7 @@ async def test_a_link_s_name_hides_nothing_else() -> None:
         found = await find(view_of(running), Request(asked, None))
         assert found.entity is listener
         found = await find(view_of(running), Request({**asked, "type": "router.link"}, None))
-        assert found.told()["linkName"] == listener.name
+        assert found.attributes()["linkName"] == listener.name
 
 
 async def test_links_tell_what_has_become_of_their_deliveries() -> None:

@@ -6,7 +6,7 @@ from router.amqp.performatives import Attach, Target
 from router.core.link_routes.route_outlets import LinkRouteRule
 from router.engine.link import IncomingLink
 from router.management.entities.link_route_state import LINK_ROUTE_STATE, LinkRouteState
-from router.management.schema import Live
+from router.management.schema import LiveEntity
 
 from support.in_memory import Router
 
@@ -17,10 +17,10 @@ def test_what_has_become_of_a_link_route() -> None:
     way = routes.add(LinkRouteRule("n", "in", True, "q"))
 
     def told() -> dict[str, object]:
-        state = Live(None, LinkRouteState(way, router.turn.now))
+        state = LiveEntity(None, LinkRouteState(way, router.turn.now))
         return {each.name: each.read(state) for each in LINK_ROUTE_STATE}
 
-    nothing = {each.name: each.read(Live(None, None)) for each in LINK_ROUTE_STATE}
+    nothing = {each.name: each.read(LiveEntity(None, None)) for each in LINK_ROUTE_STATE}
     assert told() == nothing
     assert nothing == {
         "operStatus": "inactive",

@@ -14,8 +14,8 @@ from router.management.entities.plugins import (
     MOST_ENTITIES,
     reported_types,
 )
-from router.management.finding import told
-from router.management.schema import Live
+from router.management.finding import attributes_of
+from router.management.schema import LiveEntity
 from router.plugin import ManagedAttribute, ManagedType
 
 ATTRIBUTES = (
@@ -46,7 +46,7 @@ class Reporting:
 def entities(plugins: Reporting) -> list[Mapping[str, Any]]:
     """What READ answers of each entity."""
     ((entity_type, source),) = reported_types(plugins)
-    return [told(entity_type, entity) for entity in source(None)]
+    return [attributes_of(entity_type, entity) for entity in source(None)]
 
 
 def test_what_a_plugin_reports_is_an_entity_like_any_other() -> None:
@@ -87,7 +87,7 @@ def test_how_a_configured_plugin_fares() -> None:
     section = PluginSettings(plugin="example", settings={"a": 1})
     hosted = HostedPlugin(section)
     hosted.stop("failed", "KeyError: 'a'", "crashed")
-    read = told(CONFIGURED_PLUGIN, Live(section, hosted))
+    read = attributes_of(CONFIGURED_PLUGIN, LiveEntity(section, hosted))
     assert read["settings"] == {"a": 1}
     assert (read["status"], read["failure"], read["reason"], read["lostEvents"]) == (
         "failed",
@@ -95,4 +95,4 @@ def test_how_a_configured_plugin_fares() -> None:
         "KeyError: 'a'",
         0,
     )
-    assert told(CONFIGURED_PLUGIN, Live(section, None))["status"] is None
+    assert attributes_of(CONFIGURED_PLUGIN, LiveEntity(section, None))["status"] is None

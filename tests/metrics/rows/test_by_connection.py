@@ -15,7 +15,7 @@ OWN = {"endpoint": "amqp", "user": "anonymous"}
 
 
 async def test_octets_and_links_of_one_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection_labels, "LASTING_S", 0.0)
+    monkeypatch.setattr(connection_labels, "MIN_AGE_S", 0.0)
     async with running_node() as running:
         async with Peer(running.amqp_port) as one, Peer(running.amqp_port) as other:
             async with trio.open_nursery() as nursery:

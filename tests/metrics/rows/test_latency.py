@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from router.core.model.histogram import BOUNDS_S, Histogram
-from router.metrics.metric import Spread
+from router.metrics.metric import HistogramValue
 from router.metrics.rows.latency import COARSE_S, coarse, spread
 
 from support import audit
@@ -34,7 +34,7 @@ def test_what_is_coarse_counts_the_same_below_its_bounds() -> None:
 def test_before_anything_was_measured_the_router_shows_nothing_but_zeros() -> None:
     reading = reading_of(idle_exchange("a"))
     (value,) = samples(reading, "trioute_deliveries_settle_seconds").values()
-    assert isinstance(value, Spread)
+    assert isinstance(value, HistogramValue)
     assert (sum(value.counts), value.sum) == (0, 0)
     assert samples(reading, "trioute_address_settle_seconds") == {}
 
@@ -51,8 +51,8 @@ def test_what_waited_and_what_was_settled_late() -> None:
     reading = audit.reading_of(router)
     (forward,) = samples(reading, "trioute_deliveries_forward_seconds").values()
     (settle,) = samples(reading, "trioute_deliveries_settle_seconds").values()
-    assert isinstance(forward, Spread)
-    assert isinstance(settle, Spread)
+    assert isinstance(forward, HistogramValue)
+    assert isinstance(settle, HistogramValue)
     assert (sum(forward.counts), forward.sum) == (1, 3.0)
     assert (sum(settle.counts), settle.sum) == (1, 7.0)
     assert dict(settle.buckets())["5"] == 0

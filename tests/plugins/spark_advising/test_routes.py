@@ -34,7 +34,7 @@ def test_they_are_those_of_the_routing_protocol(costs: dict[tuple[str, str], int
         links.setdefault(other, {})[one] = cost
     graph, routes = Graph(links), Routes(costs)
     for root in links:
-        ways = graph.ways_from(root)
+        ways = graph.shortest_paths_from(root)
         paths = {router: path.via for router, path in ways.paths().items()}
         assert routes.tree(root).cost == ways.cost
         assert routes.tree(root).via == paths

@@ -13,7 +13,7 @@ from router_telemetry import record_stream
 from router_telemetry.record_stream import message_of
 from router_telemetry.schema import DELIVERIES, EVENTS
 
-from router.client import AmqpValue, Data, Message, Received, connect
+from router.client import AmqpValue, Data, Message, ReceivedMessage, connect
 from router.config.model import Configuration, ListenerSettings
 from router.config.plugins import PluginSettings
 
@@ -38,7 +38,7 @@ def configuration(directory: Path, **settings: object) -> Configuration:
     return Configuration(listeners=(ListenerSettings(port=0),), plugins=(section,))
 
 
-def read(received: Received) -> tuple[str, dict[str, Any]]:
+def read(received: ReceivedMessage) -> tuple[str, dict[str, Any]]:
     """Return the dataset of a record, and its columns."""
     message = received.message
     assert message.properties is not None

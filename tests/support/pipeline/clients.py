@@ -10,9 +10,9 @@ from typing import Any
 from router.amqp.message import Data, Message, encode_message
 from router.amqp.redirects import redirect_of
 from router.amqp.sections import Header, Properties
-from router.client.receiver import Received
+from router.client.receiver import ReceivedMessage
 from router.simulation.containers import Container
-from router.simulation.host import Host, shared_buffer
+from router.simulation.host import SimulatedRouter, shared_buffer
 from router.simulation.links import ReceiverPlan, SenderPlan
 from router.simulation.network import BESIDE, Network
 
@@ -29,7 +29,7 @@ class NamedContainer(Container):
         chance = network.chance(key or name)
         host = network.hosts[router]
         super().__init__(name, host, network.agenda, BESIDE, chance, shared_buffer())
-        self._hosts: dict[str, Host] = network.hosts
+        self._hosts: dict[str, SimulatedRouter] = network.hosts
         network.containers[key or name] = self
 
     def _link_name(self) -> str:
@@ -127,13 +127,13 @@ class Taker:
         self.latency_s = 0.0
         self.agenda = network.agenda
         self.chance: Random = network.chance(f"taker/{key or name}")
-        self._waiting: deque[Received] = deque()
+        self._waiting: deque[ReceivedMessage] = deque()
         self._is_busy = False
         self.plan = ReceiverPlan(address, self._take, credit=credit)
         self.container = NamedContainer(network, name, router, key)
         self.container.add_receiver(self.plan)
 
-    def _take(self, received: Received) -> None:
+    def _take(self, received: ReceivedMessage) -> None:
         (data,) = received.message.body
         assert isinstance(data, Data)
         self.received += 1
@@ -149,7 +149,7 @@ class Taker:
         time_s = self.service_s * self.chance.uniform(0.8, 1.2)
         self.agenda.after(time_s, lambda: self._done(received))
 
-    def _done(self, received: Received) -> None:
+    def _done(self, received: ReceivedMessage) -> None:
         self._is_busy = False
         live = self.plan.live
         if not received.is_settled and live is not None and not live.is_over:

@@ -9,7 +9,7 @@ import attrs
 import pyarrow.compute as pc
 
 from router.amqp.redirects import Redirect
-from router.simulation.joints import Joint
+from router.simulation.joints import RouterConnection
 from router.simulation.running import without_log
 
 from support.pipeline.clients import Taker
@@ -48,7 +48,7 @@ class Free:
         self.streams.remove(found)
         return found
 
-    def line(self) -> tuple[Joint, str]:
+    def line(self) -> tuple[RouterConnection, str]:
         """Take a line that is used; return its joint and its name."""
         found = self.scene.chance.choice(self.lines)
         self.lines.remove(found)
