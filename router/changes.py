@@ -15,9 +15,9 @@ from typing import Any, Final, Protocol, TypeVar
 
 import attrs
 
+from router.config.differences import Difference
 from router.config.edits import Edit, Edits, removed_and_added
 from router.config.model import ENTITIES, Configuration
-from router.config.reload import Difference
 from router.control.auto_links import AutoLinkPlans
 from router.control.control import ControlPlane
 from router.control.link_routes import LinkRouteChange
@@ -38,7 +38,7 @@ from router.net.endpoints import (
     configured_redirects,
     configured_rules,
 )
-from router.net.exchange import RouterHub
+from router.net.router_hub import RouterHub
 
 T = TypeVar("T")
 

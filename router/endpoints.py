@@ -25,9 +25,9 @@ from router.metrics.http import App, HttpListener
 from router.net.arrivals import accept_fairly
 from router.net.authentication import Authenticator
 from router.net.connectors import AmqpConnector
-from router.net.exchange import RouterHub
-from router.net.following import place_of, redirect_objection
 from router.net.listeners import AmqpListener, bind_sockets, close_sockets, read_users
+from router.net.redirect_chain import place_of, redirect_objection
+from router.net.router_hub import RouterHub
 
 log = structlog.get_logger("router.connector")
 

@@ -9,26 +9,26 @@ from collections.abc import Callable, Iterator
 import structlog
 import trio
 
-from router.changing import ReconfigurableRouter
 from router.config.model import Configuration, ListenerSettings
 from router.config.saved import BaseConfiguration, StateFile
-from router.control.network.syncing import FirstSync
+from router.control.network.first_sync import FirstSync
 from router.core.model.address import UNAVAILABLE
 from router.core.routers.membership import ROLES
 from router.endpoints import Endpoints, ListenerAddresses, Prepared
 from router.hosting.host import PluginHost
 from router.logs.journal import Journal
 from router.management.agent import NODE, Agent, node_names
-from router.management.trace_streams import RunningTraces
+from router.management.running_traces import RunningTraces
 from router.management.views import RouterView
 from router.metrics.exposition import Exposition
 from router.metrics.http import App, Health
 from router.metrics.readiness import STOPPING, Readiness
+from router.net.internal_connections import internal_connection
 from router.net.listeners import run_guarded
 from router.net.network_log import log_news
-from router.net.own import internal_connection
 from router.net.shutdown import close_all
 from router.parts import Parts
+from router.reconfiguration import ReconfigurableRouter
 
 log = structlog.get_logger("router")
 

@@ -27,7 +27,7 @@ from router.net.endpoints import (
     configured_redirects,
     configured_rules,
 )
-from router.net.exchange import RouterHub
+from router.net.router_hub import RouterHub
 
 
 class Parts:

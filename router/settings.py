@@ -1,8 +1,8 @@
 """Apply changed settings to a running router, by entity and attribute.
 
 Listeners and connectors are in `endpoints`. An attribute that is in neither place, nor in
-`router.config.reload.RESTART_ONLY`, would be silently ignored until the next start; a test ensures
-that there is no such attribute.
+`router.config.differences.RESTART_ONLY`, would be silently ignored until the next start; a
+test ensures that there is no such attribute.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from router.core.forwarding.shedding import set_limit
 from router.hosting.host import PluginHost
 from router.logs.journal import Journal
 from router.metrics.exposition import Exposition
-from router.net.exchange import RouterHub
+from router.net.router_hub import RouterHub
 
 
 class Running(Protocol):

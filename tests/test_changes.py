@@ -11,11 +11,11 @@ from hypothesis import given, strategies as st
 
 from router.changes import GROWN_OLD_EVERY, RuleChange, pieces, prepare, stage, unstage
 from router.config.auto_links import AutoLinkSettings
+from router.config.differences import find_differences
 from router.config.edits import Edit, Edits
 from router.config.exchanges import BindingSettings, ExchangeSettings
 from router.config.link_routes import LinkRouteSettings
 from router.config.model import AddressSettings, Configuration
-from router.config.reload import find_differences
 from router.config.validate import find_mistakes
 from router.core.addresses.bindings import Exchange
 from router.core.addresses.rules import MANY_RULES, Rules

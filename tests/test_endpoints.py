@@ -11,8 +11,8 @@ import pytest
 import trio
 
 from router.amqp.performatives import Begin, Close, Detach, Disposition, Modified
+from router.config.differences import NotApplied
 from router.config.model import Configuration, ListenerSettings
-from router.config.reload import NotApplied
 from router.config.users import hash_password
 from router.endpoints import RunningListener
 

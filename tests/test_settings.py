@@ -11,6 +11,7 @@ import pytest
 from router.amqp.constants import Condition
 from router.amqp.performatives import Attach, Detach, Flow
 from router.config.auto_links import AutoLinkSettings
+from router.config.differences import RESTART_ONLY
 from router.config.link_routes import LinkRouteSettings
 from router.config.log_settings import LogSettings
 from router.config.model import (
@@ -21,7 +22,6 @@ from router.config.model import (
     MetricsSettings,
 )
 from router.config.redirects import RedirectSettings
-from router.config.reload import RESTART_ONLY
 from router.config.router_settings import RouterSettings
 from router.core.model.address import BALANCED, MULTICAST, UNAVAILABLE
 from router.settings import LIVE

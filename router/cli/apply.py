@@ -15,14 +15,14 @@ import trio
 
 from router.cli.advice import Bounds
 from router.cli.apply_advice import advice_from, apply_advice
-from router.cli.asking import RouterTarget, ask, place_options
-from router.cli.ending import Incomplete, run_command
+from router.cli.exit_codes import Incomplete, run_command
 from router.cli.render import as_json
+from router.cli.router_options import RouterTarget, ask, place_options
 from router.client import ManagementClient, RequestRefused
+from router.config.difference_text import format_difference
+from router.config.differences import Difference, FieldChange
 from router.config.qdrouterd.form import detect_form
-from router.config.reload import Difference, FieldChange
-from router.config.shown import format_difference
-from router.management.desired_state import SOURCE
+from router.management.configuration_operations import SOURCE
 
 STDIN: Final = "standard input"
 PREVIOUS: Final = "the one before"

@@ -11,8 +11,8 @@ import attrs
 import click
 
 from router.cli.advice import Advice, BadAdvice, Bounds, CostChange, read_advice
-from router.cli.asking import RouterTarget
-from router.cli.ending import Incomplete
+from router.cli.exit_codes import Incomplete
+from router.cli.router_options import RouterTarget
 from router.client import ManagementClient, RequestRefused, connect
 from router.client.connection import ClientConnection
 from router.client.failures import ClientError

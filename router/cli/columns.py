@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from router.cli import figures
+from router.cli import value_formats
 from router.cli.tables import Head
 
 Entity = Mapping[str, Any]
@@ -23,7 +23,7 @@ class Column:
 
     head: Head
     attribute: str
-    form: Callable[[Any], str] = figures.text
+    form: Callable[[Any], str] = value_formats.text
     made: Callable[[Entity], Any] | None = None
     detail: bool = False
     alarming: Callable[[Any], bool] | None = None
@@ -74,17 +74,17 @@ def word(header: str, attribute: str, rank: int = 1, **options: Any) -> Column:
 
 def count(header: str, attribute: str, rank: int = 1, **options: Any) -> Column:
     """Return a column of numbers."""
-    return Column(Head(header, right=True, rank=rank), attribute, figures.number, **options)
+    return Column(Head(header, right=True, rank=rank), attribute, value_formats.number, **options)
 
 
 def time(header: str, attribute: str, rank: int = 1, **options: Any) -> Column:
     """Return a column of durations."""
-    return Column(Head(header, right=True, rank=rank), attribute, figures.duration, **options)
+    return Column(Head(header, right=True, rank=rank), attribute, value_formats.duration, **options)
 
 
 def octets(header: str, attribute: str, rank: int = 1, **options: Any) -> Column:
     """Return a column of amounts of memory."""
-    return Column(Head(header, right=True, rank=rank), attribute, figures.octets, **options)
+    return Column(Head(header, right=True, rank=rank), attribute, value_formats.octets, **options)
 
 
 def some(value: Any) -> bool:

@@ -12,13 +12,13 @@ from typing import Any, Final
 import attrs
 import click
 
-from router.cli.asking import RouterTarget, ask, place_options
-from router.cli.ending import Incomplete
+from router.cli.exit_codes import Incomplete
 from router.cli.explain_network import format_network
 from router.cli.explain_stuck import format_stuck
-from router.cli.figures import number, text
 from router.cli.render import as_json
+from router.cli.router_options import RouterTarget, ask, place_options
 from router.cli.tables import Cell, Head, lay_out
+from router.cli.value_formats import number, text
 from router.client import ManagementClient
 
 EXPLAIN: Final = "EXPLAIN"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from router.cli.figures import number, text
 from router.cli.tables import Cell, Head, lay_out
+from router.cli.value_formats import number, text
 
 
 def format_network(network: Mapping[str, Any], width: int | None) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from router.cli.figures import number, text
+from router.cli.value_formats import number, text
 
 
 def format_stuck(told: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:

@@ -10,8 +10,8 @@ from typing import Any, Final
 import attrs
 import click
 
-from router.cli.asking import RouterTarget, ask, place_options
 from router.cli.render import as_json
+from router.cli.router_options import RouterTarget, ask, place_options
 from router.client import ManagementClient, RequestRefused
 from router.management.entity_types import ENTITY_TYPES
 from router.management.schema import PREFIX, long_name

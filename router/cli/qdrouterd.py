@@ -20,7 +20,7 @@ from router.cli.daemon import (
     write_pid,
 )
 from router.cli.run import STOPS, WEAKER_SECURITY, End, run_until_stopped, say
-from router.cli.starting import begin
+from router.cli.startup import begin
 from router.config.qdrouterd.report import FLAG
 from router.endpoints import ListenerAddresses
 from router.errors import ConfigurationError

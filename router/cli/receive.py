@@ -11,9 +11,9 @@ import attrs
 import click
 import trio
 
-from router.cli.ending import Incomplete
+from router.cli.exit_codes import Incomplete
 from router.cli.render import body_octets, message_as_json
-from router.cli.tally import RunStatistics
+from router.cli.run_statistics import RunStatistics
 from router.cli.traffic import Report, read_url, run
 from router.client import ReceivedMessage, Receiver, Url, connect
 from router.client.stamp import find_sent_ns

@@ -17,7 +17,7 @@ import trio
 
 from router import __version__
 from router.build import data_plane
-from router.cli.starting import StartupConfiguration, begin, read_again, tell_beginning, tell_end
+from router.cli.startup import StartupConfiguration, begin, read_again, tell_beginning, tell_end
 from router.config.qdrouterd.report import FLAG
 from router.config.saved import Preference
 from router.endpoints import ListenerAddresses

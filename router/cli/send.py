@@ -12,8 +12,8 @@ import trio
 
 from router.amqp.message import AmqpValue, BodySection, Data, Message
 from router.amqp.performatives import Header, Properties
-from router.cli.ending import Incomplete
-from router.cli.tally import RunStatistics
+from router.cli.exit_codes import Incomplete
+from router.cli.run_statistics import RunStatistics
 from router.cli.traffic import Report, read_url, run
 from router.client import Sender, SentMessage, Url, connect
 from router.client.stamp import StampedMessage

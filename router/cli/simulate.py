@@ -13,8 +13,8 @@ from typing import Final
 import attrs
 import click
 
-from router.cli.figures import number, octets
 from router.cli.tables import Cell, Head, lay_out
+from router.cli.value_formats import number, octets
 from router.config.mistakes import InvalidConfiguration
 from router.simulation.loading import load_topology
 from router.simulation.phases import Phase

@@ -13,11 +13,11 @@ from typing import Any, Final
 import attrs
 import click
 
-from router.cli.asking import RouterTarget, ask, place_options
-from router.cli.figures import text
-from router.cli.looking import EntityRange, ViewData, Viewer
 from router.cli.render import as_json
-from router.cli.showing import entities_as_json, format_csv, format_view
+from router.cli.router_options import RouterTarget, ask, place_options
+from router.cli.value_formats import text
+from router.cli.view_formats import entities_as_json, format_csv, format_view
+from router.cli.view_queries import EntityRange, ViewData, Viewer
 from router.cli.views import VIEWS
 from router.cli.watching import Watch, watch
 from router.client import ManagementClient

@@ -11,7 +11,7 @@ from typing import Final
 
 import attrs
 
-from router.cli.figures import cells, padded, shortened
+from router.cli.value_formats import cells, padded, shortened
 
 GAP: Final = "  "
 # Minimum width of a text that loses its middle.

@@ -11,9 +11,9 @@ import attrs
 import click
 
 from router.amqp.message import AmqpValue, Message
-from router.cli.asking import RouterTarget, ask, place_options
 from router.cli.recorded import recorded_lines
 from router.cli.render import as_json
+from router.cli.router_options import RouterTarget, ask, place_options
 from router.cli.trace_lines import format_line
 from router.client import ManagementClient
 from router.errors import AmqpError

@@ -1,6 +1,6 @@
 """Live line and final summary of `trioute send` and `trioute receive`.
 
-They exit as `router.cli.ending` says, after the summary.
+They exit as `router.cli.exit_codes` says, after the summary.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import attrs
 import click
 import trio
 
-from router.cli.ending import EXIT_PIPE, run_command
-from router.cli.tally import RunStatistics
+from router.cli.exit_codes import EXIT_PIPE, run_command
+from router.cli.run_statistics import RunStatistics
 from router.client.url import Url, parse_url
 
 LIVE_EVERY_S = 0.5

@@ -42,8 +42,8 @@ from router.engine.handler import Handler
 from router.engine.link import IncomingLink, OutgoingLink
 from router.engine.settings import ConnectionSettings
 from router.errors import AmqpError, Scope
-from router.net.exchange import Hub
 from router.net.pump import Pump
+from router.net.router_hub import Hub
 
 CONNECT_TIMEOUT_S = 10.0
 # How long the peer may take to answer our close.

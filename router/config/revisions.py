@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import attrs
 
+from router.config.differences import Difference, key_of
 from router.config.model import ENTITIES, Configuration
-from router.config.reload import Difference, key_of
 
 # How many revisions are kept, including the one that runs.
 MAX_REVISIONS: Final = 20

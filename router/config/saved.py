@@ -18,6 +18,8 @@ from typing import Final, Literal
 import attrs
 
 from router.config.checks import Check
+from router.config.difference_text import format_differences
+from router.config.differences import Difference, find_differences
 from router.config.load import (
     DEFAULT_SOURCE,
     default_text,
@@ -28,9 +30,7 @@ from router.config.load import (
 from router.config.mistakes import InvalidConfiguration, Mistake
 from router.config.model import Configuration
 from router.config.qdrouterd.report import Report
-from router.config.reload import Difference, find_differences
 from router.config.replacing import move_file, replace_file
-from router.config.shown import format_differences
 from router.config.write import format_configuration
 from router.errors import ConfigurationError
 

@@ -11,9 +11,9 @@ from itertools import chain
 from typing import Any, Final
 
 from router.config.checks import Check, find_contradictions, users_file_mistakes
+from router.config.differences import key_of
 from router.config.mistakes import Finding, Mistake, Path, format_path
 from router.config.model import ENTITIES, Configuration, Entity
-from router.config.reload import key_of
 from router.config.structure import value_at
 from router.config.write import table_of
 

@@ -1,7 +1,8 @@
 """Keep auto-links attached as they are configured.
 
-Each auto-link is wanted once on each open connection to its container; `router.control.keeping`
-attaches the links. Repeating a request does no harm (docs/decisions/0049-auto-links.md).
+Each auto-link is wanted once on each open connection to its container;
+`router.control.link_supervisor` attaches the links. Repeating a request does no harm
+(docs/decisions/0049-auto-links.md).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, Final
 
 from router.amqp.performatives import Error
 from router.control.containers import Containers
-from router.control.keeping import Attempt, LinkSupervisor, Status, SupervisedLink
+from router.control.link_supervisor import Attempt, LinkSupervisor, Status, SupervisedLink
 from router.control.redirected import Redirects
 from router.core.addresses.table import address_name
 from router.core.links.auto_links import AutoLink, AutoLinkChanged, AutoLinkRule

@@ -50,7 +50,7 @@ class NoConnector:
 
 
 class Line(Protocol):
-    """Link that is wanted on a connection, and its status there (`router.control.keeping`)."""
+    """Link that is wanted on a connection, and its status there (see `link_supervisor`)."""
 
     connection: Connection
     plan: AutoLinkRule

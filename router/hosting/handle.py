@@ -19,7 +19,7 @@ from router.hosting.metrics import PluginMetrics
 from router.hosting.observers import EventQueue, Observers
 from router.hosting.sampling import Sampling
 from router.hosting.translation import connection_info, link_totals
-from router.net.exchange import RouterHub
+from router.net.router_hub import RouterHub
 from router.plugin import (
     BoundLogger,
     DeliverySamples,

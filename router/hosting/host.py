@@ -29,9 +29,9 @@ from router.hosting.metrics import PluginMetrics
 from router.hosting.observers import Observers, WatchedNetwork
 from router.hosting.watchdog import Watchdog, code_folder
 from router.metrics.plugins import PluginsReading
-from router.net.exchange import RouterHub
+from router.net.internal_connections import plugin_connection
 from router.net.listeners import run_guarded
-from router.net.own import plugin_connection
+from router.net.router_hub import RouterHub
 from router.plugin import ManagedType
 
 log = structlog.get_logger("router.plugin")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from router.core.deliveries.sampling import Sampler
 from router.hosting.translation import link_info
-from router.net.exchange import RouterHub
+from router.net.router_hub import RouterHub
 from router.plugin_samples import SampleBatch
 
 NS = 1_000_000_000

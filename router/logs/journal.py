@@ -19,10 +19,10 @@ from structlog.typing import EventDict, WrappedLogger
 
 from router.config.log_levels import LEVELS, MODULES, bit
 from router.config.log_settings import LogSettings
-from router.floods import SUPPRESSED, LogRateLimiter
+from router.log_limits import SUPPRESSED, LogRateLimiter
 from router.logs.lines import escape_and_cut, plain_text
 from router.logs.modules import module_of
-from router.logs.recent import Line, RecentLines
+from router.logs.recent_lines import Line, RecentLines
 
 
 class Module:

@@ -31,7 +31,7 @@ from router.management.access import (
     requester_of,
     rights_of,
 )
-from router.management.finding import STEPS_PER_CHECKPOINT
+from router.management.find_entity import STEPS_PER_CHECKPOINT
 from router.management.operations import answer
 from router.management.requests import (
     BAD_REQUEST,
@@ -42,7 +42,7 @@ from router.management.requests import (
     Refused,
     Request,
 )
-from router.management.untaken import UnsettledAnswers
+from router.management.unsettled_answers import UnsettledAnswers
 from router.management.views import RouterView
 
 log = structlog.get_logger("router.management")

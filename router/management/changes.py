@@ -13,27 +13,31 @@ import attrs
 import trio
 
 from router.amqp.constants import Condition
+from router.config.differences import Applied, NotApplied, key_of
 from router.config.edits import Edit, Edits
 from router.config.log_settings import with_levels
 from router.config.model import ENTITIES, Configuration, Entity
-from router.config.reload import Applied, NotApplied, key_of
 from router.engine.deferred import drained, grow_old
 from router.errors import AmqpError
 from router.management import connection_link_routes
-from router.management.desired_state import configurable_of, requester_name, status_description
+from router.management.configuration_operations import (
+    configurable_of,
+    requester_name,
+    status_description,
+)
 from router.management.entities.connection import CONNECTION, DELETED, ENABLED
 from router.management.entities.link_routes import CONNECTION_LINK_ROUTE
 from router.management.entities.logs import LOG, UNCHANGEABLE
+from router.management.entity_index import index_of, look_up, update_indexes, view_of
 from router.management.entity_types import ENTITY_TYPES
-from router.management.finding import (
+from router.management.find_entity import (
     STEPS_PER_CHECKPOINT,
     FoundEntity,
     attributes_of,
     find,
     known_type,
 )
-from router.management.look_up import index_of, look_up, update_indexes, view_of
-from router.management.making import (
+from router.management.request_settings import (
     changed_settings,
     is_type_name,
     known_attribute,

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from router.core.link_routes.route_outlets import LinkRouteRule
 from router.management.entities.link_routes import CONNECTION_LINK_ROUTE, ConnectionLinkRoute
-from router.management.making import known_attribute, setting_value
+from router.management.request_settings import known_attribute, setting_value
 from router.management.requests import BAD_REQUEST, Refused
 from router.management.views import RouterView
 

@@ -21,7 +21,7 @@ from router.amqp.watching import SeenFrame
 from router.core.addresses.table import address_name
 from router.engine.link import IncomingLink
 from router.engine.naming import link_identity
-from router.management.trace_streams import Line, Trace
+from router.management.running_traces import Line, Trace
 
 MAX_FOLLOWED: Final = 1000
 # Maximum number of deliveries in the router that are looked at when a trace starts.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from typing import Any, Final
 
-from router.management import desired_state
+from router.management import configuration_operations
 from router.management.entities.address import ADDRESS
 from router.management.entities.attributes import constant, identified
 from router.management.entities.configured import (
@@ -25,9 +25,7 @@ from router.management.entities.configured import (
     configured_auto_links,
 )
 from router.management.entities.connection import CONNECTION
-from router.management.entities.empty import UNSUPPORTED_TYPES
 from router.management.entities.exchanges import bindings, exchanges
-from router.management.entities.far_addresses import remote_addresses
 from router.management.entities.link import LINK
 from router.management.entities.link_routes import (
     CONNECTION_LINK_ROUTE,
@@ -45,7 +43,9 @@ from router.management.entities.plugins import (
     reported_types,
 )
 from router.management.entities.policy import POLICY
+from router.management.entities.remote_addresses import remote_addresses
 from router.management.entities.router import ROUTER
+from router.management.entities.unsupported_types import UNSUPPORTED_TYPES
 from router.management.schema import EntityType
 from router.management.views import RouterView
 
@@ -61,7 +61,7 @@ NODE_OPERATIONS: Final = (
     "GET-LOG",
     "EXPLAIN",
     "TRACE",
-    *desired_state.OPERATIONS,
+    *configuration_operations.OPERATIONS,
 )
 
 MANAGEMENT: Final = EntityType(

@@ -41,13 +41,13 @@ from router.core.routers import router_traffic
 from router.core.routers.membership import ROLES
 from router.engine.naming import link_identity
 from router.management.explain_auto_links import auto_links_at, describe_auto_links, reasons_of
+from router.management.explain_link_route import explain_link_route
 from router.management.explain_network import (
     explain_network,
     remote_router_of,
     route_of,
     stand_in_address,
 )
-from router.management.explain_routed import explain_link_route
 from router.management.explain_stuck import explain_stuck
 from router.management.requests import BAD_REQUEST, Refused, Request
 from router.management.views import RouterView

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from router.control.keeping import Status
+from router.control.link_supervisor import Status
 from router.core.addresses.table import address_name
 from router.core.model.address import FALLBACK
 from router.management.entities.auto_link_state import AutoLinkState, state_of

@@ -10,12 +10,12 @@ import json
 from collections.abc import Awaitable, Iterable, Iterator
 from typing import Any, Final
 
-from router.management import desired_state
+from router.management import configuration_operations
 from router.management.changes import CHANGE_HANDLERS
 from router.management.entities.node import other_nodes
 from router.management.entity_types import NODE_OPERATIONS, types_of
 from router.management.explain import explain
-from router.management.finding import NODE_TYPES, find, known_type
+from router.management.find_entity import NODE_TYPES, find, known_type
 from router.management.get_log import get_log
 from router.management.requests import (
     BAD_REQUEST,
@@ -211,5 +211,5 @@ _NODE_ANSWERS: Final = {
     "GET-LOG": get_log,
     "EXPLAIN": explain,
     "TRACE": trace,
-    **desired_state.HANDLERS,
+    **configuration_operations.HANDLERS,
 }

@@ -11,10 +11,10 @@ from typing import Final
 
 from router.management.access import MAX_CHANGE_BYTES, MAX_READ_BYTES
 from router.management.agent import ANSWER_TTL_MS
-from router.management.entities.empty import UNSUPPORTED_TYPES
+from router.management.entities.unsupported_types import UNSUPPORTED_TYPES
 from router.management.entity_types import ENTITY_TYPES, NODE_OPERATIONS
 from router.management.schema import Attribute, EntityType
-from router.management.untaken import MAX_ANSWERS, MAX_SMALL_ANSWERS, MAX_SMALL_BYTES
+from router.management.unsettled_answers import MAX_ANSWERS, MAX_SMALL_ANSWERS, MAX_SMALL_BYTES
 
 _HEAD: Final = f"""\
 # Management

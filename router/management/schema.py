@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import attrs
 
+from router.config.differences import RESTART_ONLY
 from router.config.model import ENTITIES, Entity
 from router.config.reference import default_words
-from router.config.reload import RESTART_ONLY
 from router.config.secret import Secret
 from router.config.setting import file_name, setting_of
 

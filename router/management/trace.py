@@ -16,7 +16,7 @@ from typing import Any, Final
 from router.core.addresses.table import address_name
 from router.management.delivery_trace import DeliveryFilter, DeliveryTracer
 from router.management.requests import BAD_REQUEST, NOT_FOUND, Refused, Request
-from router.management.trace_streams import MAX_TRACES, Line, TooManyTraces, Trace
+from router.management.running_traces import MAX_TRACES, Line, TooManyTraces, Trace
 from router.management.views import RouterView
 
 MAX_TEXT: Final = 512

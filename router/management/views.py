@@ -25,10 +25,10 @@ from router.engine.link import IncomingLink
 from router.engine.naming import link_identity
 from router.errors import AmqpError
 from router.logs.journal import Journal
-from router.management.changeable import ConfigurableRouter
+from router.management.configurable_router import ConfigurableRouter
+from router.management.running_traces import RunningTraces
 from router.management.schema import LiveEntity
 from router.management.totals import LinkSums, Totals, compute_link_sums, compute_totals
-from router.management.trace_streams import RunningTraces
 
 # Class letters that Dispatch puts before an address: of this router, of another router, and mobile
 # ones.

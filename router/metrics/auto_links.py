@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from router.control.auto_links import AutoLinks
-from router.control.keeping import Status
+from router.control.link_supervisor import Status
 
 
 @attrs.frozen

@@ -18,8 +18,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final, Protocol
 
 from router.engine.connection import Connection
-from router.metrics.labels import OTHER, shortened
-from router.metrics.observed import ConnectionView
+from router.metrics.address_labels import OTHER, shortened
+from router.metrics.views import ConnectionView
 
 MIN_AGE_S: Final = 60.0
 """How long a connection has to last before it gets a label."""

@@ -9,7 +9,7 @@ import attrs
 
 from router.control.edge.edge import EdgeRouter
 from router.control.edge.edges import Edges
-from router.control.edge.lines import STATUSES, ProxyLines
+from router.control.edge.proxy_lines import STATUSES, ProxyLines
 from router.control.network.adjacency import Neighbours
 
 USE_STATES = ("active", "standby")

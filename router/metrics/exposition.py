@@ -29,15 +29,15 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from router.config.model import MetricsSettings
+from router.metrics.address_labels import AddressLabels
 from router.metrics.catalogue import METRICS
 from router.metrics.connection_labels import ConnectionLabels
 from router.metrics.dispatch import DISPATCH
-from router.metrics.labels import AddressLabels
 from router.metrics.metric import HistogramValue, Metric, Value
-from router.metrics.observed import RouterView
 from router.metrics.plugins import PluginsReading
 from router.metrics.readiness import Readiness
 from router.metrics.reading import Reading, read_in_steps
+from router.metrics.views import RouterView
 
 _OPENMETRICS: Final = "application/openmetrics-text"
 _OPENMETRICS_END: Final = b"# EOF\n"

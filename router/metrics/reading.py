@@ -23,14 +23,14 @@ from router.engine.account import Ledger
 from router.engine.link import IncomingLink
 from router.engine.states import SessionState
 from router.engine.traffic import Traffic, traffic_of
+from router.metrics.address_labels import OTHER, AddressLabels, is_own_node, label_of
 from router.metrics.auto_links import AutoLinkReading, read_auto_links
 from router.metrics.connection_labels import OTHERS, ConnectionLabels, labels_of
 from router.metrics.edges import EdgeReading, read_edges
-from router.metrics.labels import OTHER, AddressLabels, is_own_node, label_of
 from router.metrics.link_routes import LinkRouteReading, read_link_routes
 from router.metrics.network import NetworkReading, read_network
-from router.metrics.observed import ConnectionView, ConnectorState, EndpointView, RouterView
 from router.metrics.plugins import PluginsReading
+from router.metrics.views import ConnectionView, ConnectorState, EndpointView, RouterView
 
 _MAPPED: Final = int(SessionState.MAPPED)
 # How many are read in one step, before the router can run: about two milliseconds' worth.

@@ -9,10 +9,10 @@ import sys
 from collections.abc import Iterator
 from typing import Final
 
+from router.metrics.address_labels import LONGEST_LABEL, OTHER
 from router.metrics.catalogue import METRICS, PROCESS_METRICS
 from router.metrics.connection_labels import MIN_AGE_S
 from router.metrics.dispatch import DISPATCH
-from router.metrics.labels import LONGEST_LABEL, OTHER
 
 _HEAD: Final = f"""\
 # Metrics

@@ -10,7 +10,7 @@ import attrs
 import trio
 
 from router.config.users import ANONYMOUS, Users, verify
-from router.net.turns import FairLimiter
+from router.net.fair_limiter import FairLimiter
 
 # Password hashes are slow on purpose; more than a few at once would only queue on the processors.
 # Hosts take turns, so one that tries password after password cannot keep others out.

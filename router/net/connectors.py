@@ -22,11 +22,11 @@ from router.engine.failures import Failure, failure_of
 from router.net.connector_status import ConnectorStatus
 from router.net.dialling import NotConnected, connect_socket
 from router.net.endpoints import connector_settings, endpoint_name
-from router.net.exchange import RouterHub
-from router.net.following import RedirectChain
 from router.net.listeners import run_guarded
 from router.net.places import Place, Places
 from router.net.pump import Pump
+from router.net.redirect_chain import RedirectChain
+from router.net.router_hub import RouterHub
 from router.net.shutdown import close_in_order
 
 log = structlog.get_logger("router.connector")

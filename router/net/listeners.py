@@ -15,10 +15,10 @@ from router.config.users import Users, load_users
 from router.engine.connection import Connection
 from router.net.accepting import accept_connections
 from router.net.authentication import Authenticator
+from router.net.connection_counters import ConnectionCounters
 from router.net.endpoints import endpoint_name, listener_settings
-from router.net.exchange import RouterHub
 from router.net.pump import Pump
-from router.net.tally import ConnectionCounters
+from router.net.router_hub import RouterHub
 from router.net.unopened import UnopenedConnections
 
 log = structlog.get_logger("router.listener")

@@ -30,7 +30,7 @@ MUCH_BYTES = 16 * 1024 * 1024
 # With this much left, or more, a full collection would take longer than a turn should.
 LITTLE_BYTES = 4 * 1024 * 1024
 # Minimum time between two. Memory is given back twice for each group of closed connections: the
-# second time for what other parts release only after a while (`router.floods`).
+# second time for what other parts release only after a while (`router.log_limits`).
 AT_MOST_EVERY_S = 10.0
 
 # Units of rare work after which new objects are collected, and units in a slice of deferred work.

@@ -22,10 +22,10 @@ from router.engine import events
 from router.engine.connection import Connection
 from router.errors import AmqpError
 from router.net.authentication import Authenticator
+from router.net.connection_counters import ConnectionCounters
 from router.net.endpoints import endpoint_host
 from router.net.event_log import log_event
-from router.net.exchange import READ_BYTES, Hub
-from router.net.tally import ConnectionCounters
+from router.net.router_hub import READ_BYTES, Hub
 from router.net.tracing import Tap
 
 log = structlog.get_logger("router.connection")

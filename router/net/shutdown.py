@@ -12,8 +12,8 @@ from router.core.links import detach
 from router.engine import attaching
 from router.engine.deferred import THINGS_AT_ONCE
 from router.errors import AmqpError, Scope
-from router.net.exchange import RouterHub
 from router.net.pump import Pump
+from router.net.router_hub import RouterHub
 
 # How long peers have to read their close; then their sockets are closed.
 FAREWELL_S = 2.0

@@ -20,11 +20,11 @@ from router.engine.handler import Handler
 from router.engine.settings import ConnectionSettings
 from router.net.connectors import backoff_delays
 from router.net.endpoints import listener_settings
-from router.net.exchange import Hub
-from router.simulation.agenda import EventScheduler
+from router.net.router_hub import Hub
 from router.simulation.host import SimulatedRouter
-from router.simulation.joints import without_sasl
 from router.simulation.links import ReceiverPlan, SenderPlan, SimulatedReceiver, SimulatedSender
+from router.simulation.router_connections import without_sasl
+from router.simulation.virtual_clock import EventScheduler
 from router.simulation.wires import Distance, Wire, WireEnd
 
 # The listener for containers, without heartbeats, which would be of no use here.

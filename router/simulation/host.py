@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from router.config.model import Configuration
-from router.net.exchange import READ_BYTES, RouterHub
+from router.net.router_hub import READ_BYTES, RouterHub
 from router.net.shutdown import close_connections_now
 from router.parts import Parts
 from router.simulation.wires import WireEnd
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from router.control.control import ControlPlane
     from router.core.forwarding.forward import Forwarder
     from router.core.routers.routing_state import RoutingState
-    from router.simulation.agenda import EventScheduler
+    from router.simulation.virtual_clock import EventScheduler
 
 # Time for the output of the last turn of a router that stops in order.
 FAREWELL_S = 1.0

@@ -20,8 +20,8 @@ from router.config.mistakes import (
 from router.config.positions import line_of
 from router.config.setting import file_name, setting_of
 from router.config.structure import Form, value_at
-from router.simulation.happenings import OF_LINKS
 from router.simulation.plan import Plan, draw
+from router.simulation.scheduled_events import OF_LINKS
 from router.simulation.topology import ENTITIES, MOST_ROUTERS, Topology
 
 _FORM: Final = Form(Topology, ENTITIES)

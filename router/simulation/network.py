@@ -6,10 +6,10 @@ from collections.abc import Callable
 from random import Random
 
 from router.config.model import Configuration, ConnectorSettings, ListenerSettings
-from router.simulation.agenda import EventScheduler
 from router.simulation.containers import Container
 from router.simulation.host import SimulatedRouter, shared_buffer
-from router.simulation.joints import RouterConnection
+from router.simulation.router_connections import RouterConnection
+from router.simulation.virtual_clock import EventScheduler
 from router.simulation.wires import Distance
 
 NEAR = Distance()

@@ -14,10 +14,10 @@ from router.config.model import Configuration, ConnectorSettings, ListenerSettin
 from router.config.router_settings import RouterSettings
 from router.core.model.address import MULTICAST
 from router.core.routers.routing_state import mobile_key
-from router.simulation.happenings import EventSchedule
 from router.simulation.network import Network
 from router.simulation.phases import Phase, PhaseRecorder
 from router.simulation.plan import Plan, PlannedLink, draw
+from router.simulation.scheduled_events import EventSchedule
 from router.simulation.topology import MOST_ROUTERS, Topology
 from router.simulation.traffic import Traffic
 from router.simulation.truth import GroundTruth

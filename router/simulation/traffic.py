@@ -10,11 +10,11 @@ from router.amqp.performatives import Accepted, Modified, Rejected, Released
 from router.amqp.sections import Properties
 from router.client.receiver import ReceivedMessage
 from router.client.sender import SentMessage
-from router.simulation.agenda import EventScheduler
 from router.simulation.ledger import Entry, Ledger
 from router.simulation.links import ReceiverPlan, SenderPlan
 from router.simulation.network import Network
 from router.simulation.topology import ReceiverEntry, SenderEntry
+from router.simulation.virtual_clock import EventScheduler
 
 # Each body ends with the message's number, of this length.
 NUMBER_BYTES = 8

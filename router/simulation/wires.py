@@ -15,9 +15,9 @@ import attrs
 
 from router.engine import events
 from router.engine.connection import Connection
-from router.net.exchange import READ_BYTES, Hub
-from router.net.tally import ConnectionCounters
-from router.simulation.agenda import EventScheduler
+from router.net.connection_counters import ConnectionCounters
+from router.net.router_hub import READ_BYTES, Hub
+from router.simulation.virtual_clock import EventScheduler
 
 # Minimum delay of a wire: without one, routers would exchange frames for ever in no time.
 LEAST_DELAY_S = 0.00002

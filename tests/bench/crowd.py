@@ -23,8 +23,8 @@ from router.config.model import Configuration, ConnectorSettings
 from router.config.router_settings import RouterSettings
 from router.engine.connection import Connection
 from router.net.endpoints import connector_settings, endpoint_name
-from router.simulation.agenda import EventScheduler
 from router.simulation.host import SimulatedRouter, shared_buffer
+from router.simulation.virtual_clock import EventScheduler
 from router.simulation.wires import WireEnd
 
 HOST = "127.0.0.1"

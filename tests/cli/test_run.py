@@ -25,7 +25,7 @@ from router.cli.run import (
 )
 from router.config.model import ListenerSettings
 from router.endpoints import ListenerAddresses
-from router.floods import LogRateLimiter
+from router.log_limits import LogRateLimiter
 from router.logs.journal import Journal
 
 from support.raw_peers import RawPeer

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import given, strategies as st
 
-from router.cli.figures import cells
 from router.cli.tables import Cell, Head, lay_out
+from router.cli.value_formats import cells
 
 HEADS = (
     Head("id", rank=0),

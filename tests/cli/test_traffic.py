@@ -11,8 +11,8 @@ import click
 import pytest
 import trio
 
-from router.cli.ending import Incomplete
-from router.cli.tally import RunStatistics
+from router.cli.exit_codes import Incomplete
+from router.cli.run_statistics import RunStatistics
 from router.cli.traffic import Report, read_url, run
 from router.client import ConnectFailed, LinkLost, Url
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from router.control.auto_links import FIRST_RETRY_S, RETRY_S
-from router.control.keeping import RETRY_JITTER, Status
+from router.control.link_supervisor import RETRY_JITTER, Status
 from router.core.addresses.rules import Rules
 from router.core.links.auto_links import AutoLinkChanged
 

@@ -10,7 +10,7 @@ import pytest
 from router.amqp.redirects import Redirect
 from router.amqp.types import Int, Symbol
 from router.control.auto_links import RETRY_S
-from router.control.keeping import RETRY_JITTER
+from router.control.link_supervisor import RETRY_JITTER
 from router.control.redirected import ATTACH_TIMEOUT_S, MAX_REDIRECTS
 
 from support.containers import Container, ControlledRouter, plan

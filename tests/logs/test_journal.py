@@ -11,7 +11,7 @@ import structlog
 
 from router.config.log_levels import LEVELS, LogLevel
 from router.config.log_settings import LogSettings, with_levels
-from router.floods import BURST_S
+from router.log_limits import BURST_S
 from router.logs.journal import Journal
 
 

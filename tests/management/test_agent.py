@@ -23,10 +23,10 @@ from router.management.agent import (
     node_names,
     request_of,
 )
-from router.management.finding import STEPS_PER_CHECKPOINT
+from router.management.find_entity import STEPS_PER_CHECKPOINT
 from router.management.operations import answer
 from router.management.requests import Answer, LongList, QueryRows
-from router.management.untaken import MAX_ANSWERS, MAX_SMALL_ANSWERS
+from router.management.unsettled_answers import MAX_ANSWERS, MAX_SMALL_ANSWERS
 
 from support.loopback import Running, running_node
 from support.management import ANSWERS, NODE, asked, request, status

@@ -12,6 +12,7 @@ import trio
 from hypothesis import given, strategies as st
 
 from router.client import ConnectionLost, LinkLost, connect
+from router.config.incremental_checks import IncrementalChecks
 from router.config.mistakes import Finding
 from router.config.model import (
     AddressSettings,
@@ -19,11 +20,10 @@ from router.config.model import (
     ConnectorSettings,
     ListenerSettings,
 )
-from router.config.rechecks import IncrementalChecks
 from router.config.router_settings import RouterSettings
 from router.management.changes import CHANGE_HANDLERS
-from router.management.entities.empty import UNSUPPORTED_TYPES
 from router.management.entities.router import ROUTER
+from router.management.entities.unsupported_types import UNSUPPORTED_TYPES
 from router.management.entity_types import ENTITY_TYPES
 from router.management.operations import answer
 from router.management.requests import Answer, Request

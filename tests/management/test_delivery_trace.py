@@ -19,7 +19,7 @@ from router.client.management import ManagementClient, RequestRefused
 from router.config.model import AddressSettings, Configuration, ListenerSettings
 from router.engine.account import Account, Ledger
 from router.management.delivery_trace import MAX_FOLLOWED, DeliveryFilter, DeliveryTracer
-from router.management.trace_streams import Trace
+from router.management.running_traces import Trace
 
 from support.loopback import Peer, Running, dialled, running_node
 from support.tracing import asking, lines

@@ -12,7 +12,7 @@ from router.config.model import AddressSettings, Configuration, ConnectorSetting
 from router.config.plugins import PluginSettings
 from router.config.redirects import RedirectSettings
 from router.core.link_routes.route_outlets import LinkRouteRule
-from router.management.entities.empty import UNSUPPORTED_TYPES
+from router.management.entities.unsupported_types import UNSUPPORTED_TYPES
 from router.management.entity_types import ENTITY_TYPES
 from router.management.schema import EntityType
 from router.management.views import RouterView

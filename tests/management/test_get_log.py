@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from router.logs.recent import Line
+from router.logs.recent_lines import Line
 from router.management.get_log import get_log
 from router.management.requests import Refused, Request
 

@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 import pytest
 
+from router.config.differences import RESTART_ONLY
 from router.config.model import ENTITIES, ConnectorSettings, Entity, ListenerSettings
-from router.config.reload import RESTART_ONLY
 from router.config.secret import Secret
 from router.config.setting import file_name, setting_of
 from router.management.schema import (

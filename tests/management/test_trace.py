@@ -8,7 +8,7 @@ import pytest
 
 from router.client.management import RequestRefused
 from router.config.model import Configuration, ListenerSettings
-from router.management.trace_streams import MAX_TRACES
+from router.management.running_traces import MAX_TRACES
 
 from support.loopback import dialled, running_node
 from support.tracing import asking, lines

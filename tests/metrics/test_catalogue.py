@@ -12,7 +12,7 @@ from router.core.model.counters import Counters
 from router.metrics.catalogue import METRICS
 from router.metrics.metric import HistogramValue, Metric, Sample
 from router.metrics.reading import Reading
-from router.net.exchange import RouterHub
+from router.net.router_hub import RouterHub
 
 from support.readings import reading_of
 

@@ -13,11 +13,11 @@ from hypothesis import given, strategies as st
 from router.amqp.performatives import Open
 from router.engine.connection import Connection
 from router.metrics import reading
+from router.metrics.address_labels import LONGEST_LABEL, AddressLabels
 from router.metrics.connection_labels import LABELS, MIN_AGE_S, OTHERS, ConnectionLabels, labels_of
-from router.metrics.labels import LONGEST_LABEL, AddressLabels
 from router.metrics.reading import Reading, take_reading
-from router.net.exchange import RouterHub
-from router.net.tally import ConnectionCounters
+from router.net.connection_counters import ConnectionCounters
+from router.net.router_hub import RouterHub
 
 from support.readings import idle_exchange
 from support.transcripts import server_settings

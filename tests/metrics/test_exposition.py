@@ -17,8 +17,8 @@ from router.metrics.exposition import Exposition
 from router.metrics.metric import Metric
 from router.metrics.plugins import PluginsReading
 from router.net.connector_status import ConnectorStatus
-from router.net.exchange import RouterHub
 from router.net.places import Place
+from router.net.router_hub import RouterHub
 
 from support.scraping import Scrape, openmetrics
 

@@ -16,8 +16,8 @@ from router.amqp.performatives import Attach, Detach, Open, Source
 from router.config.model import AddressSettings, ConnectorSettings
 from router.config.redirects import RedirectSettings
 from router.metrics import reading
+from router.metrics.address_labels import AddressLabels
 from router.metrics.connection_labels import ConnectionLabels
-from router.metrics.labels import AddressLabels
 from router.metrics.reading import LINKS_AT_ONCE, read_in_steps
 
 from support.blocking_proton import Peer, send, settle, threaded

@@ -34,7 +34,7 @@ from router.amqp.performatives import (
 from router.core.links import attach
 from router.engine import opening
 from router.engine.losing import AT_ONCE
-from router.net import exchange, pump
+from router.net import pump, router_hub
 from router.net.endpoints import UNSENT_LIMIT_BYTES
 from router.net.pump import Pump
 
@@ -63,7 +63,7 @@ def one_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     class Time:
         monotonic = staticmethod(trio.current_time)
 
-    monkeypatch.setattr(exchange, "time", Time)
+    monkeypatch.setattr(router_hub, "time", Time)
 
 
 def window(received: int, frames: int, **fields: Any) -> Flow:

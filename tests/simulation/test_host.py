@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from router.config.load import parse_configuration
-from router.simulation.agenda import EventScheduler
 from router.simulation.host import SimulatedRouter, shared_buffer
+from router.simulation.virtual_clock import EventScheduler
 
 CONFIGURATION = """
 [[address]]

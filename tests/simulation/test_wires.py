@@ -5,9 +5,9 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from router.simulation.agenda import START_S, EventScheduler
 from router.simulation.links import ReceiverPlan, SenderPlan
 from router.simulation.network import Network
+from router.simulation.virtual_clock import START_S, EventScheduler
 from router.simulation.wires import CAPACITY_BYTES, Distance, WireDirection
 
 

@@ -28,8 +28,8 @@ from router.engine.link import IncomingLink, OutgoingLink
 from router.engine.outbox import Turn
 from router.engine.session import Session
 from router.engine.traffic import Traffic
+from router.metrics.address_labels import AddressLabels
 from router.metrics.connection_labels import ConnectionLabels
-from router.metrics.labels import AddressLabels
 from router.metrics.reading import Reading, take_reading
 
 from support.in_memory import Client, ReceivingLink, Router, SendingLink

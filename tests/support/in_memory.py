@@ -8,7 +8,7 @@
 
 A `Client` keeps to the protocol and holds the router to it: credit, session windows, frame sizes,
 delivery-ids in order, one settlement a delivery. A turn ends after each thing a client says, as in
-`router.net.exchange`; what a client with `reads` False would be sent waits in the router.
+`router.net.router_hub`; what a client with `reads` False would be sent waits in the router.
 """
 
 from __future__ import annotations

@@ -27,10 +27,10 @@ from router.config.router_settings import Distribution, RouterSettings
 from router.core.routers.routing_state import EDGE, EDGE_AWAY, EDGE_RUN
 from router.engine.delivery import Delivery
 from router.engine.link import Link
-from router.simulation.agenda import EventScheduler
 from router.simulation.containers import Container
 from router.simulation.host import SimulatedRouter
 from router.simulation.network import Network
+from router.simulation.virtual_clock import EventScheduler
 from router.simulation.wires import Distance, WireEnd
 
 from support.audit import reachable

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from router.core.addresses.table import AddressTable
+from router.metrics.address_labels import AddressLabels
 from router.metrics.catalogue import METRICS
 from router.metrics.connection_labels import ConnectionLabels
-from router.metrics.labels import AddressLabels
 from router.metrics.metric import Value
 from router.metrics.reading import Reading, take_reading
-from router.net.exchange import RouterHub
+from router.net.router_hub import RouterHub
 
 
 def idle_exchange(*addresses: str) -> RouterHub:

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from router import plugin
-from router.simulation.agenda import START_S
 from router.simulation.host import SimulatedRouter
 from router.simulation.network import Network
 from router.simulation.observing import Observation
+from router.simulation.virtual_clock import START_S
 from router_telemetry.deliveries import DeliveryRows
 from router_telemetry.events import TYPES, row_of
 from router_telemetry.files import Files, Writable

@@ -16,7 +16,7 @@ from math import inf
 from typing import Any, Final
 
 from router.amqp.constants import Condition
-from router.control.edge.lines import ProxyLines
+from router.control.edge.edge_watches import AT_AN_EDGE, EdgeWatches, Watches
 from router.control.edge.messages import (
     Beat,
     ControlLinks,
@@ -28,8 +28,8 @@ from router.control.edge.messages import (
     encode_message,
     work_of,
 )
+from router.control.edge.proxy_lines import ProxyLines
 from router.control.edge.routes import InteriorLinkRoutes
-from router.control.edge.watching import AT_AN_EDGE, EdgeWatches, Watches
 from router.core.model.address import BALANCED, FIRST_EDGE, HERE, MANAGEMENT_WRITERS, Address
 from router.core.network.proxy_links import Proxy
 from router.core.routers.membership import instance_of

@@ -14,16 +14,16 @@ from math import inf
 from typing import Any, Final
 
 from router.control.edge.ages import KeysByAge
-from router.control.edge.lines import ProxyLines
-from router.control.edge.messages import InteriorAddress, Reached
-from router.control.edge.telling import KEYS_A_STEP, KeyStreams
-from router.control.edge.watching import (
+from router.control.edge.edge_watches import (
     AT_AN_EDGE,
     MOST_WATCHED,
     TOPOLOGICAL,
     key_of_address,
     split_key,
 )
+from router.control.edge.key_streams import KEYS_A_STEP, KeyStreams
+from router.control.edge.messages import InteriorAddress, Reached
+from router.control.edge.proxy_lines import ProxyLines
 from router.core.addresses.table import address_name
 from router.core.model.address import BALANCED, CLOSEST, FALLBACK, HERE, MESH, MULTICAST, Address
 from router.core.model.split_table import ListedTable

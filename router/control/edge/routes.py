@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from router.amqp.constants import Condition
+from router.control.edge.key_streams import KeyStreams
 from router.control.edge.messages import Message, Routes, routes
-from router.control.edge.telling import KeyStreams
 from router.core.addresses.table import address_name
 from router.core.link_routes.link_routes import LinkRoutes, Route, is_topological
 from router.core.link_routes.remote_link_routes import (

@@ -24,15 +24,15 @@ from router.control.network.changes import (
 from router.control.network.edge_ids import EdgeIds
 from router.control.network.endpoint_costs import Endpoint, EndpointCosts
 from router.control.network.inboxes import Inboxes
+from router.control.network.interest_queue import InterestQueue
+from router.control.network.last_anomalies import LastAnomalies
 from router.control.network.limits import Limits
 from router.control.network.outboxes import STUCK_S, Outboxes
 from router.control.network.path_news import PathNews
 from router.control.network.peerings import ControlEvents, EdgeConnections, Peering
 from router.control.network.protocol import Protocol
 from router.control.network.recurring import OccurrenceCounter
-from router.control.network.seen import LastAnomalies
 from router.control.network.timing import Timing
-from router.control.network.unnoted import InterestQueue
 from router.core.links import control_links
 from router.core.routers.membership import EDGE, ROLES, Membership, Peer, check_peer
 from router.core.routers.news import (

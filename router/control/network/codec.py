@@ -18,7 +18,7 @@ from router.amqp.encode import encode_value
 from router.amqp.types import Array, Described, Symbol, UInt, ULong
 from router.control.network import messages as m
 from router.control.network.digests import BUCKETS
-from router.control.network.hearsay import LinkStateCodec
+from router.control.network.link_state_codec import LinkStateCodec
 from router.control.network.steps import Steps, do_all
 from router.errors import AmqpError, Scope
 

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from router.control.network.codec import read_control
+from router.control.network.interest_queue import InterestQueue
 from router.control.network.messages import MobileTable, MobileUpdate
 from router.control.network.peerings import Peering
 from router.control.network.protocol import Protocol
 from router.control.network.steps import Steps
-from router.control.network.unnoted import InterestQueue
 from router.errors import AmqpError
 
 MOST_AT_ONCE: Final = 32

@@ -16,6 +16,7 @@ from router.control.network.answers import Answers
 from router.control.network.changes import InterestChanged, LimitReached
 from router.control.network.codec import MAX_KEY_BYTES
 from router.control.network.limits import Limits
+from router.control.network.link_states import MOST_ROUTERS
 from router.control.network.links import RouterLink, RouterLinks
 from router.control.network.messages import (
     REMOVED,
@@ -25,7 +26,6 @@ from router.control.network.messages import (
     Row,
     TableRequest,
 )
-from router.control.network.states import MOST_ROUTERS
 from router.control.network.steps import Steps
 from router.control.network.tables import AT_ONCE, Assembly, Table, interest_of, terms_of
 from router.core.routers.routing_state import Interest

@@ -12,9 +12,11 @@ from typing import Any, Final
 
 from router.control.network.changes import Change, LinkFailed, PathsChanged
 from router.control.network.codec import MAX_COST, MAX_ID_BYTES, MAX_NUMBER
-from router.control.network.comparing import Comparison
+from router.control.network.comparison import Comparison
+from router.control.network.duplicate_ids import DuplicateIds
 from router.control.network.graph import Graph
 from router.control.network.limits import Limits
+from router.control.network.link_states import LinkStates
 from router.control.network.links import RouterLink, RouterLinks
 from router.control.network.messages import (
     VERSION,
@@ -31,10 +33,8 @@ from router.control.network.messages import (
     Withdrawal,
 )
 from router.control.network.mobile import MobileAddresses
-from router.control.network.rivals import DuplicateIds
+from router.control.network.own_state import OwnLinkState
 from router.control.network.routes import MOST_AT_ONCE, Routes
-from router.control.network.saying import OwnLinkState
-from router.control.network.states import LinkStates
 from router.control.network.steps import Steps, do_all
 from router.control.network.timing import Timing
 from router.core.routers.routing_state import Interest, Path

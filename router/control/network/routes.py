@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from router.control.network.graph import Graph, ShortestPaths
+from router.control.network.link_states import LinkStates
 from router.control.network.links import RouterLinks
-from router.control.network.states import LinkStates
 from router.control.network.steps import Steps, do_some
 from router.control.network.trees import Trees
 from router.core.routers.routing_state import Path, Tree

@@ -17,7 +17,7 @@ from typing import Any
 
 import attrs
 
-from router.core.addresses.route_peers import Origin
+from router.core.addresses.link_origins import Origin
 from router.core.model.split_table import SplitTable
 from router.engine.link import Link, OutgoingLink
 

@@ -10,7 +10,7 @@ from router.amqp.constants import Descriptor
 from router.core.addresses import nodes, related
 from router.core.model import router_outcomes
 from router.core.model.address import HERE, MULTICAST, Address, Consumer
-from router.core.model.waiting import WaitingQueue
+from router.core.model.waiting_queue import WaitingQueue
 
 # An outcome to settle with: its code, and its encoded state if that has fields.
 Verdict = tuple[int, bytes]

@@ -23,7 +23,7 @@ from router.core.deliveries import unsent
 from router.core.diagnosis.blocking import MEANINGS, Reason, of_receiver
 from router.core.forwarding.forward import Forwarder
 from router.core.model.address import HERE, MULTICAST, Address, Consumer
-from router.core.model.waiting import WaitingQueue
+from router.core.model.waiting_queue import WaitingQueue
 from router.engine import attaching
 from router.engine.link import Link
 from router.errors import AmqpError, Scope

@@ -25,9 +25,9 @@ from router.core.deliveries import across, max_message_size, related_credit
 from router.core.deliveries.credit import replenish, replenish_anonymous
 from router.core.deliveries.redelivery import Redelivery
 from router.core.forwarding import unblocking
-from router.core.forwarding.copies_in_turns import PendingCopies
 from router.core.forwarding.distribution import Distributor
 from router.core.forwarding.intake import Intake
+from router.core.forwarding.pending_copies import PendingCopies
 from router.core.link_routes.link_routes import LinkRoutes
 from router.core.link_routes.remote_link_routes import RemoteLinkRoutes
 from router.core.link_routes.routed_links import RoutedLinks

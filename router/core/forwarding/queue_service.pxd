@@ -5,7 +5,7 @@ from router.core.model.backlog cimport Backlog
 from router.core.model.counters cimport Counters
 from router.core.deliveries.redelivery cimport Redelivery
 from router.core.forwarding.settlement cimport Settler
-from router.core.model.waiting cimport WaitingQueue
+from router.core.model.waiting_queue cimport WaitingQueue
 from router.engine cimport flows
 from router.engine.delivery cimport Delivery
 from router.engine.held_up cimport block

@@ -20,7 +20,7 @@ from router.core.deliveries import redelivery
 from router.core.forwarding.forward import Forwarder
 from router.core.model.address import FALLBACK, MULTICAST, UNAVAILABLE, Address
 from router.core.model.patterns import PatternTree
-from router.core.model.waiting import WaitingQueue
+from router.core.model.waiting_queue import WaitingQueue
 from router.engine import attaching
 
 # How many addresses in use are looked at in the turn in which rules change.

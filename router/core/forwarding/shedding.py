@@ -23,7 +23,7 @@ from router.core.forwarding.forward import Forwarder
 from router.core.forwarding.intake import PART_HELD
 from router.core.model import router_outcomes
 from router.core.model.address import MULTICAST, Address, Consumer
-from router.core.model.waiting import WaitingQueue
+from router.core.model.waiting_queue import WaitingQueue
 from router.engine.deferred import STEPS_A_ROUND
 
 RELEASED = int(Descriptor.RELEASED)

@@ -18,7 +18,7 @@ import attrs
 
 from router.amqp.performatives import Coordinator
 from router.amqp.types import Symbol
-from router.core.addresses.route_peers import (
+from router.core.addresses.link_origins import (
     ASKED_ADDRESS,
     Origin,
     coordinator_names,

@@ -15,7 +15,7 @@ from router.amqp.constants import Condition
 from router.amqp.encoded import AnyMap, EncodedMap
 from router.amqp.performatives import Attach
 from router.amqp.types import Symbol, UInt
-from router.core.addresses.route_peers import Origin
+from router.core.addresses.link_origins import Origin
 from router.core.routers.link_properties import (
     CLIENT,
     CONTAINER,

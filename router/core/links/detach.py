@@ -27,7 +27,7 @@ from router.core.links import resuming
 from router.core.links.suspended import Terminus, search
 from router.core.model import router_outcomes
 from router.core.model.address import HERE, MULTICAST, Consumer, Producer
-from router.core.model.waiting import WaitingQueue
+from router.core.model.waiting_queue import WaitingQueue
 from router.core.routers import router_traffic
 from router.engine.events import LinkDetached, LinkSuspended
 from router.engine.link import OutgoingLink

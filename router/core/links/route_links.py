@@ -19,7 +19,7 @@ import attrs
 
 from router.amqp.performatives import Attach, Error
 from router.core.addresses.link_names import ForwardedName
-from router.core.addresses.route_peers import Origin
+from router.core.addresses.link_origins import Origin
 from router.core.link_routes import remote_link_routes, routed_links
 from router.core.link_routes.link_routes import NO_ROUTE, Allows, no_route
 from router.core.link_routes.route_outlets import FarOutlet, RouteDestination, UplinkOutlet

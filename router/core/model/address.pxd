@@ -1,6 +1,6 @@
 cimport cython
 from router.core.model.counters cimport Counters
-from router.core.model.waiting cimport WaitingQueue
+from router.core.model.waiting_queue cimport WaitingQueue
 from router.engine.link cimport IncomingLink, OutgoingLink
 
 cdef unsigned long long UNLIMITED

@@ -10,7 +10,7 @@ from typing import Any
 
 from router.core.model.counters import Counters
 from router.core.model.size_limits import SizeLimits
-from router.core.model.waiting import WaitingQueue
+from router.core.model.waiting_queue import WaitingQueue
 from router.engine.link import IncomingLink, OutgoingLink
 
 # How deliveries are distributed over an address's consumers (Dispatch's `distribution`).

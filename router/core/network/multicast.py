@@ -17,10 +17,10 @@ from typing import Any, Final
 
 from router.core.addresses.related import is_exchange
 from router.core.model.address import LAST_PHASE, MULTICAST, OWN_TREE, Address, Producer
-from router.core.network.asked_links import PendingTreeLinks
 from router.core.network.branch_links import BranchLink, MulticastTree, receiving
 from router.core.network.broken_branches import BrokenBranches, first
 from router.core.network.passing_trees import PassingTrees
+from router.core.network.pending_tree_links import PendingTreeLinks
 from router.core.network.tree_links import PendingTreeLink, add_sender, receive
 from router.core.routers.names import address_in, key_of
 from router.core.routers.routing_state import Branch, Tree

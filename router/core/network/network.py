@@ -33,7 +33,7 @@ from router.core.network.idle_links import Unserved
 from router.core.network.interest import LocalInterest
 from router.core.network.lane_numbers import Lane
 from router.core.network.multicast import Multicast
-from router.core.network.outward import OutboundLinks
+from router.core.network.outbound_links import OutboundLinks
 from router.core.network.transit import Transit
 from router.core.routers import router_traffic
 from router.core.routers.names import (

@@ -1,8 +1,9 @@
 """Proxy links: links that an edge router attaches to its interior for all clients of an address.
 
 There is one for each address and direction, however many clients there are. An interior attaches
-them to an edge as well, for what is sent to addresses at that edge. `router.control.edge.lines`
-decides when they are attached and how they are given up. Nothing here runs per message.
+them to an edge as well, for what is sent to addresses at that edge.
+`router.control.edge.proxy_lines` decides when they are attached and how they are given up. Nothing
+here runs per message.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from router.core.deliveries import credit, unsent
 from router.core.model.address import BALANCED, Address, Producer
 from router.core.network.lane_numbers import Lane
 from router.core.network.out_links import OutLink
-from router.core.network.outward import NextHop
+from router.core.network.outbound_links import NextHop
 from router.core.routers.routing_state import Path
 from router.engine.deferred import CHANGES_AT_ONCE
 from router.errors import AmqpError, Scope

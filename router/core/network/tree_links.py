@@ -15,7 +15,7 @@ from router.core.addresses.related import is_exchange
 from router.core.addresses.table import address_name
 from router.core.links import attach
 from router.core.model.address import HERE, LAST_PHASE, MESH, MULTICAST, Address, Producer
-from router.core.model.waiting import WaitingQueue
+from router.core.model.waiting_queue import WaitingQueue
 from router.core.network.branch_links import NO_MULTICAST
 from router.core.routers.link_properties import ORIGIN, PHASE, RECEIVERS, TREE
 from router.core.routers.names import key_at

@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 
 from router.control.auto_links import AutoLinks, Line
-from router.control.keeping import Status
+from router.control.link_supervisor import Status
 from router.core.links.auto_links import AutoLinkRule, phase_of
 from router.engine.naming import link_identity
 from router.management.schema import Attribute, LiveEntity, settings_of

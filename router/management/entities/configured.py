@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 
 from router.config.auto_links import AutoLinkSettings
-from router.config.reload import key_of
+from router.config.differences import key_of
 from router.management.entities.attributes import identified
 from router.management.entities.auto_link_state import AUTO_LINK_STATE, read_phase, state_of
 from router.management.entities.connector_state import CONNECTOR_STATE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from router.management.entities.attributes import constant, identified, integers
-from router.management.entities.empty import NOT_SUPPORTED
+from router.management.entities.unsupported_types import NOT_SUPPORTED
 from router.management.schema import CONFIGURATION, Attribute, EntityType
 from router.management.views import RouterView
 

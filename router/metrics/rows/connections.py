@@ -8,8 +8,8 @@ from typing import Final
 from router.core.diagnosis.blocking import MEANINGS
 from router.engine.failures import FAILURES
 from router.metrics.metric import Metric, Sample, unlabelled
-from router.metrics.observed import ConnectorState
 from router.metrics.reading import EndpointReading, Reading
+from router.metrics.views import ConnectorState
 
 _ENDPOINT: Final = ("endpoint", "direction", "role")
 

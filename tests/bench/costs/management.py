@@ -14,10 +14,10 @@ import trio
 
 from bench.costs.world import World, attaches, measured
 from router.amqp.message import Properties
+from router.config.differences import Applied
 from router.config.edits import Edits
 from router.config.link_routes import LinkRouteSettings
 from router.config.model import AddressSettings, Configuration
-from router.config.reload import Applied
 from router.config.saved import BaseConfiguration
 from router.core.routers.routing_state import Interest
 from router.management.agent import encode_answer

@@ -45,11 +45,11 @@ from router import changes
 from router.amqp.framing import encode_frame
 from router.amqp.performatives import Accepted, Disposition, End, Released
 from router.config.auto_links import AutoLinkSettings
+from router.config.differences import find_differences
 from router.config.exchanges import BindingSettings, ExchangeSettings
 from router.config.link_routes import LinkRouteSettings
 from router.config.model import AddressSettings, Configuration
 from router.config.redirects import RedirectSettings
-from router.config.reload import find_differences
 from router.config.revisions import share
 from router.core.addresses.rules import AddressRule
 from router.hosting.host import PluginHost
@@ -58,12 +58,12 @@ from router.management.operations import _NODE_ANSWERS
 from router.management.requests import QueryRows, Request
 from router.management.views import RouterView
 from router.metrics.exposition import Exposition
-from router.net.exchange import SLICE_S
+from router.net.router_hub import SLICE_S
 from router.settings import apply_settings
 
 Addressing = Callable[[int], str | None]
 
-# The rows of a query that are told in one turn (router.management.finding).
+# The rows of a query that are told in one turn (router.management.find_entity).
 ROWS_A_TURN: Final = 32
 
 

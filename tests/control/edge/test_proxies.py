@@ -11,7 +11,7 @@ from router.amqp.types import Symbol
 from router.client.receiver import ReceivedMessage
 from router.config.model import AddressSettings
 from router.control.edge.messages import InteriorAddress, Reached
-from router.control.keeping import Status
+from router.control.link_supervisor import Status
 from router.core.model.address import CLOSEST, MULTICAST
 from router.core.network.proxy_links import Proxy
 from router.simulation.links import ReceiverPlan

@@ -17,8 +17,8 @@ from router.core.routers.routing_state import Interest, Path
 from router.engine.connection import Connection
 from router.errors import AmqpError
 from router.simulation.host import SimulatedRouter
-from router.simulation.joints import RouterConnection
 from router.simulation.network import Network
+from router.simulation.router_connections import RouterConnection
 
 
 def configuration(mode: Any = "interior", **settings: Any) -> Configuration:

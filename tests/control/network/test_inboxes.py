@@ -132,7 +132,9 @@ def test_so_many_routers_are_kept_of_a_neighbour_and_the_others_stay() -> None:
     assert len(protocol.states.records) == 101
     assert protocol.states.told == {"a": 100, "c": 1}
     assert set(b.reach.paths) == {"a", "c"}
-    assert [each.what for each in told if type(each).__name__ == "AnnouncementsIgnored"] == ["routers"]
+    assert [each.what for each in told if type(each).__name__ == "AnnouncementsIgnored"] == [
+        "routers"
+    ]
     # what was known goes on being told
     network.run(60)
     assert set(network.hosts["a"].reach.paths) == {"b", "c"}

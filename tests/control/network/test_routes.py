@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from router.control.network import routes
+from router.control.network.link_states import LinkStates
 from router.control.network.links import RouterLink, RouterLinks
 from router.control.network.messages import Aged, LinkState
 from router.control.network.routes import Routes
-from router.control.network.states import LinkStates
 from router.control.network.timing import Timing
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from router.amqp.framing import decode_frame_body, decode_frame_header, encode_frame
 from router.amqp.performatives import Attach
 from router.amqp.types import Symbol
-from router.core.addresses.route_peers import Origin
+from router.core.addresses.link_origins import Origin
 from router.core.link_routes.routed_attach import (
     MAX_COST,
     RoutedAttach,

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from router.core.model.waiting import WaitingQueue
+from router.core.model.waiting_queue import WaitingQueue
 from router.engine.delivery import Delivery
 
 from support.examples import seeds

@@ -12,7 +12,7 @@ from router.amqp.types import Symbol, UInt
 from router.core.diagnosis.blocking import MEANINGS, Reason, Survey
 from router.core.link_routes.route_outlets import REST_S
 from router.management.entities.link_routes import LinkRouteAddress
-from router.management.explain_routed import explain_link_route
+from router.management.explain_link_route import explain_link_route
 
 from support.mesh import Mesh
 from support.route_brokers import Broker, Guest, serve

@@ -5,7 +5,7 @@ from __future__ import annotations
 from proton import Message
 
 from router.management.entities.link import LINK
-from router.management.finding import find
+from router.management.find_entity import find
 from router.management.requests import Request
 
 from support.blocking_proton import Peer, threaded

@@ -14,7 +14,7 @@ from router.management.entities.plugins import (
     MOST_ENTITIES,
     reported_types,
 )
-from router.management.finding import attributes_of
+from router.management.find_entity import attributes_of
 from router.management.schema import LiveEntity
 from router.plugin import ManagedAttribute, ManagedType
 

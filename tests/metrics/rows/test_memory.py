@@ -10,7 +10,7 @@ from router.amqp.constants import TerminusExpiryPolicy
 from router.amqp.message import Data, Header, Message, encode_message
 from router.amqp.performatives import Accepted, Source
 from router.engine.account import KINDS, LINK_BYTES
-from router.logs.recent import Line
+from router.logs.recent_lines import Line
 
 from support.audit import reading_of
 from support.in_memory import Router

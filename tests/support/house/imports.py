@@ -32,8 +32,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     "build": frozenset(),
     "config": frozenset({"errors", "build"}),
     "fairness": frozenset(),
-    "floods": frozenset(),
-    "logs": frozenset({"config", "floods"}),
+    "log_limits": frozenset(),
+    "logs": frozenset({"config", "log_limits"}),
     "metrics": _DATA_PLANE | {"build", "config", "control", "fairness"},
     # What plugins see, and who runs them.
     "plugin_events": frozenset(),
@@ -48,7 +48,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "endpoints": _DATA_PLANE | {"config", "metrics", "net"},
     "changes": _DATA_PLANE | {"config", "control", "net"},
     "settings": _DATA_PLANE | {"changes", "config", "control", "hosting", "logs", "metrics", "net"},
-    "changing": _DATA_PLANE
+    "reconfiguration": _DATA_PLANE
     | {"config", "control", "endpoints", "hosting", "logs", "management", "metrics", "net"}
     | {"changes", "settings"},
     # What a router is made of before it has sockets, and many of them at once without any.
@@ -57,7 +57,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     | {"client", "config", "control", "hosting", "net", "parts", "plugin_events", "plugin_samples"},
     "node": _DATA_PLANE
     | {"build", "config", "control", "endpoints", "hosting", "logs", "management", "metrics", "net"}
-    | {"changing", "parts"},
+    | {"reconfiguration", "parts"},
     "cli": _DATA_PLANE
     | {
         "build",
@@ -65,7 +65,7 @@ ALLOWED: dict[str, frozenset[str]] = {
         "config",
         "control",
         "endpoints",
-        "floods",
+        "log_limits",
         "logs",
         "management",
         "metrics",

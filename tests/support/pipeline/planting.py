@@ -9,7 +9,7 @@ import attrs
 import pyarrow.compute as pc
 
 from router.amqp.redirects import Redirect
-from router.simulation.joints import RouterConnection
+from router.simulation.router_connections import RouterConnection
 from router.simulation.running import without_log
 
 from support.pipeline.clients import Taker

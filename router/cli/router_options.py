@@ -1,0 +1,122 @@
+"""Options and connection of the commands that query a running router.
+
+Exit codes are those of `router.cli.exit_codes`: 1 if the router refused, or the answer is no.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import click
+
+from router.cli.exit_codes import run_command
+from router.cli.traffic import read_url
+from router.client import ManagementClient, Url, connect_management
+from router.client.management import MANAGEMENT_NODE, TIMEOUT_S
+
+BUS: Final = "TRIOUTE_BUS"
+
+
+@attrs.frozen
+class RouterTarget:
+    """Router to query, the router to connect to, and the time allowed for each response."""
+
+    url: Url
+    node: str = MANAGEMENT_NODE
+    timeout_s: float = TIMEOUT_S
+
+
+def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that select a router; it gets them as `place`."""
+
+    @functools.wraps(command)
+    def placed(
+        bus: Url,
+        router: str | None,
+        edge_router: str | None,
+        timeout: float,
+        sasl_username: str | None,
+        sasl_password_file: Path | None,
+        **options: Any,
+    ) -> Any:
+        url = _with_user(bus, sasl_username, sasl_password_file)
+        if router is not None and edge_router is not None:
+            raise click.UsageError("--router and --edge-router cannot be together")
+        node = url.address or MANAGEMENT_NODE
+        if router is not None:
+            node = f"_topo/0/{router}/{MANAGEMENT_NODE}"
+        elif edge_router is not None:
+            node = f"_edge/{edge_router}/{MANAGEMENT_NODE}"
+        return command(place=RouterTarget(url, node, timeout), **options)
+
+    for option in reversed(_OPTIONS):
+        placed = option(placed)
+    return placed
+
+
+_OPTIONS: Final = (
+    click.option(
+        "-b",
+        "--bus",
+        metavar="URL",
+        default="amqp://127.0.0.1",
+        envvar=BUS,
+        show_envvar=True,
+        show_default=True,
+        callback=read_url,
+        help="The router to connect to, amqp://[user:password@]host[:port].",
+    ),
+    click.option(
+        "-r", "--router", metavar="ID", help="Ask this router, by way of the one connected to."
+    ),
+    click.option(
+        "-d", "--edge-router", metavar="ID", help="Ask this edge router, by way of that one."
+    ),
+    click.option(
+        "-t",
+        "--timeout",
+        metavar="SECONDS",
+        type=click.FloatRange(0, min_open=True),
+        default=TIMEOUT_S,
+        show_default=True,
+        help="How long the connection, and each answer, may take.",
+    ),
+    click.option("--sasl-username", metavar="NAME", help="The user, where the URL has none."),
+    click.option(
+        "--sasl-password-file",
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="A file whose first line is the user's password.",
+    ),
+)
+
+
+def _with_user(url: Url, name: str | None, file: Path | None) -> Url:
+    if name is not None:
+        url = attrs.evolve(url, user=name)
+    if file is not None:
+        if url.user is None:
+            raise click.UsageError("--sasl-password-file needs a user")
+        lines = file.read_text(encoding="utf-8").splitlines()
+        url = attrs.evolve(url, password=lines[0] if lines else "")
+    return url
+
+
+def ask(place: RouterTarget, work: Callable[[ManagementClient], Awaitable[None]]) -> None:
+    """Connect, do the work, and exit; every failure is one line on standard error.
+
+    If what was asked is not so, the work raises NotAll, which may have no text.
+    """
+
+    async def asking() -> None:
+        async with connect_management(
+            place.url, node=place.node, timeout_s=place.timeout_s
+        ) as management:
+            await work(management)
+
+    sys.exit(run_command(asking))

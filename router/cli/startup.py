@@ -1,0 +1,166 @@
+"""Read what `trioute run` starts with: the configuration file, and saved changes.
+
+The file is read again on SIGHUP. Changes made while the router runs may have been saved.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import attrs
+import structlog
+import trio
+
+from router.config.differences import (
+    Applied,
+    Difference,
+    NotApplied,
+    StaleConfiguration,
+    find_differences,
+)
+from router.config.mistakes import InvalidConfiguration, Mistake
+from router.config.saved import (
+    BaseConfiguration,
+    Preference,
+    Start,
+    StateFile,
+    choose_start,
+    load_base,
+    load_saved,
+)
+from router.net.first_frames import find_too_long
+from router.node import Node
+
+log = structlog.get_logger("router")
+
+# How many differences are named in the log.
+MOST_LOGGED = 50
+
+
+@attrs.frozen
+class StartupConfiguration:
+    """Configuration to begin with. `keeper` is None if no changes are kept."""
+
+    base: BaseConfiguration
+    start: Start
+    keeper: StateFile | None = None
+    put_aside: bool = False
+
+
+def begin(
+    file: Path | None,
+    state: Path | None = None,
+    prefer: Preference | None = None,
+    *,
+    weaker_security: bool = False,
+) -> StartupConfiguration:
+    """Read the configuration to run.
+
+    Raises `router.errors.ConfigurationError`, and `OSError` if changes cannot be kept in `state`.
+    """
+    base = load_base(file, [find_too_long], weaker_security=weaker_security)
+    if state is None:
+        return StartupConfiguration(base, Start(base.configuration))
+    _check_place(state, file)
+    saved = load_saved(state, [find_too_long])
+    start = choose_start(base, saved, state, prefer)
+    keeper = StateFile(state)
+    if saved is not None and not start.differences:
+        # the file has all saved changes, or was preferred
+        keeper.put_aside()
+        return StartupConfiguration(base, start, keeper, put_aside=prefer == "file")
+    if saved is not None and saved.digest != base.digest:
+        # the saved changes were preferred: the next start need not ask again
+        keeper.save(base, start.configuration, saved.revision, state.stat().st_mtime)
+    return StartupConfiguration(base, start, keeper)
+
+
+def _check_place(state: Path, file: Path | None) -> None:
+    """Check now, and not at the first change, that changes can be kept there."""
+    problem = ""
+    if file is not None and state.absolute() == file.absolute():
+        problem = "is the configuration file itself; give --state a file of its own"
+    elif not os.access(state.parent, os.W_OK | os.X_OK):
+        problem = f"cannot be written: {state.parent} is no folder that the router may write to"
+    if problem:
+        raise InvalidConfiguration([Mistake(str(state), 0, 0, "", "", problem)])
+
+
+def tell_beginning(beginning: StartupConfiguration) -> None:
+    """Log which configuration runs that is not in the file."""
+    base, differences = beginning.base, beginning.start.differences
+    _tell_report(base)
+    if beginning.put_aside:
+        log.warning("what was saved is put aside, and the file is run", file=base.source)
+    if differences and beginning.keeper is not None:
+        log.warning(
+            "what was saved is run in place of the file",
+            saved=str(beginning.keeper.file),
+            file=base.source,
+            differences=len(differences),
+        )
+        _tell_each("saved", differences)
+
+
+def _tell_report(base: BaseConfiguration) -> None:
+    """Log what a file of Dispatch asks for and does not get."""
+    if base.report is None:
+        return
+    log.info("Dispatch's configuration is run", file=base.source, found=base.report.summary())
+    for sort in ("guard", "missing"):
+        for remark in base.report.of(sort)[:MOST_LOGGED]:
+            log.warning("not supported", what=remark.shown(base.source))
+
+
+def tell_end(node: Node) -> None:
+    """Log which changes are lost with the router because nobody saved them."""
+    if node.keeper is not None:
+        return
+    lost = find_differences(node.base.configuration, node.configuration)
+    if lost:
+        log.warning(
+            "changes are lost: with --state they would have been kept",
+            file=node.base.source,
+            differences=len(lost),
+        )
+        _tell_each("lost", lost)
+
+
+def _tell_each(what: str, differences: tuple[Difference, ...]) -> None:
+    for difference in differences[:MOST_LOGGED]:
+        log.warning(what, place=difference.place, what=difference.what)
+
+
+async def _applied(node: Node, base: BaseConfiguration) -> Applied:
+    """Apply what the file says, whatever others have changed just before."""
+    while True:
+        try:
+            return await node.apply(base.configuration, f"SIGHUP: {base.source}", base)
+        except StaleConfiguration:
+            continue
+
+
+async def read_again(node: Node, file: Path | None) -> None:
+    """Read the configuration file again and apply it, or log why not.
+
+    Other changes since the start are undone by it.
+    """
+    if file is None:
+        log.warning("not read again: there is no configuration file")
+        return
+    try:
+        accepted = node.base.weaker_security
+        base = await trio.to_thread.run_sync(
+            lambda: load_base(file, [find_too_long], weaker_security=accepted)
+        )
+        applied = await _applied(node, base)
+    except InvalidConfiguration as invalid:
+        for mistake in invalid.mistakes[:MOST_LOGGED]:
+            log.error("configuration refused", reason=str(mistake))
+    except NotApplied as refused:
+        for reason in refused.reasons[:MOST_LOGGED]:
+            log.error("configuration refused", reason=reason)
+    else:
+        log.info("configuration read again", file=str(file), differences=len(applied.differences))
+        _tell_report(base)

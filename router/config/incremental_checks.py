@@ -1,0 +1,52 @@
+"""Check one configuration after another, where few entities differ each time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from router.config.checks import Check
+from router.config.conflict_index import INDEXED, ConflictIndex
+from router.config.edits import Edits
+from router.config.mistakes import Mistake
+from router.config.model import Configuration
+from router.config.validate import find_mistakes
+
+
+class IncrementalChecks:
+    """Checks of the configurations of one router; `further` are those of its other parts."""
+
+    def __init__(self, further: Sequence[Check] = ()) -> None:
+        self._further = further
+        self._neighbours: ConflictIndex | None = None
+
+    def find_mistakes(
+        self, old: Configuration, wanted: Configuration, edits: Edits | None
+    ) -> list[Mistake]:
+        """Return every mistake in `wanted`, as `validate.find_mistakes` does.
+
+        If `edits` says how it differs from `old`, not everything is checked again.
+        """
+        neighbours = self._neighbours
+        is_known = neighbours is not None and neighbours.are_of(old)
+        # changes of other entities may concern any of those in the index
+        is_among_them = edits is not None and all(each.entity.name in INDEXED for each in edits)
+        if edits is not None and neighbours is not None and is_among_them and is_known:
+            if neighbours.change(wanted, edits, self._is_right):
+                return []
+        mistakes = find_mistakes(wanted, self._further)
+        if not is_known:
+            self._forget()
+        if is_among_them and not mistakes:
+            self._forget()
+            self._neighbours = ConflictIndex(wanted)
+        return mistakes
+
+    def _is_right(self, configuration: Configuration) -> bool:
+        return not find_mistakes(configuration, self._further)
+
+    def _forget(self) -> None:
+        """Free the index, which may be very large, in pieces, so that other threads can run."""
+        neighbours, self._neighbours = self._neighbours, None
+        if neighbours is not None:
+            for _ in neighbours.pieces():
+                pass

@@ -1,0 +1,269 @@
+"""Tell edge routers which of the addresses that they watch have consumers beyond them.
+
+An edge watches the addresses that it has senders for, and sends up only what has a consumer
+somewhere but at that edge: at another edge here, at this router, or at other routers. Changes
+within a turn are told once, at its end; if there are very many addresses, the last are looked at in
+later turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from router.amqp.constants import Condition
+from router.control.edge.key_streams import KEYS_A_STEP
+from router.control.edge.messages import UNKNOWN_TREATMENT, InteriorAddress, Message, Watch, reached
+from router.core.addresses import related
+from router.core.addresses.rules import TREATMENTS
+from router.core.model.address import FALLBACK, LAST_PHASE, MANAGEMENT_WRITERS, Address
+from router.core.routers.names import key_of
+from router.core.routers.routing_state import (
+    EDGE,
+    FALLBACK_PHASE,
+    MANAGERS_PHASE,
+    MOBILE,
+    mobile_key,
+)
+from router.engine.deferred import CHANGES_AT_ONCE, emptied
+from router.errors import AmqpError
+
+# An edge with more addresses treats the rest as having consumers, and finds out by credit.
+MOST_WATCHED: Final = 200_000
+# Prefixes of names with a location: a router of this area, or an edge.
+TOPOLOGICAL: Final = "_topo/0/"
+AT_AN_EDGE: Final = "_edge/"
+
+
+# Characters in a key that stand for a special phase.
+_APART: Final = {FALLBACK_PHASE: FALLBACK, MANAGERS_PHASE: MANAGEMENT_WRITERS}
+
+
+def key_of_address(address: Address) -> str:
+    """Return the key by which routers advertise an address in use."""
+    return key_of(address)
+
+
+def split_key(key: str) -> tuple[str, int]:
+    """Return the name and the phase of an address's key.
+
+    Raises `AmqpError` if the key is not that of an address.
+    """
+    phase = key[1:2]
+    if key[:1] == MOBILE and len(key) > 2:
+        if phase in _APART:
+            return key[2:], _APART[phase]
+        if phase.isascii() and phase.isdigit() and int(phase) <= LAST_PHASE:
+            return key[2:], int(phase)
+    raise AmqpError(Condition.INVALID_FIELD, f"{key[:64]!r} is no key of an address")
+
+
+class EdgeWatches:
+    """Watches of one edge: `side` is that of its links; `tell` sends it a message."""
+
+    def __init__(self, side: int, tell: Callable[[Message], None]) -> None:
+        self.side = side
+        self.tell = tell
+        # the watched keys, with the state that the edge was told last
+        self.told: dict[str, tuple[bool, int] | None] = {}
+        # keys to look at, and changes to tell at the end of the turn
+        self.due: dict[str, None] = {}
+        self.changed: list[InteriorAddress] = []
+        self.is_looked_at = False
+
+
+class Watches:
+    """Addresses that the edges of one interior router watch."""
+
+    def __init__(self, forwarder: Any) -> None:
+        self.forwarder = forwarder
+        self.by_key: dict[str, dict[EdgeWatches, None]] = {}
+        # those of them whose names have a location
+        self._placed: dict[str, None] = {}
+        # watchers with due keys, or with changes to tell
+        self._due: dict[EdgeWatches, None] = {}
+        # prefixes of keys to look at again
+        self._starts: dict[str, None] = {}
+        self._is_noting = False
+        forwarder.reach.on_wanted.append(self.key_changed)
+        forwarder.reach.on_paths.append(self.paths_changed)
+
+    # Messages of edges.
+
+    def received(self, watcher: EdgeWatches, message: Watch) -> None:
+        """Update what an edge watches; it is told the state of each key that it adds.
+
+        Raises `AmqpError` for a key that is not that of an address, and if there are too many.
+        """
+        for key in message.removed:
+            self._remove(watcher, key)
+        for key in message.added:
+            split_key(key)
+            if key not in watcher.told and len(watcher.told) >= MOST_WATCHED:
+                reason = f"more than {MOST_WATCHED} addresses are watched"
+                raise AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, reason)
+            watcher.told[key] = None
+            self.by_key.setdefault(key, {})[watcher] = None
+            if _is_placed(key):
+                self._placed[key] = None
+            self._note(watcher, key)
+
+    def left(self, watcher: EdgeWatches) -> None:
+        """Forget the watches of an edge that is gone, or uses another uplink."""
+        deferred = self.forwarder.turn.deferred
+        told, watcher.told = watcher.told, {}
+        deferred.forget(emptied(watcher.due))
+        watcher.due = {}
+        watcher.changed.clear()
+        self._due.pop(watcher, None)
+
+        def forget(key: str) -> None:
+            if key not in watcher.told:
+                self._forget(watcher, key)
+
+        deferred.go_through(told, forget, lambda: deferred.forget(emptied(told)), CHANGES_AT_ONCE)
+
+    def _remove(self, watcher: EdgeWatches, key: str) -> None:
+        if watcher.told.pop(key, False) is False:
+            return
+        watcher.due.pop(key, None)
+        self._forget(watcher, key)
+
+    def _forget(self, watcher: EdgeWatches, key: str) -> None:
+        watchers = self.by_key.get(key)
+        if watchers is None:
+            return
+        watchers.pop(watcher, None)
+        if not watchers:
+            del self.by_key[key]
+            self._placed.pop(key, None)
+
+    # Changes.
+
+    def address_changed(self, address: Address) -> None:
+        """Note that a consumer here was added to an address, or removed from it."""
+        if self.by_key:
+            self.key_changed(key_of_address(address))
+
+    def key_changed(self, key: str) -> None:
+        """Note that a consumer anywhere was added to the address of a key, or removed."""
+        if key.startswith(EDGE):
+            for phase in ("0", MANAGERS_PHASE):
+                self._note_all(mobile_key(f"{AT_AN_EDGE}{key[1:]}/", phase))
+            return
+        for watcher in self.by_key.get(key, ()):
+            self._note(watcher, key)
+        if key.startswith(FALLBACK_PHASE, 1) and key.startswith(MOBILE):
+            # a primary address can be forwarded if its fallback has a consumer
+            self.key_changed(mobile_key(key[2:]))
+
+    def paths_changed(self) -> None:
+        """Look again at addresses at other routers, as the reachable routers have changed."""
+        self._note_all(MOBILE)
+
+    def _note_all(self, start: str) -> None:
+        """Look again at all addresses at a router or edge whose keys begin with `start`."""
+        if self._placed:
+            self._starts[start] = None
+            if not self._is_noting:
+                self._is_noting = True
+                self.forwarder.turn.deferred.work_off(self._note_placed())
+
+    def _note_placed(self) -> Iterator[None]:
+        while self._starts:
+            starts, self._starts = tuple(self._starts), {}
+            for key in list(self._placed):
+                if key.startswith(starts):
+                    for watcher in self.by_key.get(key, ()):
+                        self._note(watcher, key)
+                yield
+        self._is_noting = False
+
+    def _note(self, watcher: EdgeWatches, key: str) -> None:
+        watcher.due[key] = None
+        self._note_watcher(watcher)
+
+    def _note_watcher(self, watcher: EdgeWatches) -> None:
+        if not self._due:
+            # the change need not concern an address in use here
+            self.forwarder.network.note_edges()
+        self._due[watcher] = None
+
+    # Messages to edges.
+
+    def tell(self) -> None:
+        """Tell each edge, at the end of a turn, the changes that are known by now."""
+        if not self._due:
+            return
+        due, self._due = self._due, {}
+        for watcher in due:
+            if watcher.due and not watcher.is_looked_at:
+                watcher.is_looked_at = True
+                self.forwarder.turn.deferred.work_off(self._look_at_due(watcher))
+            if watcher.is_looked_at and len(watcher.changed) < KEYS_A_STEP:
+                # wait to send more in one message
+                continue
+            changed, watcher.changed = watcher.changed, []
+            for message in reached(changed):
+                watcher.tell(message)
+
+    def _look_at_due(self, watcher: EdgeWatches) -> Iterator[None]:
+        """Find the state of all keys that are due for an edge."""
+        while watcher.due:
+            keys, watcher.due = watcher.due, {}
+            for key in keys:
+                if key in watcher.told:
+                    now = self.place_of(key, watcher.side)
+                    if watcher.told[key] != now:
+                        watcher.told[key] = now
+                        watcher.changed.append(InteriorAddress(key, *now))
+                        self._note_watcher(watcher)
+                yield
+                # each key is as much work as two steps of others
+                yield
+        watcher.is_looked_at = False
+        if watcher.changed:
+            self._note_watcher(watcher)
+
+    def place_of(self, key: str, side: int) -> tuple[bool, int]:
+        """Return whether an address has a consumer on another side, and its treatment."""
+        name, phase = split_key(key)
+        table = self.forwarder.table
+        address = table.in_use(table.own_name(name), 0 if phase == MANAGEMENT_WRITERS else phase)
+        rule = table.rule_of(name)
+        treatment = UNKNOWN_TREATMENT if rule is None else TREATMENTS[rule.treatment]
+        keys = [key]
+        if phase == 0 and rule is not None and rule.fallback:
+            keys.append(mobile_key(name, FALLBACK_PHASE))
+            # the fallback is an address of its own, and may be the only one in use
+            address = address or table.in_use(name, FALLBACK)
+        places = [place for each in keys for place in self.forwarder.reach.nearest(each)]
+        if places and rule is None:
+            treatment = places[0][2].treatment
+        is_reached = (
+            bool(places)
+            or (address is not None and self._is_received_here(address, side))
+            or self._is_there(name, side)
+        )
+        return is_reached, treatment
+
+    def _is_received_here(self, address: Address, side: int) -> bool:
+        places = (
+            [address] if address.related_addresses is None else related.receiving_addresses(address)
+        )
+        return any(consumer.side != side for place in places for consumer in place.consumers)
+
+    def _is_there(self, name: str, side: int) -> bool:
+        """Return whether the router or edge in a name can be reached."""
+        reach = self.forwarder.reach
+        if name.startswith(TOPOLOGICAL):
+            router = name[len(TOPOLOGICAL) :].partition("/")[0]
+            return reach.path(router) is not None
+        if name.startswith(AT_AN_EDGE):
+            edge = EDGE + name[len(AT_AN_EDGE) :].partition("/")[0]
+            return edge in reach.here or bool(reach.nearest(edge))
+        return False
+
+
+def _is_placed(key: str) -> bool:
+    return key.startswith((TOPOLOGICAL, AT_AN_EDGE), 2)

@@ -1,0 +1,111 @@
+"""Keep proxy links attached: which are wanted on each connection, and when they are tried again.
+
+The caller says at any time, and as often as it likes, which links are wanted;
+`router.control.link_supervisor` attaches them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from router.control.link_supervisor import LinkSupervisor, Status, SupervisedLink
+from router.core.network.proxy_links import Proxy, ProxyLink
+
+# First retry delay, which doubles with each failure.
+FIRST_RETRY_S: Final = 0.5
+LONGEST_RETRY_S: Final = 30.0
+RETRIES_PER_S: Final = 100
+
+# Statuses of a line that is wanted or quiescing.
+STATUSES: Final = (Status.ATTACHING, Status.ACTIVE, Status.FAILED, Status.QUIESCING)
+
+
+class ProxyLine(SupervisedLink[ProxyLink]):
+    """Proxy link that is wanted on one connection."""
+
+    def __init__(self, lines: ProxyLines, proxy: Proxy, connection: Any, now: float) -> None:
+        super().__init__(lines, proxy.name, connection, now)
+        self.proxy = proxy
+
+
+class ProxyLines(LinkSupervisor[ProxyLine]):
+    """Proxy links of a router.
+
+    `side_of` returns the side of a connection, and `cost` is the cost of what lies behind it.
+    """
+
+    peer = "router"
+    retries_per_s = RETRIES_PER_S
+
+    def __init__(self, forwarder: Any, side_of: Callable[[Any], int], cost: int = 1) -> None:
+        super().__init__(forwarder)
+        self.side_of = side_of
+        self.cost = cost
+        self._lines: dict[Any, dict[Proxy, ProxyLine]] = {}
+
+    def every(self) -> Iterator[ProxyLine]:
+        """Yield all lines that are wanted."""
+        for lines in self._lines.values():
+            yield from lines.values()
+
+    def of(self, connection: Any) -> list[Proxy]:
+        """Return the proxies that are wanted on a connection."""
+        return list(self._lines.get(connection, ()))
+
+    def line(self, connection: Any, proxy: Proxy) -> ProxyLine | None:
+        """Return a line that is wanted, or None."""
+        return self._lines.get(connection, {}).get(proxy)
+
+    # Wanted links.
+
+    def want(self, connection: Any, proxy: Proxy) -> None:
+        """Keep such a link attached on a connection from now on."""
+        lines = self._lines.setdefault(connection, {})
+        if proxy in lines:
+            return
+        line = lines[proxy] = ProxyLine(self, proxy, connection, self.now)
+        self.keep(line)
+
+    def unwant(self, connection: Any, proxy: Proxy) -> None:
+        """Quiesce a link, and detach it once its deliveries are settled."""
+        line = self.line(connection, proxy)
+        if line is not None:
+            self.retire(line)
+
+    def connection_lost(self, connection: Any) -> None:
+        """Forget all lines of a connection that is over."""
+        self._lines.pop(connection, None)
+        self.lose(connection)
+
+    def take_out(self, line: ProxyLine) -> None:
+        """Remove a line from the tables of wanted lines."""
+        if self.line(line.connection, line.proxy) is line:
+            lines = self._lines[line.connection]
+            del lines[line.proxy]
+            if not lines:
+                del self._lines[line.connection]
+
+    # Attaching.
+
+    def make(self, line: ProxyLine, number: int) -> ProxyLink:
+        """Make a link whose name has its direction, a number and the address."""
+        proxy = line.proxy
+        way = "in" if proxy.receives else "out"
+        name = f"proxy.{way}.{number}.{proxy.name}"
+        # an ordinary receiver would be at another phase
+        is_waypoint = self.forwarder.table.phase_of(proxy.name, is_sender=False) != 0
+        side = self.side_of(line.connection)
+        return ProxyLink(proxy, name, side, self.cost, line, is_waypoint)
+
+    def recovered(self, line: ProxyLine) -> None:
+        """Forget the error of a line that is active again."""
+        line.error = None
+
+    def failed(self, line: ProxyLine) -> None:
+        """Count a failure."""
+        self.failures += 1
+
+    def retry_s(self, line: ProxyLine) -> float:
+        """Return twice the last delay, up to a bound."""
+        return float(min(FIRST_RETRY_S * 2 ** min(line.attempts, 16), LONGEST_RETRY_S))

@@ -1,0 +1,200 @@
+"""Decide between two routers with one id, and which withdrawals to believe.
+
+The older router keeps the id (docs/decisions/0069-one-id.md). It has the others forget the younger
+one by a withdrawal, which any router could forge. So a withdrawal is believed only if the winner,
+the older router, can be seen: its link state has come, and a router that it names as its neighbour
+names it too. A neighbour of the loser does not count, unless its link to that id appeared after the
+loser last sent link state (docs/decisions/0081-who-is-believed.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from typing import Final
+
+from router.control.network.changes import Conflict
+from router.control.network.link_states import LinkStates
+from router.control.network.links import RouterLink, RouterLinks
+from router.control.network.messages import Aged, LinkState, Withdrawal
+
+MOST_HEARD: Final = 64
+"""How many instances that are not the newest of their ids are kept from one neighbour."""
+MOST_WAITING: Final = 16
+"""How many withdrawals of one neighbour wait for the winner's link state."""
+MOST_LINKS: Final = 64
+"""How many links of such an instance are kept."""
+
+Key = tuple[str, int]
+
+
+class _Heard:
+    """Neighbours that an instance names, and when it did (seconds of this router's clock)."""
+
+    __slots__ = ("links", "said_at")
+
+    def __init__(self, state: LinkState, said_at: float) -> None:
+        self.links = frozenset(sorted(state.links)[:MOST_LINKS])
+        self.said_at = said_at
+
+
+class DuplicateIds:
+    """Routers that use the id of a known router, or of this one.
+
+    `forget` is called with the id and instance of each router that is withdrawn.
+    """
+
+    def __init__(
+        self,
+        me: str,
+        instance: int,
+        links: RouterLinks,
+        states: LinkStates,
+        forget: Callable[[str, int], None],
+    ) -> None:
+        self._me = me
+        self._instance = instance
+        self._links = links
+        self._states = states
+        self._forget = forget
+        # link state of instances that are not the newest of their ids, by neighbour
+        self._heard: dict[str, dict[Key, _Heard]] = {}
+        self._waiting: dict[str, dict[Withdrawal, float]] = {}
+        # until when this router stays alone, having given way to another with its id
+        self.gone_until = 0.0
+        self.conflicts = 0
+        self.news: list[Conflict] = []
+
+    def count(self) -> int:
+        """Return how many instances are remembered that are not the newest of their ids."""
+        return sum(map(len, self._heard.values())) + len(self._states.replaced)
+
+    def waiting(self) -> list[Withdrawal]:
+        """Return the withdrawals whose winner has not been seen yet."""
+        return [each for several in self._waiting.values() for each in several]
+
+    # What is heard.
+
+    def refused(self, link: RouterLink, known: int) -> None:
+        """Note that a neighbour is refused: its id is that of another router, instance `known`."""
+        self.conflicts += 1
+        self.news.append(Conflict(link.router, known, link.instance, link.number))
+
+    def claimed(self, instance: int, now: float) -> bool:
+        """Withdraw a later instance that uses this router's id; return whether that is news.
+
+        `now` is in seconds.
+        """
+        if not self._states.withdraw(self._me, instance, now, self._instance):
+            return False
+        self.conflicts += 1
+        self.news.append(Conflict(self._me, self._instance, instance))
+        withdrawal = Withdrawal(self._me, instance, self._instance)
+        self._links.flood(withdrawal, None, first=True)
+        return True
+
+    def state_heard(self, link: RouterLink, aged: Aged, now: float) -> None:
+        """Remember link state of an instance that is not the newest of its id.
+
+        Call `look_again` after it: a withdrawal that waited may be believed now.
+        """
+        state = aged.state
+        if self._states.is_too_old(aged):
+            return
+        heard = self._heard.setdefault(link.router, {})
+        heard.pop((state.router, state.instance), None)
+        if len(heard) >= MOST_HEARD:
+            del heard[next(iter(heard))]
+        said_at = now - aged.age_ms / 1000
+        heard[state.router, state.instance] = _Heard(state, said_at)
+
+    def look_again(self, state: LinkState, now: float) -> None:
+        """Judge again the withdrawals that waited for this link state or a neighbour of it."""
+        for teller, several in list(self._waiting.items()):
+            for each in list(several):
+                if each.router == state.router or each.router in state.links:
+                    self._judge(teller, each, now)
+
+    def withdrawal_received(self, link: RouterLink, message: Withdrawal, now: float) -> None:
+        """Take in the withdrawal of an instance that has given way to an older one."""
+        if self._states.is_withdrawn(message.router, message.instance):
+            return
+        waiting = self._waiting.setdefault(link.router, {})
+        if message not in waiting and len(waiting) >= MOST_WAITING:
+            # the first ones stay: a neighbour that sends so many forges them
+            return
+        waiting[message] = now + self._states.timing.max_age_s
+        self._judge(link.router, message, now)
+
+    def _judge(self, teller: str, message: Withdrawal, now: float) -> None:
+        """Believe a withdrawal, and pass it on, if the winner can be seen."""
+        if not self._is_there(message):
+            return
+        for several in self._waiting.values():
+            several.pop(message, None)
+        router, instance = message.router, message.instance
+        if not self._states.withdraw(router, instance, now, message.winner):
+            return
+        self._links.flood(message, teller, first=True)
+        if router != self._me:
+            self._forget(router, instance)
+        elif instance == self._instance:
+            self.conflicts += 1
+            self.gone_until = now + self._states.timing.max_age_s
+            change = Conflict(self._me, instance, message.winner, gives_way=True, told_by=teller)
+            self.news.append(change)
+
+    # Who is there.
+
+    def _is_there(self, message: Withdrawal) -> bool:
+        """Return whether the winner is a neighbour, or is confirmed by another router."""
+        router = message.router
+        carrier = self._links.carriers.get(router)
+        if carrier is not None and carrier.instance == message.winner:
+            return True
+        shared, said_at = self._loser(router, message.instance)
+        return any(
+            self._confirms(neighbour, router, shared, said_at)
+            for links in self._said_by(router, message.winner)
+            for neighbour in links
+        )
+
+    def _confirms(
+        self, neighbour: str, router: str, shared: Collection[str], said_at: float
+    ) -> bool:
+        record = self._states.records.get(neighbour)
+        if record is None or router not in record.state.links:
+            return False
+        return neighbour not in shared or record.appeared.get(router, said_at) > said_at
+
+    def _loser(self, router: str, instance: int) -> tuple[Collection[str], float]:
+        """Return the neighbours of the loser, and when it last sent link state."""
+        if router == self._me:
+            return self._links.carriers, float("inf")
+        record = self._states.records.get(router)
+        if record is not None and record.state.instance == instance:
+            return record.state.links, record.said_at
+        return (), float("-inf")
+
+    def _said_by(self, router: str, instance: int) -> Iterator[Collection[str]]:
+        """Yield the neighbours that an instance names, as each source knows them."""
+        for record in (self._states.records.get(router), self._states.replaced.get(router)):
+            if record is not None and record.state.instance == instance:
+                yield record.state.links
+        for several in self._heard.values():
+            heard = several.get((router, instance))
+            if heard is not None:
+                yield heard.links
+
+    def tick(self, now: float) -> None:
+        """Forget link state that was not renewed, and withdrawals that have waited too long."""
+        limit = now - self._states.timing.max_age_s
+        for teller, heard in list(self._heard.items()):
+            for key in [key for key, each in heard.items() if each.said_at <= limit]:
+                del heard[key]
+            if not heard:
+                del self._heard[teller]
+        for teller, waiting in list(self._waiting.items()):
+            for message in [each for each, until in waiting.items() if until <= now]:
+                del waiting[message]
+            if not waiting:
+                del self._waiting[teller]

@@ -1,0 +1,56 @@
+"""Link state of this router: what it advertises of its own links, and when."""
+
+from __future__ import annotations
+
+import attrs
+
+from router.control.network.link_states import Record
+from router.control.network.messages import LinkState
+from router.control.network.tables import Table
+from router.control.network.timing import Timing
+
+
+class OwnLinkState:
+    """Last link state of one router, and the time when the next is due.
+
+    A change is told at once, up to `Timing.burst` times in a row and then once in `Timing.pace_s`.
+    Without any change, link state is told again every `Timing.refresh_s`.
+    """
+
+    def __init__(self, first: LinkState, timing: Timing, now: float) -> None:
+        self.timing = timing
+        # the last link state with its time; and how many changes may still be told at once
+        self.said = Record(first, now)
+        self._allowance = float(timing.burst)
+        # whether there is a change to tell
+        self.has_changed = True
+
+    def due_at(self) -> float:
+        """Return when to ask `is_due` again, in seconds."""
+        wait_s = self.timing.pace_s if self.has_changed else self.timing.refresh_s
+        return self.said.said_at + min(wait_s, self.timing.refresh_s)
+
+    def is_due(self, now: float) -> bool:
+        """Return whether link state is to be told now; the caller then has to `say` it."""
+        since = now - self.said.said_at
+        if self.has_changed:
+            allowance = min(self._allowance + since / self.timing.pace_s, self.timing.burst)
+            if allowance < 1:
+                return False
+            self._allowance = allowance - 1
+        elif since < self.timing.refresh_s:
+            return False
+        self.has_changed = False
+        return True
+
+    def say(self, seq: int, costs: dict[str, int], addresses: Table, now: float) -> None:
+        """Make new link state: what the links cost, and number and digest of the address table."""
+        state = attrs.evolve(
+            self.said.state,
+            seq=seq,
+            links=costs,
+            mobile_seq=addresses.seq,
+            digest=addresses.digest,
+            octets=b"",
+        )
+        self.said = Record(state, now)

@@ -1,0 +1,54 @@
+"""Interface through which the agent reads and changes the router's configuration.
+
+The router itself is in a layer above this package, and is passed down to it.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from router.config.differences import Applied, Difference
+from router.config.edits import Edits
+from router.config.model import Configuration
+from router.config.revisions import History
+from router.config.saved import BaseConfiguration
+
+
+class ConfigurableRouter(Protocol):
+    """Running router with a configuration that can be changed."""
+
+    @property
+    def configuration(self) -> Configuration:
+        """Return the configuration that it runs."""
+
+    @property
+    def history(self) -> History:
+        """Return the revisions that it has run, including the current one."""
+
+    @property
+    def base(self) -> BaseConfiguration:
+        """Return what its configuration file says."""
+
+    @property
+    def kept_in(self) -> str | None:
+        """Return where changes are saved for the next start; None if they are lost."""
+
+    async def examine(self, wanted: Configuration) -> tuple[Difference, ...]:
+        """Return what `apply` would change; raise `NotApplied` as it does."""
+
+    async def apply(
+        self,
+        wanted: Configuration,
+        cause: str = "",
+        base: BaseConfiguration | None = None,
+        edits: Edits | None = None,
+    ) -> Applied:
+        """Apply the configuration `wanted` under traffic, as a whole or not at all.
+
+        Concurrent calls are served one after the other, so make `wanted` from `configuration`
+        without waiting in between. `cause` says in the history what the change was for:
+        `CREATE listener edge`. `base` is the new content of the configuration file, if that has
+        changed. `edits` are all differences of `wanted` from `configuration`, if they are known:
+        that makes the change cheaper. Raise `router.config.differences.NotApplied`, with a text for
+        the requester, if `wanted` cannot be applied; then nothing has changed.
+        """

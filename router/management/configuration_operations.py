@@ -1,0 +1,242 @@
+"""Operations on the whole configuration: show it, apply another one, roll back.
+
+They are operations of the node itself, and this router's own; Dispatch has none like them. A
+configuration is exchanged as TOML. Passwords in it are shown as `(a secret)`. If that is applied in
+place of a password, the connector keeps the one that it has.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import trio
+
+from router.config.difference_text import SIGNS
+from router.config.differences import SECRET, Applied, Difference, NotApplied
+from router.config.load import parse_configuration
+from router.config.mistakes import InvalidConfiguration
+from router.config.model import Configuration
+from router.config.secret import Secret
+from router.config.write import format_configuration
+from router.engine.deferred import drained
+from router.management.configurable_router import ConfigurableRouter
+from router.management.requests import BAD_REQUEST, NOT_FOUND, Answer, LongList, Refused, Request
+from router.management.views import RouterView
+
+OPERATIONS: Final = (
+    "GET-CONFIGURATION",
+    "EXPORT-CONFIGURATION",
+    "GET-REVISIONS",
+    "APPLY",
+    "ROLLBACK",
+)
+# Name of the applied configuration in error messages.
+SOURCE: Final = "the configuration"
+# Maximum number of differences in an answer, and of places for each revision in a list.
+MAX_DIFFERENCES: Final = 1000
+MAX_PLACES: Final = 20
+# Maximum length of a list of reasons in a status description, in characters.
+MAX_REASON: Final = 4000
+LONGEST_COMMENT: Final = 200
+
+_HIDDEN: Final = Secret("literal", SECRET)
+
+
+async def get_configuration(router: RouterView, _: Request) -> dict[str, Any]:
+    """Return the configuration that the router runs, without its passwords."""
+    changeable = configurable_of(router)
+    return await _told(changeable, _with_passwords(changeable.configuration, _HIDDEN))
+
+
+async def export_configuration(router: RouterView, _: Request) -> dict[str, Any]:
+    """Return the configuration with its passwords, for a backup that is kept secret."""
+    changeable = configurable_of(router)
+    return await _told(changeable, changeable.configuration)
+
+
+async def _told(changeable: ConfigurableRouter, configuration: Configuration) -> dict[str, Any]:
+    return {
+        "revision": changeable.history.current.number,
+        "file": changeable.base.source,
+        "saved": changeable.kept_in,
+        "configuration": await trio.to_thread.run_sync(format_configuration, configuration),
+    }
+
+
+async def get_revisions(router: RouterView, _: Request) -> list[dict[str, Any]]:
+    """Return the revisions that the router has run, newest first; the first one runs now."""
+    return [
+        {
+            "revision": each.number,
+            "at": datetime.fromtimestamp(each.at_s, UTC).isoformat(timespec="seconds"),
+            "cause": each.cause,
+            "differences": len(each.differences),
+            "places": [f"{SIGNS[d.what]} {d.place}" for d in each.differences[:MAX_PLACES]],
+        }
+        for each in configurable_of(router).history
+    ]
+
+
+async def apply(router: RouterView, request: Request) -> Answer:
+    """Apply the configuration in the body, or only return what that would change."""
+    changeable = configurable_of(router)
+    if not isinstance(request.body, str):
+        raise Refused(BAD_REQUEST, "the body of an APPLY is a configuration, as TOML in a string")
+    folder = Path() if changeable.base.file is None else changeable.base.file.absolute().parent
+    read = partial(parse_configuration, request.body, source=SOURCE, folder=folder)
+    try:
+        wanted = await trio.to_thread.run_sync(read)
+    except InvalidConfiguration as invalid:
+        raise _refused([str(mistake) for mistake in invalid.mistakes]) from None
+    wanted = _with_passwords_kept(changeable.configuration, wanted)
+    comment = (request.text("comment") or "")[:LONGEST_COMMENT]
+    cause = f"APPLY {comment}".rstrip()
+    return await _become(router, request, wanted, f"{cause}, by {requester_name(router, request)}")
+
+
+async def roll_back(router: RouterView, request: Request) -> Answer:
+    """Apply the previous revision, or the one with the number that is given."""
+    changeable = configurable_of(router)
+    number = request.count("revision")
+    if number is None:
+        number = changeable.history.current.number - 1
+    revision = changeable.history.find(number)
+    if revision is None:
+        known = ", ".join(str(each.number) for each in changeable.history)
+        raise Refused(NOT_FOUND, f"revision {number} is not remembered: there are {known}")
+    cause = f"ROLLBACK to revision {number}, by {requester_name(router, request)}"
+    return await _become(router, request, revision.configuration, cause)
+
+
+async def _become(
+    router: RouterView, request: Request, wanted: Configuration, cause: str
+) -> Answer:
+    changeable = configurable_of(router)
+    is_dry = _flag(request, "dryRun")
+    expected, current = request.count("ifRevision"), changeable.history.current.number
+    if expected is not None and expected != current:
+        reason = f"the router runs revision {current}, and not {expected}, which was looked at"
+        raise Refused(BAD_REQUEST, reason)
+    try:
+        if is_dry:
+            applied = Applied(await changeable.examine(wanted), current, changeable.kept_in)
+        else:
+            applied = await changeable.apply(wanted, cause)
+    except NotApplied as refused:
+        raise _refused(refused.reasons) from None
+    differences = list(applied.differences)
+    told = differences[:MAX_DIFFERENCES]
+    description = (
+        "OK; nothing is changed, as asked" if is_dry else status_description("OK", applied)
+    )
+    answer = Answer(
+        {
+            "revision": applied.revision,
+            "saved": applied.saved,
+            "dryRun": is_dry,
+            "count": len(differences),
+            "differences": LongList(map(as_map, told)),
+        },
+        description=description,
+    )
+    # without a change nobody else holds a reference to them
+    router.observed.turn.deferred.forget(drained(differences))
+    return answer
+
+
+def status_description(done: str, applied: Applied) -> str:
+    """Return what was done, and whether it is lost when the router stops."""
+    if applied.saved is not None or not applied.differences:
+        return done
+    return f"{done}; it is not saved, and lost when the router stops"
+
+
+def _refused(reasons: list[str] | tuple[str, ...]) -> Refused:
+    text = "\n".join(reasons)
+    if len(text) > MAX_REASON:
+        text = f"{text[:MAX_REASON]}...\n({len(reasons)} reasons)"
+    return Refused(BAD_REQUEST, text)
+
+
+def _flag(request: Request, name: str) -> bool:
+    """Return a boolean property, False if it is missing; tools send it as text, too."""
+    value = request.properties.get(name, False)
+    if isinstance(value, str) and value.lower() in ("true", "false"):
+        value = value.lower() == "true"
+    if not isinstance(value, bool):
+        raise Refused(BAD_REQUEST, f"{name} is neither true nor false")
+    return value
+
+
+def configurable_of(router: RouterView) -> ConfigurableRouter:
+    """Return the interface for changes; raise Refused if the router cannot be changed."""
+    if router.changeable is None:
+        raise Refused(NOT_FOUND, "this router has no configuration that could be shown or changed")
+    return router.changeable
+
+
+def requester_name(router: RouterView, request: Request) -> str:
+    """Return who sent a request, for the history: the authenticated user and its address."""
+    number = request.connection
+    pump = None if number is None else router.observed.pumps.get(number)
+    if pump is None:
+        return "somebody who is gone"
+    return f"{pump.connection.user or 'anonymous'} at {pump.connection.name}"
+
+
+def as_map(difference: Difference) -> dict[str, Any]:
+    """Return a difference as a map that AMQP and JSON can carry."""
+    return {
+        "entity": difference.entity,
+        "key": difference.key,
+        "what": difference.what,
+        "fields": {field.name: [field.old, field.new] for field in difference.fields},
+    }
+
+
+def _with_passwords(configuration: Configuration, hidden: Secret) -> Configuration:
+    """Return the configuration with `hidden` in place of its literal passwords."""
+    return attrs.evolve(
+        configuration,
+        connectors=tuple(
+            attrs.evolve(each, sasl_password=hidden)
+            if each.sasl_password is not None and each.sasl_password.kind == "literal"
+            else each
+            for each in configuration.connectors
+        ),
+    )
+
+
+def _with_passwords_kept(old: Configuration, new: Configuration) -> Configuration:
+    """Return the new configuration with the connectors' present passwords where it hides them.
+
+    Raise Refused if a connector has no password to keep.
+    """
+    known = {each.name: each.sasl_password for each in old.connectors}
+    connectors = []
+    for index, each in enumerate(new.connectors):
+        if each.sasl_password == _HIDDEN:
+            if known.get(each.name) is None:
+                reason = (
+                    f"connector[{index}].saslPassword ({each.name}): {SECRET} stands for the "
+                    "password that the connector has, and there is none; give the password itself"
+                )
+                raise Refused(BAD_REQUEST, reason)
+            connectors.append(attrs.evolve(each, sasl_password=known[each.name]))
+        else:
+            connectors.append(each)
+    return attrs.evolve(new, connectors=tuple(connectors))
+
+
+HANDLERS: Final = {
+    "GET-CONFIGURATION": get_configuration,
+    "EXPORT-CONFIGURATION": export_configuration,
+    "GET-REVISIONS": get_revisions,
+    "APPLY": apply,
+    "ROLLBACK": roll_back,
+}
+"""Handlers by operation."""

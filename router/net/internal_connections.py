@@ -1,0 +1,59 @@
+"""Connections of the router to itself, by which management and plugins are its clients."""
+
+from __future__ import annotations
+
+import socket
+
+from router.engine.connection import Connection
+from router.engine.settings import ConnectionSettings
+from router.net.pump import Pump
+from router.net.router_hub import RouterHub
+
+OWN_NAME = "the router itself"
+LINK_CAPACITY = 250
+
+
+def internal_connection(exchange: RouterHub, container_id: str) -> tuple[Pump, socket.socket]:
+    """Return the pump of the router's end, to be run as any other, and the socket of the other end.
+
+    Neither end needs heartbeats: both are gone when the process is. Its `held_limit_bytes` is the
+    default, as for any connection.
+    """
+    settings = ConnectionSettings(
+        container_id=container_id,
+        idle_timeout_s=0,
+        handshake_timeout_s=0,
+        sasl_mechanisms=(),
+        link_capacity=LINK_CAPACITY,
+        is_own=True,
+        shows_annotations=True,
+    )
+    return _paired(exchange, settings, OWN_NAME)
+
+
+def plugin_connection(
+    exchange: RouterHub, container_id: str, plugin: str
+) -> tuple[Pump, socket.socket]:
+    """Return the router's end of a plugin's connection, and the socket of the plugin's end.
+
+    To the router the plugin is a peer like any other, with the same limits, except that neither end
+    needs heartbeats or SASL.
+    """
+    settings = ConnectionSettings(
+        container_id=container_id,
+        idle_timeout_s=0,
+        handshake_timeout_s=0,
+        sasl_mechanisms=(),
+        link_capacity=LINK_CAPACITY,
+    )
+    return _paired(exchange, settings, f"plugin {plugin}")
+
+
+def _paired(
+    exchange: RouterHub, settings: ConnectionSettings, name: str
+) -> tuple[Pump, socket.socket]:
+    ours, theirs = socket.socketpair()
+    for sock in (ours, theirs):
+        sock.setblocking(False)
+    connection = Connection(settings, exchange.forwarder, exchange.turn, name, False)
+    return Pump(ours, connection, exchange, None), theirs

@@ -1,0 +1,258 @@
+"""Change the configuration of a running router: the part of `node` that changes the other parts.
+
+Everything that can fail is done first, beside what runs. The rest is done between two turns, where
+nothing fails and nothing waits (docs/decisions/0038-changes-under-traffic.md).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import structlog
+import trio
+
+from router.changes import MANY_EDITS, Changes, pieces, prepare, stage, unstage
+from router.config.differences import (
+    Applied,
+    Difference,
+    NotApplied,
+    StaleConfiguration,
+    find_differences,
+    find_restart_only,
+)
+from router.config.edits import Edits
+from router.config.incremental_checks import IncrementalChecks
+from router.config.mistakes import InvalidConfiguration, Mistake
+from router.config.model import Configuration
+from router.config.revisions import History, Revision, share
+from router.config.saved import BaseConfiguration, StateFile
+from router.config.validate import find_mistakes
+from router.control.control import ControlPlane
+from router.core.forwarding.rule_updates import RuleUpdater
+from router.endpoints import Endpoints
+from router.engine.deferred import drained
+from router.hosting.host import PluginHost
+from router.logs.journal import Journal
+from router.management.views import RouterView
+from router.metrics.exposition import Exposition
+from router.metrics.readiness import STARTING
+from router.net.first_frames import find_too_long
+from router.net.router_hub import SLICE_S, RouterHub
+from router.settings import apply_settings
+
+log = structlog.get_logger("router")
+
+# How many of the entities that change at once are named in the log.
+MOST_LOGGED = 50
+# How long resolving the hosts of listeners may take. No other change is made meanwhile.
+LONGEST_BIND_S = 10.0
+# Checks of a configuration by other packages than `router.config`.
+FURTHER_CHECKS = (find_too_long,)
+
+
+class ReconfigurableRouter:
+    """Router whose configuration can be changed; `node` makes its parts.
+
+    `base` is what the configuration file says, `keeper` stores what is not in the file, and
+    `revision` is the number of the first configuration.
+    """
+
+    exchange: RouterHub
+    control: ControlPlane
+    exposition: Exposition
+    treating: RuleUpdater
+    journal: Journal
+    plugins: PluginHost
+    endpoints: Endpoints
+
+    def __init__(
+        self,
+        base: BaseConfiguration,
+        keeper: StateFile | None,
+        configuration: Configuration,
+        revision: int,
+    ) -> None:
+        self.base = base
+        self.keeper = keeper
+        self.history = History(configuration, time.time(), revision)
+        # what management shows, once it is started
+        self.view: RouterView | None = None
+        # why the configuration cannot be changed now, or None
+        self.refuses: str | None = STARTING
+        self.rechecks = IncrementalChecks(FURTHER_CHECKS)
+        self._applying = trio.Lock()
+
+    @property
+    def configuration(self) -> Configuration:
+        """Return the configuration that runs."""
+        return self.history.current.configuration
+
+    @property
+    def kept_in(self) -> str | None:
+        """Return where changes are kept for the next start, or None if they are lost."""
+        return None if self.keeper is None else str(self.keeper.file)
+
+    async def apply(
+        self,
+        wanted: Configuration,
+        cause: str = "",
+        base: BaseConfiguration | None = None,
+        edits: Edits | None = None,
+    ) -> Applied:
+        """Apply another configuration under traffic, as a whole or not at all.
+
+        Calls run one after the other. If the configuration was changed while a call waited, it
+        raises `StaleConfiguration`; the caller has to derive `wanted` from the new one. `base` is
+        what the configuration file says, if that is new. `edits` has all differences of `wanted`
+        from `configuration`, if they are known; otherwise they are searched for. Raises
+        `router.config.differences.NotApplied`, and then nothing has changed.
+        """
+        before = self.configuration
+        async with self._applying:
+            if self.configuration is not before:
+                raise StaleConfiguration
+            self._check_phase()
+            given = wanted
+            changes = await trio.to_thread.run_sync(_readied, self, before, given, edits)
+            wanted, differences = changes.wanted, changes.differences
+            try:
+                with trio.fail_after(LONGEST_BIND_S):
+                    prepared = await self.endpoints.prepare(wanted)
+            except (OSError, InvalidConfiguration) as error:
+                raise NotApplied([str(error)]) from None
+            except trio.TooSlowError:
+                reason = f"a listener's host was not found out within {LONGEST_BIND_S:g} s"
+                raise NotApplied([reason]) from None
+            try:
+                await self._enter(changes)
+                if differences or base is not None:
+                    await self._save(wanted, base or self.base)
+                if self.refuses is not None:
+                    # shutdown began meanwhile, and the next start must not run it either
+                    with trio.CancelScope(shield=True):
+                        await self._save(before, self.base)
+                    self._check_phase()
+            except BaseException:
+                prepared.discard()
+                self._give_up(changes)
+                raise
+            # from here on nothing fails, and nothing waits
+            self.exchange.begin_turn()
+            apply_settings(self, changes)
+            forget = self.exchange.turn.deferred.forget
+            if edits is None:
+                forget(pieces(given))
+            if base is not None:
+                forget(pieces(self.base.configuration))
+                self.base = base
+            revision, oldest = self._note(wanted, differences, cause)
+            if oldest is not None:
+                self._forget(oldest)
+            self.exchange.finish_turn()
+            self.endpoints.commit(prepared)
+        return Applied(differences, revision.number, self.kept_in)
+
+    async def examine(self, wanted: Configuration) -> tuple[Difference, ...]:
+        """Return what `apply` would change; raise `NotApplied` if it would change nothing at all.
+
+        A large configuration takes a while; the router goes on meanwhile.
+        """
+        self._check_phase()
+        try:
+            return await trio.to_thread.run_sync(_examined, self.configuration, wanted)
+        finally:
+            self.exchange.turn.deferred.forget(pieces(wanted))
+
+    def _check_phase(self) -> None:
+        if self.refuses is not None:
+            raise NotApplied([self.refuses])
+
+    async def _enter(self, changes: Changes) -> None:
+        """Enter changes ahead, a little at a time, with the turns of all others in between."""
+        clock = self.exchange.clock
+        end = clock() + SLICE_S
+        for _ in stage(self, changes):
+            if clock() >= end:
+                await trio.lowlevel.checkpoint()
+                end = clock() + SLICE_S
+
+    def _give_up(self, changes: Changes) -> None:
+        self.exchange.begin_turn()
+        unstage(self, changes)
+        self.exchange.finish_turn()
+
+    async def _save(self, wanted: Configuration, base: BaseConfiguration) -> None:
+        """Save the configuration that is about to run; a crash before it runs does no harm."""
+        keeper = self.keeper
+        if keeper is None:
+            return
+        number = self.history.current.number + 1
+        try:
+            await trio.to_thread.run_sync(keeper.save, base, wanted, number, time.time())
+        except OSError as error:
+            reason = f"cannot be saved in {keeper.file}: {error.strerror or error}"
+            raise NotApplied([reason]) from None
+
+    def _note(
+        self, wanted: Configuration, differences: tuple[Difference, ...], cause: str
+    ) -> tuple[Revision, Revision | None]:
+        """Record, log and show the configuration that runs from now on.
+
+        Return its revision, and the one that was dropped from the history, if any.
+        """
+        if not differences:
+            return self.history.current, None
+        revision, oldest = self.history.add(wanted, differences, cause, time.time())
+        if self.view is not None:
+            self.view.configuration = revision.configuration
+        log.info("configuration changed", revision=revision.number, cause=cause)
+        for difference in differences[:MOST_LOGGED]:
+            log.info("changed", what=difference.what, place=difference.place)
+        return revision, oldest
+
+    def _forget(self, oldest: Revision) -> None:
+        """Free a revision that was dropped from the history.
+
+        The revision after it shares all but a few of its entities, unless much was changed between
+        the two.
+        """
+        *_, following = self.history
+        forget = self.exchange.turn.deferred.forget
+        if len(following.differences) > MANY_EDITS:
+            forget(pieces(oldest.configuration, oldest.differences))
+        else:
+            forget(drained(list(oldest.differences)))
+
+    def treat_addresses(self) -> None:
+        """Try again to treat addresses that could not be treated as configured."""
+        if self.treating.pending:
+            self.exchange.begin_turn()
+            self.treating.go_on()
+            self.exchange.finish_turn()
+
+
+def _readied(
+    running: ReconfigurableRouter, old: Configuration, wanted: Configuration, edits: Edits | None
+) -> Changes:
+    """Check and prepare changes, which takes long if the configuration is large.
+
+    This does not change the router; it runs in a thread.
+    """
+    if edits is None:
+        wanted = share(old, wanted)
+    differences = find_differences(old, wanted, edits)
+    _check(differences, lambda: running.rechecks.find_mistakes(old, wanted, edits))
+    return prepare(running, old, wanted, differences, edits)
+
+
+def _examined(old: Configuration, wanted: Configuration) -> tuple[Difference, ...]:
+    differences = find_differences(old, wanted)
+    _check(differences, lambda: find_mistakes(wanted, FURTHER_CHECKS))
+    return differences
+
+
+def _check(differences: tuple[Difference, ...], find: Callable[[], list[Mistake]]) -> None:
+    reasons = find_restart_only(differences) or [str(mistake) for mistake in find()]
+    if reasons:
+        raise NotApplied(reasons)

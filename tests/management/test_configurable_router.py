@@ -1,0 +1,15 @@
+"""What the agent asks of a router that can be changed is what the node can do."""
+
+from __future__ import annotations
+
+from router.config.model import Configuration
+from router.management.configurable_router import ConfigurableRouter
+from router.node import Node
+
+
+def test_a_node_is_changeable() -> None:
+    configuration = Configuration()
+    # mypy looks whether this holds
+    changeable: ConfigurableRouter = Node(configuration)
+    assert changeable.configuration is configuration
+    assert callable(changeable.apply)
