@@ -96,7 +96,7 @@ def manage(place: RouterTarget, operation: str, indent: int, **given: Any) -> No
 
     Exits with 0 if it was done, 1 if the router refused, and 3 if there was no connection or no
     response.
-    """
+    """  # noqa: D301  (click reads \b)
     order = Order(operation=operation.upper(), indent=None if indent < 0 else indent, **given)
     # the input is checked before connecting
     if order.operation in ("CREATE", "UPDATE"):

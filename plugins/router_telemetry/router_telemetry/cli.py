@@ -53,10 +53,10 @@ def main() -> None:
 def simulate(
     plan: Path, records: Path, share: float, interval: float, seed: int | None, ahead: list[str]
 ) -> None:
-    """Simulate the network of the topology file PLAN, as `trioute simulate` does, and write what
-    its routers would write with the plugin `telemetry`.
+    """Write the telemetry of a simulated network, described by the topology file PLAN.
 
-    The same PLAN, options and seed give the same rows.
+    The network is simulated as by `trioute simulate`, and its routers write what they would write
+    with the plugin `telemetry`. The same PLAN, options and seed give the same rows.
     """
     try:
         topology = load_topology(plan)

@@ -43,7 +43,7 @@ class SourceRules:
 
     `refuses_filters` is about filters and distribution modes, `refuses_durable` about durable
     sources that never expire. With `rejects_unconfirmed`, receivers that take everything settled
-    get no durable messages (`unconfirmed`).
+    get no durable messages (`unconfirmed_durable`).
     """
 
     def __init__(self) -> None:

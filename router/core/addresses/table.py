@@ -198,7 +198,7 @@ class AddressTable:
     def add_own_node(self, name: str, *others: str) -> None:
         """Add a node of the router's own; `others` are other names of it.
 
-        It can be used unless a rule for this very name says otherwise; `linking` decides who may
+        It can be used unless a rule for this very name says otherwise; `attach` decides who may
         receive from it.
         """
         for each in (name, *others):

@@ -32,7 +32,7 @@ LEVELS = 10
 LANES_PER_PRIORITY = 5
 SECOND_LANES = 50
 EMPTY = b""
-# How many copies of a message are made in one turn; the others follow in later ones (`spreads`).
+# Copies of a message that are made in one turn; the others follow later (`pending_copies`).
 COPIES_AT_ONCE = 512
 
 

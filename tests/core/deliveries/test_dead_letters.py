@@ -179,7 +179,7 @@ def test_a_message_that_nobody_looked_at_in_time_goes_there_too() -> None:
 
 
 def test_one_goes_there_while_the_room_is_for_what_is_more_urgent() -> None:
-    """What keeps a receiver from what is less urgent keeps no other one from it (`serving`)."""
+    """What keeps a receiver from what is less urgent keeps no other one from it (`unblocking`)."""
     scene = Scene()
     found = scene.router.table.in_use("q")
     assert found is not None
