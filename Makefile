@@ -13,7 +13,7 @@ SHELL := /bin/sh
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help run demo-network test test-compiled test-interpreted test-pythons test-oldest lint format coverage \
-        bench bench-telemetry bench-pipeline costs simulate-large dispatch-suite fuzz fuzz-atheris hoard sanitize model docs clean env fe2o3 env-test env-dev env-pipeline demo-pipeline spark env-asan env-fuzz interop prometheus brokers jms
+        bench bench-telemetry bench-pipeline costs simulate-large dispatch-suite fuzz fuzz-atheris hoard sanitize model docs figures clean env fe2o3 env-test env-dev env-pipeline demo-pipeline spark env-asan env-fuzz interop prometheus brokers jms
 
 # Passed on: `make run ARGS="--config my.toml"`, `make test PYTEST_ARGS="-k credit"`.
 ARGS ?=
@@ -160,6 +160,9 @@ costs: env-test ## what rare operations cost, and their longest turn, up to 100,
 # It takes long: routers tell each other some millions of things.
 simulate-large: env-test ## simulate a network of a thousand routers, on the compiled build; ARGS are passed on
 	@.venv-test/bin/trioute simulate deploy/simulations/thousand.toml $(ARGS)
+
+figures: ## sizes, docstrings, comments, Any and import cycles of the code
+	@python3 docs/figures.py
 
 # Of a working copy that is somewhere else; never a part of CI.
 dispatch-suite: ## Dispatch's own system tests, from the checkout DISPATCH (FILES=...), with this router
