@@ -56,7 +56,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
-    """What is asked for; its `parts` are what is to be measured."""
+    """Parse the command line; `parts` in the result are the parts to measure."""
     parser = argparse.ArgumentParser(
         prog="bench",
         description="Measure routers beside a byte relay.",

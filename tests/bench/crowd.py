@@ -1,10 +1,9 @@
-"""Many edge routers in one process: each with an uplink to the interior router at a port, and
-nothing else to do.
+"""Many edge routers in one process, each with an idle uplink to the interior router at a port.
 
     python tests/bench/crowd.py PORT
 
-They are what routers are made of, on sockets, without a task for each. For each number on a line of
-its input it starts so many more, and says on a line of its output how many have uplinks in use.
+They consist of the router's parts, on sockets, without a task for each. For each number on a line
+of its input the program starts so many more, and prints on a line how many have uplinks in use.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""Many addresses at one end of a line of three routers: what they cost each of these, how long one
-more takes to be known at the other end, and how long a router that starts anew takes to know all.
+"""Costs of many addresses at one end of a line of three routers.
+
+Measured are the cost for each router, how long one more address takes to be known at the other
+end, and how long a router that restarts takes to know all.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ TIMES = {
 
 
 def measured(make: Make, work: Path, scale: float) -> dict[str, Any]:
-    """What was found, from real processes; with `scale` there are fewer addresses."""
+    """Measure real processes and return the results; a `scale` below 1 means fewer addresses."""
     count = max(100, int(ADDRESSES * min(scale, 1.0)))
     say(f"{make.label}: {count:,} addresses at the first of three routers")
     with line(make, 3, work) as routers:
@@ -134,8 +136,9 @@ async def _until_known(port: int, count: int) -> None:
 
 
 async def _changes(ports: list[int]) -> list[float]:
-    """How long it takes, again and again, until what is received from at one end can be sent to at
-    the other.
+    """Measure the seconds until a new receiver at one end gives credit to a sender at the other.
+
+    Return one value for each repetition.
     """
     found = []
     async with (
@@ -153,7 +156,7 @@ async def _changes(ports: list[int]) -> list[float]:
 
 
 def cells(row: Mapping[str, Any]) -> list[list[str]]:
-    """A row for each router, as the page shows it, under `HEADS`."""
+    """Return a row for each router, as the page shows it, under `HEADS`."""
     return [
         [
             name,

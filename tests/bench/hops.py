@@ -1,5 +1,7 @@
-"""What a message costs that passes several routers: each router's processor time, and how long the
-message takes, by one router and by lines of two and four.
+"""Cost of a message that passes several routers.
+
+Measured are the processor time of each router and the latency of the message, for one router and
+for lines of two and four.
 """
 
 from __future__ import annotations
@@ -68,7 +70,7 @@ def measured(
     scale: float,
     lengths: Iterable[int] = LENGTHS,
 ) -> list[dict[str, Any]]:
-    """A row for each make and length: medians over the repeats, in which makes take turns."""
+    """Return a row for each make and length: medians over the repeats; makes take turns."""
     rows = []
     for length in lengths:
         with ExitStack() as stack:
@@ -85,7 +87,7 @@ def measured(
 
 
 def _medians(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """The medians of numbers, of lists of numbers one by one, and of what has such."""
+    """Return the medians of numbers, of lists element by element, and of nested dictionaries."""
     found: dict[str, Any] = {}
     for key, value in runs[0].items():
         values = [run[key] for run in runs]
@@ -121,10 +123,10 @@ def _run(program: Path, routers: Line, scale: float) -> dict[str, Any]:
 
 
 def _loaded(program: Path, routers: Line, options: list[str]) -> tuple[dict[str, Any], list[int]]:
-    """What the load tells, and the nanoseconds of processor time that each router took.
+    """Run the load; return its results and the processor time of each router in nanoseconds.
 
     Routers of another make may release what is sent before all of them know of the receiver: then
-    it is done again, and said.
+    the run is repeated, and reported.
     """
     for _ in range(TRIES):
         before = [machine.cpu_ns(pid) for pid in routers.pids]
@@ -143,7 +145,7 @@ def _us(value: float) -> str:
 
 
 def cells(row: Mapping[str, Any], stream: str) -> list[str]:
-    """What a row says of a stream, as the page shows it, under `HEADS`."""
+    """Return the cells of a row for a stream, as the page shows them, under `HEADS`."""
     found = row["streams"][stream]
     first, *between = found["cpu_us"]
     last = [between.pop()] if between else []
@@ -159,6 +161,6 @@ def cells(row: Mapping[str, Any], stream: str) -> list[str]:
 
 
 def latency_cells(row: Mapping[str, Any]) -> list[str]:
-    """What a row says of a message alone, as the page shows it, under `LATENCY_HEADS`."""
+    """Return the cells for a single message, as the page shows them, under `LATENCY_HEADS`."""
     names = ("p50_us", "p90_us", "p99_us", "settled_p50_us", "settled_p99_us")
     return [row["system"], str(row["routers"]), *(f"{row[name]:,.0f}" for name in names)]

@@ -76,8 +76,9 @@ def measured(
     counts: Iterable[int] = COUNTS,
     quiet_s: float = QUIET_S,
 ) -> list[dict[str, Any]]:
-    """A row for each number of edges, one after the other at the same interior router; with
-    `scale` there are fewer.
+    """Return a row for each number of edges, measured in turn at the same interior router.
+
+    A `scale` below 1 means fewer edges.
     """
     rows = []
     with _interior(label, bin_directory, work) as (pid, port):
@@ -122,7 +123,7 @@ def _watched(pid: int, empty: int, count: int, seconds: float) -> dict[str, floa
 
 
 def cells(row: Mapping[str, Any]) -> list[str]:
-    """A row as the page shows it, under `HEADS`."""
+    """Return the cells of a row as the page shows them, under `HEADS`."""
     return [
         row["system"],
         f"{row['edges']:,}",

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in markdown; all columns but the first are of numbers."""
+    """Format a table in Markdown; all columns but the first contain numbers."""
     lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 

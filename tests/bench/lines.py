@@ -59,8 +59,9 @@ class Make:
         return cls(label, f"{shlex.quote(str(bin_directory / 'trioute'))} run --config {{config}}")
 
     def configuration(self, name: str, port: int, routers: int, upstream: int | None) -> str:
-        """What the file of one router says: it listens for clients and for routers, and connects
-        to the port `upstream` of another one.
+        """Return the configuration of a router that listens for clients and for routers.
+
+        It connects to the port `upstream` of another router unless that is None.
         """
         if self.is_dispatch:
             return _of_dispatch(name, port, routers, upstream)
@@ -68,7 +69,7 @@ class Make:
         return text if upstream is None else text + CONNECTOR.format(port=upstream)
 
     def words(self, config: Path) -> list[str]:
-        """The command for this file."""
+        """Return the command line for this file."""
         return shlex.split(self.command.format(config=shlex.quote(str(config))))
 
 
@@ -88,8 +89,9 @@ def _of_dispatch(name: str, port: int, routers: int, upstream: int | None) -> st
 
 
 class Line:
-    """Routers in a line; each but the first connects to the one before it. The first of `ports`,
-    where their clients connect, is the first one's.
+    """Routers in a line; each but the first connects to the one before it.
+
+    Clients connect to `ports`, the first of which belongs to the first router.
     """
 
     def __init__(self, make: Make, length: int, work: Path) -> None:

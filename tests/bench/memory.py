@@ -44,35 +44,35 @@ QUIET_S = 3.0
 
 
 def listed(*items: bytes, kind: int = 0xD0) -> bytes:
-    """A list of encoded values, or with `kind` 0xd1 a map."""
+    """Encode a list of encoded values, or a map if `kind` is 0xd1."""
     body = b"".join(items)
     size, count = len(body) + 4, len(items)
     return bytes([kind]) + size.to_bytes(4, "big") + count.to_bytes(4, "big") + body
 
 
 def mapped(*items: bytes) -> bytes:
-    """A map of encoded keys and values."""
+    """Encode a map of encoded keys and values."""
     return listed(*items, kind=0xD1)
 
 
 def text(octets: bytes, kind: int = 0xA1) -> bytes:
-    """A string, or with `kind` 0xa3 a symbol, with 0xa0 binary."""
+    """Encode a string, or a symbol if `kind` is 0xa3, or binary if it is 0xa0."""
     return bytes([kind, len(octets)]) + octets
 
 
 def symbol(octets: bytes) -> bytes:
-    """A symbol."""
+    """Encode a symbol."""
     return text(octets, 0xA3)
 
 
 def frame(channel: int, code: int, *fields: bytes) -> bytes:
-    """A frame of one performative."""
+    """Encode a frame with one performative."""
     body = bytes([0, 0x53, code]) + listed(*fields)
     return (len(body) + 8).to_bytes(4, "big") + b"\2\0" + channel.to_bytes(2, "big") + body
 
 
 def number(value: int) -> bytes:
-    """An uint."""
+    """Encode a uint."""
     return b"\x70" + value.to_bytes(4, "big")
 
 
@@ -86,7 +86,7 @@ TAGS = mapped(*(part for n in range(9_000) for part in (text(n.to_bytes(4, "big"
 
 
 def opened(container: bytes, properties: bytes = NULL) -> bytes:
-    """A header, an open and a begin."""
+    """Encode a protocol header, an open and a begin."""
     return (
         HEADER
         + frame(0, OPEN, text(container), *[NULL] * 8, properties)
@@ -102,7 +102,7 @@ def attached(
     name: bytes = b"",
     lasts: bool = False,
 ) -> bytes:
-    """An attach of a receiver."""
+    """Encode the attach of a receiver."""
     lifetime = [symbol(b"never"), number(600)] if lasts else [NULL, NULL]
     source = b"\0\x53\x28" + listed(text(b"q/%d" % (handle % 8)), NULL, *lifetime)
     target = b"\0\x53\x29" + listed(NULL)
@@ -113,7 +113,7 @@ def attached(
 
 
 def detached(handle: int) -> bytes:
-    """A detach that does not close."""
+    """Encode a detach that does not close the link."""
     return frame(0, DETACH, number(handle), b"\x42")
 
 
@@ -209,7 +209,7 @@ def carry(peers: list[Peer]) -> None:
 
 
 def measured(load: str, scale: float, command: Path, work: Path) -> list[str]:
-    """A row of the table."""
+    """Run a load and return its row of the table."""
     port = systems.free_port()
     file = work / "memory.toml"
     file.write_text(CONFIG.format(port=port), encoding="utf-8")

@@ -51,7 +51,7 @@ class Size:
     addresses: int = 100
 
     def topology(self) -> str:
-        """The file that describes it."""
+        """Return the text of the topology file."""
         return TOPOLOGY.format(routers=self.routers, degree=self.degree, addresses=self.addresses)
 
 
@@ -89,8 +89,9 @@ LIMIT_S = 540.0
 def measured(
     bin_dir: Path, work: Path, scale: float = 1.0, sizes: Iterable[Size] = SIZES
 ) -> list[dict[str, Any]]:
-    """A row for each size, from the `trioute` in this folder; with `scale` a network of many
-    routers has fewer.
+    """Return a row for each size, measured with the `trioute` in `bin_dir`.
+
+    A `scale` below 1 reduces the networks that have many routers.
     """
     chosen = [scaled(size, scale) for size in sizes]
     # the largest takes longest, so it begins
@@ -108,7 +109,7 @@ def measured(
 
 
 def scaled(size: Size, scale: float) -> Size:
-    """A network of many routers with so much fewer, but still many."""
+    """Reduce a network of many routers by `scale`, but keep at least `MANY`."""
     routers = max(MANY, round(size.routers * min(scale, 1.0)))
     return size if size.routers <= MANY else attrs.evolve(size, routers=routers)
 
@@ -149,7 +150,7 @@ def _part(phase: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def cells(row: Mapping[str, Any]) -> list[str]:
-    """A row as the page shows it, under `HEADS`."""
+    """Return the cells of a row as the page shows them, under `HEADS`."""
     shown = [f"{row['routers']:,}, {row['links']:,}, {row['addresses']:,}"]
     for name in ("start", "death"):
         part = row[name]

@@ -27,7 +27,7 @@ class Panel:
 
 
 def picture(panels: Sequence[Panel]) -> str:
-    """The text of an SVG file with these panels from left to right."""
+    """Return the text of an SVG file with these panels from left to right."""
     size = f'width="{WIDTH * len(panels)}" height="{HEIGHT}"'
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="11">',
@@ -49,12 +49,12 @@ class _Axis:
         self.start, self.end = start, end
 
     def at(self, value: float) -> float:
-        """The pixel of a value."""
+        """Return the pixel of a value."""
         part = (log10(value) - self.low) / (self.high - self.low)
         return self.start + part * (self.end - self.start)
 
     def marks(self) -> list[float]:
-        """The powers of ten."""
+        """Return the powers of ten on the axis."""
         return [10.0**power for power in range(self.low, self.high + 1)]
 
 

@@ -72,7 +72,7 @@ class _Tables:
         return [label for label in self.labels if self.kinds[label] == kind]
 
     def judged(self) -> list[str]:
-        """The systems that the goals are set for: an interpreted build has other merits."""
+        """Return the systems that the goals apply to: interpreted builds have other merits."""
         return [
             s["label"]
             for s in self.result["systems"]
@@ -80,12 +80,12 @@ class _Tables:
         ]
 
     def cell(self, scenario: Scenario, label: str) -> Row | None:
-        """The medians of a system in a scenario, None where no run ended well."""
+        """Return the medians of a system in a scenario, None if no run ended well."""
         row = self.cells.get((scenario.name, label))
         return row if row is not None and "cpu_us" in row else None
 
     def per_scenario(self, title: str, write: Callable[[Row], str]) -> str:
-        """A table with one row for each scenario and one column for each system."""
+        """Format a table with one row for each scenario and one column for each system."""
         rows = []
         for scenario in self.scenarios:
             row = [scenario.name]
@@ -227,7 +227,7 @@ class _Tables:
         return f"{title}\n\n" + table(heads, rows) if rows else ""
 
     def broker(self) -> str:
-        """What is left of a real broker's rate where the router stands before it."""
+        """Format the share of a real broker's rate that remains behind the router."""
         found = {
             (row["system"], row["load"], row["way"]): row for row in self.result.get("broker", [])
         }

@@ -25,7 +25,7 @@ def markdown(result: Row) -> str:
 
 
 def _hops(result: Row) -> str:
-    """What a message costs that passes several routers."""
+    """Format the cost of a message that passes several routers."""
     rows = result.get("hops", [])
     if not rows:
         return ""
@@ -90,7 +90,7 @@ def _simulated(result: Row) -> str:
 
 
 def drawing(result: Row) -> str:
-    """The picture of how networks grow, or nothing where there are less than two sizes."""
+    """Draw how networks grow; return nothing if there are fewer than two sizes."""
     rows = result.get("simulated", [])
     first = next(iter(rows), None)
     if first is None:

@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 def grown(routers: int) -> Network:
-    """A network with twice as many links as routers, which hangs together."""
+    """Create a connected network with about twice as many links as routers."""
     chance = random.Random(routers)
     links = random_links(chance, routers, routers)
     names = list(links)
@@ -129,7 +129,7 @@ def of_addresses(count: int) -> Iterator[str]:
 
 
 def kept(parts: list[MobileTable]) -> Table:
-    """A table that has come in parts."""
+    """Build a table from its parts; raise AssertionError if its digest is wrong."""
     table, assembly = Table("r0", 1), Assembly(parts[0])
     for part in parts:
         assembly.add(part)

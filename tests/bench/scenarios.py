@@ -58,7 +58,7 @@ class Scenario:
 
 
 def _with_container(beside: str, body_bytes: int, pilot_count: int) -> list[Scenario]:
-    """The same load as in another scenario, with a container at one of its ends."""
+    """Return the load of another scenario with a container at one end, in each variant."""
     ways = (
         ("link route to a container", "link-route", "receive"),
         ("link route from a container", "link-route", "send"),

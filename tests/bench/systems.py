@@ -88,7 +88,7 @@ class System:
 
 
 def free_port() -> int:
-    """A loopback port that nothing listens on just now."""
+    """Return a loopback port that nothing listens on at the moment."""
     with socket.create_server((HOST, 0)) as probe:
         port: int = probe.getsockname()[1]
         return port
@@ -138,7 +138,7 @@ def started(
 
 @contextmanager
 def relay() -> Iterator[System]:
-    """The floor: `relay.py` under this interpreter."""
+    """Run the floor of the benchmark: `relay.py` under this interpreter."""
     port, direct_port = free_port(), free_port()
     command = [sys.executable, "-P", str(HERE / "relay.py"), str(port), str(direct_port)]
     with started(command, port) as pid:
@@ -162,7 +162,7 @@ def trioute(label: str, bin_directory: Path, work: Path, more: str = "") -> Iter
 
 
 def version(program: str | Path) -> str:
-    """What a program says of its version."""
+    """Return what a program prints as its version."""
     words = [str(program), "--version"]
     return subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
 

@@ -34,13 +34,13 @@ pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The load generator, freshly built."""
+    """Build the load generator."""
     return generator.build(tmp_path_factory.mktemp("load"))
 
 
 @pytest.fixture(scope="module")
 def relay() -> Iterator[systems.System]:
-    """A running relay."""
+    """Run a relay."""
     with systems.relay() as system:
         yield system
 
@@ -159,7 +159,7 @@ def test_containers_are_judged_beside_clients_and_brokers_beside_themselves() ->
 
 
 def _of_networks(**parts: Any) -> dict[str, Any]:
-    """The part of a result that is of networks."""
+    """Return a result that has only parts about networks."""
     return {"machine": _result()["machine"], "repeats": 3, "systems": [], **parts}
 
 

@@ -19,7 +19,7 @@ ROWS = 20_000
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small crowd."""
+    """Write a small data set of telemetry, and return its folder."""
     folder = tmp_path_factory.mktemp("crowd") / "lake"
     write_world(folder, crowd(ROWS))
     return folder

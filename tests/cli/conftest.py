@@ -26,7 +26,7 @@ def peers() -> Iterator[ProtonPeers]:
 def other_side(
     peers: ProtonPeers, router_process: RouterProcess, request: pytest.FixtureRequest
 ) -> OtherSide:
-    """The shared router, and Proton at an address of this test alone."""
+    """Return the shared router with a Proton client at an address of this test alone."""
     proton = peers.connect(router_process.url())
     name = re.sub(r"\W+", "-", request.node.nodeid).strip("-")
     return OtherSide(peers, proton, router_process, f"cli/{name}")

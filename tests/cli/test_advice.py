@@ -26,7 +26,7 @@ CHANGE: dict[str, Any] = {
 
 
 def written(change: dict[str, Any] | None = None, **fields: Any) -> str:
-    """A file with one change, made an hour ago."""
+    """Return the text of a file with one change, made an hour ago."""
     data = {
         "version": 1,
         "made": (NOW - timedelta(hours=1)).isoformat(),

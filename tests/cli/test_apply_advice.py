@@ -42,7 +42,7 @@ def change(*routers: str, cost: int, advised: int, samples: int = 500) -> dict[s
 
 
 def written(folder: Path, *changes: dict[str, Any]) -> Path:
-    """A file with advice that was made now."""
+    """Write a file with advice that was made now."""
     now = datetime.now(UTC)
     file = folder / "advice.json"
     times = {"made": now.isoformat(), "expires": (now + timedelta(hours=1)).isoformat()}
@@ -55,7 +55,7 @@ def apply(network: RouterNetwork, at: str, *arguments: str | Path) -> Ended:
 
 
 def connections(network: RouterNetwork, at: str) -> set[str]:
-    """The connections of a router to others, by their numbers."""
+    """Return the identities of a router's connections to other routers."""
     tool = Tool(network[at])
     try:
         table = tool.query("connection", "identity", "role")

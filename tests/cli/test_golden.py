@@ -148,7 +148,7 @@ def settle(peers: ProtonPeers, sender: Any, count: int) -> None:
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RouterProcess]:
-    """A router and its clients."""
+    """Start a router and its clients."""
     peers = ProtonPeers()
     with running_router(tmp_path_factory.mktemp("golden"), ROUTER) as router:
         try:
@@ -171,7 +171,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RouterProcess]:
 
 
 def run(router: RouterProcess, arguments: list[str]) -> tuple[str, int]:
-    """What a command prints, and its exit code; it runs in this very process."""
+    """Run a command in this process; return its output and its exit code."""
     environment = {"TRIOUTE_BUS": f"127.0.0.1:{router.port}"}
     given = [each.replace("ROUTER/", f"{router.url()}/") for each in arguments]
     result = CliRunner().invoke(main, given, prog_name="trioute", env=environment)
@@ -180,7 +180,7 @@ def run(router: RouterProcess, arguments: list[str]) -> tuple[str, int]:
 
 
 def tidied(router: RouterProcess, arguments: list[str], output: str) -> str:
-    """The output with what is volatile covered."""
+    """Mask the volatile parts of the output."""
     if "--csv" in arguments and output.startswith("name,"):
         return golden.masked_csv(output)
     if "--json" in arguments and output.startswith(("{", "[")):
@@ -189,7 +189,7 @@ def tidied(router: RouterProcess, arguments: list[str], output: str) -> str:
 
 
 def own_number(router: RouterProcess) -> str:
-    """The number of the connection that asked last, as the router's log has it."""
+    """Return the number of the latest connection, as the router's log has it."""
     opened = [line for line in router.log_text().splitlines() if "connection opened" in line]
     return next(word for word in opened[-1].split() if word.startswith("connection="))[11:]
 

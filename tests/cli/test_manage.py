@@ -19,13 +19,13 @@ NAMED = '[router]\nid = "solo"\n\n' + PLAIN
 
 
 def asked(router: RouterProcess, *arguments: str, stdin: str | None = None) -> Ended:
-    """How `trioute manage` ended."""
+    """Run `trioute manage` and return how it ended."""
     given = None if stdin is None else stdin.encode()
     return invoke("manage", "-b", router.url(), *arguments, stdin=given)
 
 
 def told(router: RouterProcess, *arguments: str) -> Any:
-    """What was printed, which has to be JSON."""
+    """Run `trioute manage`, which must print JSON, and return the data."""
     ended = asked(router, *arguments)
     assert (ended.code, ended.errors) == (0, "")
     return json.loads(ended.output)

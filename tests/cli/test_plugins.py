@@ -41,7 +41,7 @@ class Newer(Good):
 
 
 def run(*arguments: str) -> tuple[int, str]:
-    """The exit code and what is said."""
+    """Run `trioute plugins`; return its exit code and its output."""
     result = CliRunner().invoke(main, ["plugins", *arguments])
     return result.exit_code, result.output
 

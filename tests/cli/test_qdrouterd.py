@@ -206,7 +206,7 @@ async def test_what_the_file_says_of_a_broker_is_run(
 
 
 async def routed(connection: ClientConnection) -> Sender:
-    """A sender to the broker's address, once there is a way to it."""
+    """Return a sender to the broker's address, as soon as there is a route to it."""
     with trio.fail_after(PATIENCE_S):
         while True:
             try:

@@ -8,12 +8,12 @@ from router.cli.rates import Snapshot, rates_between, rates_of_connections
 
 
 def entity(identity: str, **counters: Any) -> dict[str, Any]:
-    """What was told of it."""
+    """Return an entity as management reports it."""
     return {"identity": identity, **counters}
 
 
 def link(identity: str, connection: str, direction: str, count: Any) -> dict[str, Any]:
-    """What was told of a link."""
+    """Return a link as management reports it."""
     return entity(identity, connectionId=connection, linkDir=direction, deliveryCount=count)
 
 

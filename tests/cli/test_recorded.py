@@ -20,7 +20,7 @@ CLOSE = encode_frame(0, Close())
 
 @pytest.fixture
 def recorded(tmp_path: Path) -> Path:
-    """What a peer has said."""
+    """Write a file with the octets that a peer has sent."""
     file = tmp_path / "recorded"
     file.write_bytes(AMQP_HEADER + OPEN + LONG + CLOSE)
     return file

@@ -25,7 +25,7 @@ toNetworkHost = "10.0.0.2"
 
 @pytest.fixture
 def router(start_router: StartRouter) -> RouterProcess:
-    """A router where little is left."""
+    """Start a router that redirects most of its clients."""
     return start_router(MOVED)
 
 

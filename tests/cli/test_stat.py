@@ -31,14 +31,14 @@ SHORT = {
 
 
 def shown(router: RouterProcess, *arguments: str) -> Ended:
-    """How `trioute stat` ended, which has to be well."""
+    """Run `trioute stat`, which must succeed, and return how it ended."""
     ended = invoke("stat", "-b", router.url(), *arguments)
     assert (ended.code, ended.errors) == (0, "")
     return ended
 
 
 def told(router: RouterProcess, *arguments: str) -> Any:
-    """What it printed as JSON."""
+    """Return what `trioute stat --json` prints, as data."""
     return json.loads(shown(router, "--json", *arguments).output)
 
 

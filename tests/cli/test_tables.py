@@ -20,7 +20,7 @@ ROWS = (
 
 
 def laid(width: int | None = None) -> list[str]:
-    """The lines of a table."""
+    """Return the lines of a table."""
     return list(lay_out(HEADS, [[Cell(text) for text in row] for row in ROWS], width))
 
 

@@ -20,7 +20,7 @@ GOLDEN = Path(__file__).with_name("trace_of_one_connection.txt")
 
 @contextmanager
 def tracing(router: RouterProcess, *arguments: str) -> Iterator[Command]:
-    """A trace that is on by the time the block begins."""
+    """Run a trace that is active when the block begins."""
     with (
         screen() as shown,
         Command("trace", "-b", router.url(), *arguments, stderr=shown.theirs) as command,
@@ -30,7 +30,7 @@ def tracing(router: RouterProcess, *arguments: str) -> Iterator[Command]:
 
 
 def masked(line: str) -> str:
-    """A line without its time, and without what differs from one run to the next."""
+    """Remove the time from a line, and mask what differs from run to run."""
     text = re.sub(r"^\d\d:\d\d:\d\d\.\d{3} +", "", line)
     text = re.sub(r"127\.0\.0\.1:\d+", "HOST", text)
     return re.sub(r"container [^,]+", "container CONTAINER", text)

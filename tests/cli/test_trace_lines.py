@@ -12,7 +12,7 @@ from router.cli.trace_lines import format_line
 
 
 def plain(line: dict[str, Any]) -> str:
-    """A line without its colours and its time, which depends on the zone."""
+    """Format a line without colours and without its time, which depends on the time zone."""
     text = click.unstyle(format_line({"at": 1_700_000_000_123, **line}))
     assert re.match(r"\d\d:\d\d:\d\d\.123 ", text)
     return text[12:]

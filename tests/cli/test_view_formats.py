@@ -12,13 +12,13 @@ NAMES = ["identity", "key", "distribution", "deliveriesIngress", "remoteHostRout
 
 
 def address(name: str, count: int, **fields: Any) -> dict[str, Any]:
-    """What was told of an address."""
+    """Return an address as management reports it."""
     told = {"identity": name, "key": name, "distribution": "closest", "inProcess": None}
     return {**told, "deliveriesIngress": count, "remoteHostRouters": [], **fields}
 
 
 def seen(*entities: dict[str, Any], rates: Any = None) -> ViewData:
-    """A look at addresses."""
+    """Return the data of a view of addresses."""
     return ViewData(ADDRESSES, NAMES, entities, rates)
 
 

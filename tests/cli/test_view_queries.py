@@ -40,7 +40,7 @@ class Told:
 
 
 def viewer(view: View, **options: Any) -> Viewer:
-    """Looks at all of a view, in the columns that it has."""
+    """Create a viewer of a whole view, with its default columns."""
     return Viewer(view, EntityRange(), **{"every_attribute": False, **options})
 
 

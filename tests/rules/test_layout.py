@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support.house import layout
+from support.house import layout, tree as source_tree
 from support.trees import write_tree
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,6 +32,37 @@ def test_names_of_this_tree_say_what_is_inside() -> None:
 
 def test_modules_of_this_tree_are_short() -> None:
     assert layout.module_lengths(ROOT, GENERATED) == []
+
+
+def test_the_layout_in_contributing_is_current() -> None:
+    # To bring it up to date: make docs
+    page = (ROOT / source_tree.PAGE).read_text(encoding="utf-8")
+    assert page == source_tree.format_page(ROOT), "the layout is stale: make docs"
+
+
+def test_each_package_is_shown_with_its_first_line(tmp_path: Path) -> None:
+    tree = write_tree(
+        tmp_path,
+        {
+            "router/__init__.py": '"""A router."""',
+            "router/amqp/__init__.py": '"""Wire format.\n\nMore."""',
+            "plugins/router_x/router_x/__init__.py": '"""X."""',
+            "CONTRIBUTING.md": f"a\n{source_tree.BEGIN}\nold\n{source_tree.END}\nb\n",
+        },
+    )
+    lines = source_tree.format_page(tree).splitlines()
+    assert [line.split() for line in lines[4:7]] == [
+        ["router/", "A", "router"],
+        ["amqp/", "Wire", "format"],
+        ["router_x/", "X"],
+    ]
+    assert (lines[0], lines[-1]) == ("a", "b")
+
+
+def test_without_its_marks_the_page_is_refused(tmp_path: Path) -> None:
+    tree = write_tree(tmp_path, {"router/__init__.py": "", "CONTRIBUTING.md": "nothing"})
+    with pytest.raises(ValueError, match="lacks"):
+        source_tree.format_page(tree)
 
 
 def test_a_module_without_its_test_is_found(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def exponent(costs: Sequence[Cost]) -> float | None:
 
 
 def faults(costs: Sequence[Cost]) -> list[str]:
-    """What is wrong with the costs of an operation."""
+    """Return the faults found in the costs of an operation: turns too long, growth too steep."""
     found = []
     longest = max(cost.longest_ms for cost in costs)
     if longest > LONGEST_MS:
@@ -83,7 +83,7 @@ def faults(costs: Sequence[Cost]) -> list[str]:
 
 
 def row(name: str, costs: Sequence[Cost]) -> str:
-    """A row of the table."""
+    """Format a row of the table."""
     power = exponent(costs)
     last = costs[-1]
     longest = max(cost.longest_ms for cost in costs)
@@ -102,7 +102,7 @@ HEAD: Final = (
 
 
 def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
-    """What is asked for."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         prog="costs", description="Measure what rare operations cost, and their longest turn."
     )

@@ -79,14 +79,14 @@ class Container(Peer):
 
 
 def with_auto_links(count: int) -> World:
-    """A router that wants so many auto-links to one container, which is not there."""
+    """Create a router with `count` auto-links to one container, which is not connected."""
     made = (AutoLinkSettings(address=f"q{n}", direction="in", container_id=NAME)
             for n in range(count))  # fmt: skip
     return _begun(Configuration(auto_links=tuple(made)))
 
 
 def with_link_routes(count: int) -> World:
-    """A router that has so many link routes to one container, which is not there."""
+    """Create a router with `count` link routes to one container, which is not connected."""
     made = (LinkRouteSettings(prefix=f"r{n}", direction="in", container_id=NAME)
             for n in range(count))  # fmt: skip
     return _begun(Configuration(link_routes=tuple(made)))
@@ -101,7 +101,7 @@ def _begun(configuration: Configuration) -> World:
 
 
 def come(make: Callable[[int], World]) -> Callable[[int], list[float]]:
-    """The container comes, and answers nothing yet."""
+    """Measure the connection of the container, which answers nothing yet."""
 
     def run(count: int) -> list[float]:
         world = make(count)
@@ -111,7 +111,7 @@ def come(make: Callable[[int], World]) -> Callable[[int], list[float]]:
 
 
 def go(make: Callable[[int], World]) -> Callable[[int], list[float]]:
-    """The container goes that has answered nothing."""
+    """Measure the loss of the container, which has answered nothing."""
 
     def run(count: int) -> list[float]:
         world = make(count)
@@ -121,13 +121,13 @@ def go(make: Callable[[int], World]) -> Callable[[int], list[float]]:
 
 
 def attach_all(count: int) -> list[float]:
-    """The container comes, and answers everything."""
+    """Measure the connection of the container, which answers everything."""
     world = with_auto_links(count)
     return measured(world, lambda: Container(world).talk())
 
 
 def lose_all(count: int) -> list[float]:
-    """A container is lost to which so many auto-links are attached."""
+    """Measure the loss of a container to which `count` auto-links are attached."""
     world = with_auto_links(count)
     container = Container(world)
     container.talk()
@@ -135,7 +135,7 @@ def lose_all(count: int) -> list[float]:
 
 
 def refuse_all(count: int) -> list[float]:
-    """A container refuses so many auto-links, for some seconds."""
+    """Measure a container that refuses `count` auto-links for some seconds."""
     world = with_auto_links(count)
 
     def act() -> None:

@@ -23,19 +23,19 @@ LARGE: Final = b"\x00\x53\x75\xb0\x00\x00\xea\x60" + bytes(60_000)
 
 
 def named(_: int) -> str:
-    """The address of all."""
+    """Return the address that all links share."""
     return NAME
 
 
 def each(number: int) -> str:
-    """An address for each."""
+    """Return an address of its own for each number."""
     return f"q{number}"
 
 
 def receiving(
     world: World, count: int, address: Callable[[int], str] = named, credit: int = CREDIT
 ) -> Peer:
-    """A peer with so many receivers."""
+    """Create a peer with `count` receivers."""
     peer = world.peer()
     for channel, first, some in _sessions(count):
         if channel:
@@ -47,14 +47,14 @@ def receiving(
 
 
 def sending(world: World, address: str, count: int = 1) -> Peer:
-    """A peer with so many senders."""
+    """Create a peer with `count` senders."""
     peer = world.peer()
     peer.say(attaches(count, lambda _: address, receives=False))
     return peer
 
 
 def _sessions(count: int) -> Iterator[tuple[int, int, int]]:
-    """The channels that so many links need, and of each its first link and how many it has."""
+    """Yield each channel that `count` links need, with its first link and its number of links."""
     for channel, first in enumerate(range(0, count, SESSION_LINKS)):
         yield channel, first, min(SESSION_LINKS, count - first)
 
@@ -178,7 +178,7 @@ def one_more_credit(treatment: str) -> Callable[[int], list[float]]:
 
 
 def one_of_senders(count: int) -> list[float]:
-    """A receiver gives credit, some times, where so many send."""
+    """Measure a receiver that gives credit ten times while `count` senders are attached."""
     world = World()
     receivers = receiving(world, 1)
     senders = world.peer()
@@ -209,7 +209,7 @@ def one_of_many_dry(treatment: str) -> Callable[[int], list[float]]:
 
 
 def exchange(count: int, *, is_for_all: bool = True) -> World:
-    """A router that has an exchange with so many bindings."""
+    """Create a router with an exchange that has `count` bindings."""
     bindings: dict[str, Any] = {"exchange_name": "e"}
     made = (
         BindingSettings(
@@ -238,7 +238,7 @@ def through_exchange(count: int) -> list[float]:
 
 
 def credit_through_exchange(count: int) -> list[float]:
-    """A receiver at one of so many places gives credit, some times."""
+    """Measure a receiver at one of `count` bound addresses that gives credit three times."""
     world = exchange(count)
     receivers = receiving(world, count, each)
     sending(world, "e")

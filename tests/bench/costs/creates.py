@@ -46,11 +46,11 @@ class Steps(trio.abc.Instrument):
         self._began = 0.0
 
     def before_task_step(self, _: trio.lowlevel.Task) -> None:
-        """A turn begins."""
+        """Note the time at which a turn begins."""
         self._began = time.thread_time()
 
     def after_task_step(self, _: trio.lowlevel.Task) -> None:
-        """It is over."""
+        """Note how long the turn took, if turns are counted."""
         if self.counts:
             self.turns.append(time.thread_time() - self._began)
 

@@ -72,7 +72,7 @@ class Side:
         self.part: EdgeRouter | Edges = part
 
     def connect(self, name: str, *, is_used: bool = True) -> Any:
-        """A connection to a router of the other kind, which an edge uses from now on."""
+        """Open a connection to a router of the other kind; an edge uses it at once if `is_used`."""
         connection = self.connection(name)
         self.come(connection, name)
         if is_used and isinstance(self.part, Edges):
@@ -80,7 +80,7 @@ class Side:
         return connection
 
     def connection(self, name: str) -> Any:
-        """One that is there, though its control link is not."""
+        """Open a connection that has no control link yet."""
         peer = self.world.peer(name, channel_max=MOST_CHANNELS)
         peer.ends = True
         connection: Any = peer.connection
@@ -91,15 +91,15 @@ class Side:
         return connection
 
     def come(self, connection: Any, name: str) -> None:
-        """Its control link is there."""
+        """Report that the control link of a connection is attached."""
         self.act(lambda: self.part.connection_came(connection, name, FEATURES))
 
     def leave(self, connection: Any) -> None:
-        """A connection is over."""
+        """Report that a connection is closed."""
         self.act(lambda: self.part.connection_left(connection))
 
     def say(self, connection: Any, messages: Iterable[Message]) -> None:
-        """Have messages come, each in a turn of its own, as many keys as there are in one."""
+        """Receive control messages, each in a turn of its own."""
         for message in messages:
             octets = encode_message(message)
 
@@ -109,7 +109,7 @@ class Side:
             self.act(hear)
 
     def act(self, act: Callable[[], object]) -> None:
-        """Have something happen in a turn, and all be done that it leads to."""
+        """Run `act` in a turn, and everything that follows from it."""
         self.world.turn(act)
         self.world.rest()
 
@@ -129,20 +129,20 @@ def _with_edge(*messages: Message) -> tuple[Side, Any]:
 
 
 def watch(count: int) -> list[float]:
-    """An edge watches so many addresses."""
+    """Measure an edge that watches `count` addresses."""
     side, edge = _with_edge()
     messages = list(watches(_keys(count, "M0q")))
     return measured(side.world, lambda: side.say(edge, messages))
 
 
 def lose_watching(count: int) -> list[float]:
-    """An edge is lost that watches so many addresses."""
+    """Measure the loss of an edge that watches `count` addresses."""
     side, edge = _with_edge(*watches(_keys(count, "M0q")))
     return measured(side.world, lambda: side.leave(edge))
 
 
 def change_ways(count: int) -> list[float]:
-    """There are other routers, at which an edge watches so many addresses."""
+    """Measure a change of paths where an edge watches `count` addresses of other routers."""
     side, _ = _with_edge(*watches(_keys(count, "M0_topo/0/r/")))
     neighbour = side.world.peer("b").connection
     reach = side.world.forwarder.reach
@@ -154,20 +154,23 @@ def change_ways(count: int) -> list[float]:
 
 
 def tell_routes(count: int) -> list[float]:
-    """An edge has containers for so many link routes."""
+    """Measure an edge that has containers for `count` link routes."""
     side, edge = _with_edge()
     messages = list(routes(_keys(count, "Cr")))
     return measured(side.world, lambda: side.say(edge, messages))
 
 
 def lose_routes(count: int) -> list[float]:
-    """It is lost."""
+    """Measure the loss of an edge that has containers for `count` link routes."""
     side, edge = _with_edge(*routes(_keys(count, "Cr")))
     return measured(side.world, lambda: side.leave(edge))
 
 
 def toggle_routes(count: int) -> list[float]:
-    """It does not use the uplink any more, and does, several times in one turn."""
+    """Measure an edge with `count` link routes that changes its use of the uplink in one turn.
+
+    It stops and starts to use the uplink, `TOGGLES` changes in all.
+    """
     side, edge = _with_edge(*routes(_keys(count, "Cr")))
     messages = [encode_message(UplinkUse(bool(number & 1))) for number in range(TOGGLES)]
 
@@ -179,14 +182,14 @@ def toggle_routes(count: int) -> list[float]:
 
 
 def hear_of_routes(count: int) -> list[float]:
-    """An edge comes, and hears of so many link routes of another one."""
+    """Measure the arrival of an edge that learns `count` link routes of another edge."""
     side, _ = _with_edge(*routes(_keys(count, "Cr")))
     other = side.connection("other")
     return measured(side.world, lambda: side.come(other, "other"))
 
 
 def hear_of_routes_first(count: int) -> list[float]:
-    """The same of containers elsewhere, and there has been no edge before."""
+    """Measure the arrival of the first edge, which learns `count` link routes of other routers."""
     side = Side("interior")
     routing = side.world.forwarder.link_routes
     place = side.world.peer("b").connection
@@ -204,7 +207,7 @@ def _sent_to_edge(count: int) -> tuple[Side, Any, Peer]:
 
 
 def stop_sending_to_edge(count: int) -> list[float]:
-    """So many addresses at an edge are not sent to any more."""
+    """Measure the end of `count` addresses at an edge that became idle."""
     side, _, sender = _sent_to_edge(count)
     sender.say(detaches(count))
 
@@ -216,13 +219,13 @@ def stop_sending_to_edge(count: int) -> list[float]:
 
 
 def leave_uplink(count: int) -> list[float]:
-    """An edge does not use the uplink any more by which so many links lead to it."""
+    """Measure an edge that stops to use an uplink with `count` links to the edge."""
     side, edge, _ = _sent_to_edge(count)
     return measured(side.world, lambda: side.say(edge, [UplinkUse(False)]))
 
 
 def move(count: int) -> list[float]:
-    """The same, with so many other addresses in use."""
+    """Measure an edge that stops to use its uplink while `count` other addresses are in use."""
     side, edge = _with_edge()
     for number in range(count):
         side.world.forwarder.table.enter(f"in-use/{number}")
@@ -241,7 +244,7 @@ def _edge_with(count: int, *, receives: bool) -> tuple[Side, Any, Peer]:
 
 
 def lose_uplink(*, receives: bool) -> Operation:
-    """The only uplink is lost, with so many addresses in use."""
+    """Measure the loss of the only uplink with `count` addresses in use."""
 
     def lose(count: int) -> list[float]:
         side, uplink, _ = _edge_with(count, receives=receives)
@@ -251,7 +254,7 @@ def lose_uplink(*, receives: bool) -> Operation:
 
 
 def come_uplink(*, receives: bool) -> Operation:
-    """Another one comes."""
+    """Measure the arrival of another uplink after the only one was lost."""
 
     def come(count: int) -> list[float]:
         side, uplink, _ = _edge_with(count, receives=receives)
@@ -267,13 +270,13 @@ def _reached(count: int) -> list[Message]:
 
 
 def reach(count: int) -> list[float]:
-    """So many addresses are received from beyond, from now on."""
+    """Measure `count` addresses that begin to have consumers beyond the uplink."""
     side, uplink, _ = _edge_with(count, receives=False)
     return measured(side.world, lambda: side.say(uplink, _reached(count)))
 
 
 def stop_sending_up(*, leads_up: bool) -> Operation:
-    """So many addresses are not sent to any more, to which links lead up, or none does."""
+    """Measure the end of `count` idle addresses, with links up to the interior or without."""
 
     def stop(count: int) -> list[float]:
         side, uplink, sender = _edge_with(count, receives=False)
@@ -291,7 +294,7 @@ def stop_sending_up(*, leads_up: bool) -> Operation:
 
 
 def _holding(count: int, addresses: int = 1) -> Side:
-    """An edge that holds so many messages."""
+    """Create an edge that holds `count` messages at `addresses` addresses."""
     side = Side("edge", HELD)
     for first in range(0, count, FRAMES_AT_ONCE):
         sender = side.world.peer()
@@ -314,31 +317,31 @@ def _edge(side: Side) -> EdgeRouter:
 
 
 def look_at_held(count: int) -> list[float]:
-    """Look at the clocks while so many messages are held at an address."""
+    """Measure a look at the clocks while `count` messages are held at an address."""
     side = _holding(count)
     return measured(side.world, lambda: side.world.wait(LOOK_S))
 
 
 def look_at_holds(count: int) -> list[float]:
-    """The same of a message at each of so many addresses."""
+    """Measure a look at the clocks while a message is held at each of `count` addresses."""
     side = _holding(count, count)
     return measured(side.world, lambda: side.world.wait(LOOK_S))
 
 
 def release_held(count: int) -> list[float]:
-    """So many messages have been held at an address for too long."""
+    """Measure the release of `count` messages held for too long at an address."""
     side = _holding(count)
     return measured(side.world, lambda: side.world.wait(HELD_S + 1))
 
 
 def release_holds(count: int) -> list[float]:
-    """The same of a message at each of so many addresses."""
+    """Measure the release of messages held for too long, one at each of `count` addresses."""
     side = _holding(count, count)
     return measured(side.world, lambda: side.world.wait(HELD_S + 1))
 
 
 def hold_too_much(count: int) -> list[float]:
-    """So many messages are held at an address, all but a few of which are too much."""
+    """Measure the release of `count` held messages, of which all but a few are too many."""
     side = _holding(count)
     holding = _edge(side).proxies.holding
     for hold in holding.holds.values():
@@ -348,21 +351,21 @@ def hold_too_much(count: int) -> list[float]:
 
 
 def send_held_up(count: int) -> list[float]:
-    """An uplink comes while so many messages are held at an address."""
+    """Measure the arrival of an uplink while `count` messages are held at an address."""
     side = _holding(count)
     uplink = side.connection("interior")
     return measured(side.world, lambda: side.come(uplink, "interior"))
 
 
 def send_holds_up(count: int) -> list[float]:
-    """The same of a message at each of so many addresses."""
+    """Measure the arrival of an uplink while each of `count` addresses holds a message."""
     side = _holding(count, count)
     uplink = side.connection("interior")
     return measured(side.world, lambda: side.come(uplink, "interior"))
 
 
 def hear_routes(count: int) -> list[float]:
-    """An interior router tells of so many link routes."""
+    """Measure an interior router that announces `count` link routes."""
     side = Side("edge")
     uplink = side.connect("interior")
     messages = list(routes(_keys(count, "Cr")))
@@ -370,7 +373,7 @@ def hear_routes(count: int) -> list[float]:
 
 
 def lose_routes_beyond(count: int) -> list[float]:
-    """It is lost, and another one takes its place, which tells of none."""
+    """Measure the loss of an uplink with `count` link routes to one that has none."""
     side = Side("edge")
     uplink = side.connect("interior")
     side.say(uplink, routes(_keys(count, "Cr")))

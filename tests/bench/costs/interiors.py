@@ -66,23 +66,23 @@ LONG_IDLE_S: Final = 60.0
 
 
 def each(number: int) -> str:
-    """An address for each."""
+    """Return an address of its own for each number."""
     return f"q{number}"
 
 
 def one(_: int) -> str:
-    """The address of all."""
+    """Return the address that all links share."""
     return "q"
 
 
 def interior(distribution: Literal["closest", "balanced"]) -> World:
-    """An interior router."""
+    """Create an interior router."""
     rule = AddressSettings(prefix="q", distribution=distribution)
     return World(Configuration(router=RouterSettings(mode="interior", id=ME), addresses=(rule,)))
 
 
 def neighbour(world: World, *behind: str) -> Peer:
-    """A neighbour of a router, by way of which others can be reached."""
+    """Connect a neighbour, through which the routers `behind` it are reached."""
     peer = world.peer(NEIGHBOUR)
     connection = peer.connection
     connection.settings = attrs.evolve(connection.settings, role="inter-router")
@@ -116,7 +116,7 @@ def want(
 
 
 def with_links(count: int) -> tuple[World, Peer, Peer]:
-    """A router with so many links to a neighbour, the neighbour, and who sends by them."""
+    """Create a router with `count` links to a neighbour; return both and the sender."""
     world = interior("closest")
     peer = neighbour(world)
     want(world, [f"M0{each(number)}" for number in range(count)], CLOSEST)
@@ -127,19 +127,19 @@ def with_links(count: int) -> tuple[World, Peer, Peer]:
 
 
 def own_links(world: World) -> list[OutLink]:
-    """The links of a router to its neighbour."""
+    """Return the links that a router has attached to its neighbour."""
     outward = world.forwarder.network.outward
     return [link for address in outward.addresses() for link in outward.links(address)]
 
 
 def channel_of(link: OutLink) -> int:
-    """The channel of the session that a link has for itself."""
+    """Return the channel of the session that a link has for itself."""
     assert link.session is not None
     return link.session.channel
 
 
 def answer(link: OutLink, *, is_taken: bool) -> Iterator[bytes]:
-    """What the neighbour says to a link and its session: it is taken, or refused."""
+    """Yield the neighbour's answers to a link and its session: accepted, or refused."""
     channel, frame = channel_of(link), link.frame
     target = frame.target if is_taken else None
     yield encode_frame(
@@ -239,8 +239,10 @@ def attach_to_exchange(count: int) -> list[float]:
 
 
 def released(count: int) -> tuple[World, Peer, Peer, bytes]:
-    """A router, its neighbour, where a farther receiver is, the nearest receiver, which has been
-    sent so many messages, and what releases them.
+    """Create a router whose nearest receiver has `count` messages; another one is farther away.
+
+    Return the router, its neighbour, beyond which the farther receiver is, the nearest receiver,
+    and the disposition that releases the messages.
     """
     world = interior("closest")
     peer = neighbour(world)

@@ -24,7 +24,7 @@ IDLE_S: Final = 10.0
 
 
 def address(number: int) -> str:
-    """The address of one of many."""
+    """Return the address of this number."""
     return f"q{number}"
 
 
@@ -73,7 +73,7 @@ def lose_unsettled(count: int) -> list[float]:
 
 
 def suspended(world: World, count: int) -> Peer:
-    """A receiver that may be resumed, and has so many unsettled messages."""
+    """Create a receiver that can be resumed and has `count` unsettled messages."""
     receiver = world.peer("resumes")
     terminus = {"timeout": KEPT_S}
     receiver.say(attaches(1, address, receives=True, credit=count, terminus=terminus))

@@ -46,7 +46,7 @@ class Agent(trio.abc.Instrument):
 
     @property
     def configuration(self) -> Configuration:
-        """What the router runs."""
+        """Return the configuration that the router runs."""
         return self.view.configuration
 
     async def apply(
@@ -64,11 +64,11 @@ class Agent(trio.abc.Instrument):
         return Applied(())
 
     def before_task_step(self, _: trio.lowlevel.Task) -> None:
-        """A turn begins."""
+        """Note the time at which a turn begins."""
         self._began = time.thread_time()
 
     def after_task_step(self, _: trio.lowlevel.Task) -> None:
-        """It is over."""
+        """Note how long the turn took."""
         self.world.turns.append(time.thread_time() - self._began)
 
     def answer(self, requests: Iterable[Request]) -> None:
@@ -86,7 +86,7 @@ class Agent(trio.abc.Instrument):
 
 
 def asked(operation: str, body: object = None, **properties: str) -> Request:
-    """A request."""
+    """Build a request."""
     return Request({"operation": operation, **properties}, body)
 
 
@@ -105,13 +105,13 @@ def answered(
 
 
 def with_rules(count: int) -> World:
-    """A router that has rules for so many addresses."""
+    """Create a router with rules for `count` addresses."""
     made = (AddressSettings(prefix=f"a{n}") for n in range(count))
     return World(Configuration(addresses=tuple(made)))
 
 
 def with_link_routes(count: int) -> World:
-    """A router that has so many link routes."""
+    """Create a router with `count` link routes."""
     made = (
         LinkRouteSettings(prefix=f"r{n}", direction="in", name=f"r{n}", container_id="c")
         for n in range(count)
@@ -120,7 +120,7 @@ def with_link_routes(count: int) -> World:
 
 
 def with_addresses(count: int) -> World:
-    """A router that has so many addresses in use, and hears of as many that others have."""
+    """Create a router with `count` addresses in use and as many at another router."""
     world = World()
     for number in range(count):
         world.forwarder.table.enter(f"q{number}")
@@ -129,7 +129,7 @@ def with_addresses(count: int) -> World:
 
 
 def with_links(count: int) -> World:
-    """A router that so many links are attached at, all to one address."""
+    """Create a router with `count` attached links, all to one address."""
     world = World()
     for first in range(0, count, LINKS):
         peer = world.peer(f"peer-{first}")

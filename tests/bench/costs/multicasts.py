@@ -1,7 +1,7 @@
-"""What it costs an interior router that its neighbour has very many links of trees, or of a way
-through, and that the ways in the network change.
+"""Costs of very many links for trees or for transit at an interior router.
 
-The neighbour is nothing but a peer, and the ways are set by hand.
+Their neighbour attaches them, and the paths in the network change. The neighbour is nothing but a
+peer, and the paths are set by hand.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ AT_ONCE: Final = 128
 
 
 def interior() -> World:
-    """A router of a network where all addresses of the benchmark are multicasts."""
+    """Create an interior router where all addresses of the benchmark are multicasts."""
     return World(
         attrs.evolve(TREATED["multicast"], router=RouterSettings(mode="interior", id="me"))
     )
 
 
 def neighbour(world: World) -> Peer:
-    """A peer that is another router."""
+    """Connect a peer that is another router."""
     peer = world.peer("b")
     connection = peer.connection
     connection.settings = attrs.evolve(connection.settings, role="inter-router")
@@ -62,14 +62,14 @@ def learn(
     paths: dict[str, Path],
     tree_of: Callable[[str], Tree | None] = lambda _: None,
 ) -> None:
-    """Ways change."""
+    """Change the paths."""
     connections = {name: peer.connection for name, peer in neighbours.items()}
     world.turn(lambda: world.forwarder.reach.set_paths(connections, paths, tree_of))
     world.rest()
 
 
 def want(world: World, keys: Iterator[str]) -> None:
-    """The neighbour comes to receive from addresses."""
+    """Set the neighbour's interest in addresses."""
     every = list(keys)
     for first in range(0, len(every), AT_ONCE):
 
@@ -82,7 +82,7 @@ def want(world: World, keys: Iterator[str]) -> None:
 
 
 def linked(count: int, address: Callable[[int], str], **properties: Any) -> Iterator[bytes]:
-    """Attaches of so many links between routers."""
+    """Yield the attaches of `count` links between routers."""
     for number in range(count):
         told = {name: value(number) for name, value in properties.items()}
         yield encode_frame(0, Attach(f"x{number}", number, False, source=Source(address="q"),
@@ -126,7 +126,7 @@ def passing(count: int) -> list[float]:
 
 
 def asked(count: int) -> World:
-    """A router whose neighbour has so many links of trees that are not known here."""
+    """Create a router whose neighbour has `count` links of trees that are unknown here."""
     world = interior()
     peer = neighbour(world)
     learn(world, {"b": peer}, {"b": Path("b", 1)})
@@ -148,13 +148,13 @@ def asked_ways(count: int) -> list[float]:
 
 
 def tree_for(digest: bytes) -> Callable[[str], Tree | None]:
-    """The tree that begins here."""
+    """Return a function that finds the tree whose root is this router."""
     branches = (Branch("b", digest, frozenset("b")),)
     return lambda root: Tree(root, None, digest + b"own", branches) if root == "me" else None
 
 
 def sent(count: int) -> tuple[World, Peer, Peer]:
-    """A router by whose neighbour so many multicasts go, the neighbour, and a sender of all."""
+    """Create a router that sends `count` multicasts to a neighbour; return both and the sender."""
     world = interior()
     peer = neighbour(world)
     learn(world, {"b": peer}, {"b": Path("b", 1)}, tree_for(b"1"))

@@ -70,8 +70,9 @@ class World:
     def want(
         self, name: str, count: int, interest: Interest | None = BALANCED, most: int = MOST
     ) -> None:
-        """So many addresses are received from at a router, or not any more, all in one turn, or in
-        turns of so many each.
+        """Set the interest of a router in `count` addresses, or remove it if `interest` is None.
+
+        All change in one turn, or in turns of at most `most` addresses each.
         """
         host = self[name]
         keys = (f"M0address/{number}" for number in range(count))
@@ -117,7 +118,7 @@ class World:
 
 
 def routers_learnt(count: int) -> list[float]:
-    """A neighbour tells of so many routers, behind each other as in a tree."""
+    """Measure a neighbour that announces `count` routers, linked to each other as a tree."""
     world = World("a", "b")
     network: Neighbours | None = world["a"].control.network
     assert network is not None
@@ -170,7 +171,7 @@ def addresses_told(count: int) -> list[float]:
 
 
 def addresses_told_late(count: int) -> list[float]:
-    """A neighbour comes that has to be told so many addresses."""
+    """Measure the arrival of a neighbour to which `count` addresses are announced."""
     world = World("a", "b", "c")
     world["c"].kill()
     world.want("a", count)
@@ -190,7 +191,7 @@ def addresses_withdrawn(count: int) -> list[float]:
 
 
 def router_lost(count: int) -> list[float]:
-    """A neighbour is lost at which so many addresses were received from."""
+    """Measure the loss of a neighbour that had consumers of `count` addresses."""
     world = World("a", "b")
     world.want("a", count)
     with world.measured("b") as turns:
@@ -200,7 +201,7 @@ def router_lost(count: int) -> list[float]:
 
 
 def far_router_lost(count: int) -> list[float]:
-    """The same of a router that is not a neighbour."""
+    """Measure the loss of a router, not a neighbour, that had consumers of `count` addresses."""
     world = World("a", "b", "c")
     world.want("a", count)
     with world.measured("c") as turns:
@@ -225,7 +226,7 @@ def route_changed(count: int) -> list[float]:
 
 
 def _checked(world: World, name: str, count: int, turns: list[float]) -> list[float]:
-    """What was measured, if a router knows so many addresses by now."""
+    """Return the measured turns; raise AssertionError unless the router knows `count` addresses."""
     known = len(world[name].reach.wanted)
     if known != count:
         raise AssertionError(f"{name} knows {known} addresses, not {count}")

@@ -68,12 +68,12 @@ ROWS_A_TURN: Final = 32
 
 
 def one(_: int) -> str:
-    """The address of all."""
+    """Return the address that all links share."""
     return "q"
 
 
 def each(number: int) -> str:
-    """An address for each."""
+    """Return an address of its own for each number."""
     return f"q{number}"
 
 
@@ -95,7 +95,7 @@ LINKS: Final[dict[str, tuple[Addressing, bool, dict[str, Any]]]] = {
 def attached(
     world: World, count: int, address: Addressing, receives: bool, **fields: Any
 ) -> tuple[Peer, list[bytes]]:
-    """A peer with sessions enough for so many links, and the attaches of these."""
+    """Return a peer with enough sessions for `count` links, and the attaches of these links."""
     peer = world.peer(fields.pop("container", ""))
     frames: list[bytes] = []
     for first in range(0, count, SESSION_LINKS):
@@ -190,8 +190,9 @@ def expire_suspended(count: int) -> list[float]:
 
 
 def sent(world: World, count: int, receivers: int = 1, **fields: Any) -> tuple[Peer, Peer]:
-    """Send so many messages, which `receivers` share and do not settle: the receivers' peer, and
-    the sender's.
+    """Send `count` messages to `receivers`, which share them and do not settle them.
+
+    Return the peer of the receivers, and that of the sender.
     """
     credit = max(1, -(-count // receivers))
     receiver, frames = attached(world, receivers, one, True, credit=credit, **fields)
@@ -392,8 +393,9 @@ def applied(world: World, wanted: Configuration) -> Callable[[], None]:
 
 
 def configure(attribute: str, make: Callable[[int], object], before: int, after: int) -> Operation:
-    """Take up a configuration with `after` of so many entities, in the place of one with `before`:
-    -1 is none of them, 0 all of them, and 1 one more.
+    """Apply a configuration with `after` entities in place of one with `before`.
+
+    For both, -1 means none of the entities, 0 all of them, and 1 one more.
     """
 
     def run(count: int) -> list[float]:

@@ -33,7 +33,7 @@ DRAINS: Final = 1_000
 
 
 def many(world: World, count: int, address: Callable[[int], str], **fields: Any) -> Peer:
-    """A peer with so many links, in as many sessions as it takes."""
+    """Create a peer with `count` links, in as many sessions as they need."""
     peer = world.peer()
     for first in range(0, count, SESSION_LINKS):
         channel = peer.begin() if first else 0
@@ -43,7 +43,7 @@ def many(world: World, count: int, address: Callable[[int], str], **fields: Any)
 
 
 def address_of(world: World, is_meant: Callable[[Address], bool]) -> Address:
-    """The one address that is meant."""
+    """Return the only address for which `is_meant` is true."""
     (found,) = filter(is_meant, world.exchange.table.addresses())
     return found
 
@@ -94,14 +94,14 @@ def overdraw(count: int) -> list[float]:
 
 
 def drained(handle: int) -> bytes:
-    """A flow of a receiver that drains."""
+    """Encode the flow of a receiver that drains."""
     return encode_frame(0, Flow(next_incoming_id=0, incoming_window=WINDOW, next_outgoing_id=0,
                                 outgoing_window=WINDOW, handle=handle, delivery_count=0,
                                 link_credit=10, drain=True))  # fmt: skip
 
 
 def drain(count: int) -> list[float]:
-    """A receiver drains that so many senders send to."""
+    """Measure the drain of a receiver to which `count` senders send."""
     world = World()
     receiver = many(world, 1, one, receives=True)
     many(world, count, one, receives=False)

@@ -53,12 +53,12 @@ def lowered(world: World) -> list[float]:
 
 
 def one(_: int) -> str:
-    """The address of all."""
+    """Return the address that all links share."""
     return "q"
 
 
 def each(number: int) -> str:
-    """An address for each."""
+    """Return an address of its own for each number."""
     return f"q{number}"
 
 

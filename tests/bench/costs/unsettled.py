@@ -53,7 +53,7 @@ def send(count: int) -> list[float]:
 
 
 def routed(count: int) -> tuple[World, Peer, Container]:
-    """A client with a routed link to a container, which has not settled so many messages."""
+    """Create a client with a routed link to a container that has not settled `count` messages."""
     world = with_link_routes(1)
     container = Container(world)
     container.talk()
@@ -121,7 +121,7 @@ def resume(*, receives: bool) -> Callable[[int], list[float]]:
 
 
 def state(number: int) -> Received:
-    """A delivery state that no other delivery has."""
+    """Return a delivery state that depends on `number` modulo `OCTET`."""
     return Received(number % OCTET, 0)
 
 
@@ -146,8 +146,9 @@ def tell(*, receives: bool, is_known: bool) -> Callable[[int], list[float]]:
 
 
 def tell_often(*, receives: bool) -> Callable[[int], list[float]]:
-    """Attach many links of which nothing is known, each telling of as many of so many deliveries as
-    a frame has room for.
+    """Attach many unknown links with as many unsettled deliveries as fit in each frame.
+
+    All links together name `count` deliveries.
     """
 
     def run(count: int) -> list[float]:
@@ -185,8 +186,9 @@ def reattach(*, receives: bool) -> Callable[[int], list[float]]:
 
 
 def reattach_often(*, receives: bool, closed: bool) -> AtMost:
-    """Detach a link that has so many messages unsettled, and attach it again, many times in one
-    read; then close it.
+    """Detach and reattach a link with `count` unsettled messages, many times in one read.
+
+    If `closed`, close it at the end.
     """
 
     def run(count: int) -> list[float]:

@@ -73,7 +73,7 @@ def expire_each(count: int) -> list[float]:
 
 
 def one(_: int) -> str:
-    """The address of all."""
+    """Return the address that all links share."""
     return "q"
 
 
@@ -96,8 +96,9 @@ def waiting_at(world: World, phase: int = 0) -> int:
 
 
 def take_small(*, each: bool) -> Operation:
-    """Give credit to a receiver that takes small messages, a thousand of which wait behind so many
-    large ones: at once, or one by one.
+    """Give credit to a receiver of small messages that wait behind `count` large ones.
+
+    A thousand small messages wait. The credit comes one by one if `each`, otherwise at once.
     """
 
     def run(count: int) -> list[float]:
@@ -116,8 +117,9 @@ def take_small(*, each: bool) -> Operation:
 
 
 def come_small(count: int) -> list[float]:
-    """Send a thousand messages that go to a receiver of small ones, where so many large ones wait
-    already.
+    """Send a thousand small messages to a receiver of small ones, behind `count` large ones.
+
+    The large ones wait already.
     """
     world = World()
     large, small = world.peer(), world.peer()
@@ -160,8 +162,9 @@ def take_from_edges(count: int) -> list[float]:
 
 
 def fall_back(*, leaves: bool) -> Operation:
-    """Have the last receiver of an address go, or the first one come, where so many messages wait
-    there, or at its fallback.
+    """Detach the last receiver of an address, or attach the first, with `count` waiting messages.
+
+    The messages wait at the address if `leaves`, otherwise at its fallback.
     """
 
     def run(count: int) -> list[float]:

@@ -56,12 +56,12 @@ class AtMost:
 
 
 def in_one_session(operation: Operation) -> AtMost:
-    """An operation on links of one session."""
+    """Limit an operation to the links of one session."""
     return AtMost(SESSION_LINKS, operation)
 
 
 def unsettled_by_one(operation: Operation) -> AtMost:
-    """An operation on unsettled messages of one sender."""
+    """Limit an operation to the unsettled messages of one sender."""
     return AtMost(MOST_UNSETTLED, operation)
 
 
@@ -86,7 +86,7 @@ class World:
         return self.now + time.thread_time() - self._base
 
     def peer(self, container: str = "", **settings: Any) -> Peer:
-        """A peer with an open connection and one session."""
+        """Create a peer with an open connection and one session."""
         return Peer(self, container, **settings)
 
     def turn(self, act: Callable[[], object]) -> None:
@@ -231,7 +231,7 @@ class Peer:
         """Nobody logs it."""
 
     def read_again(self) -> None:
-        """It is always ready."""
+        """Do nothing: a peer is always ready to be read."""
 
 
 def attaches(
@@ -273,7 +273,7 @@ def flow(handle: int, credit: int, channel: int = 0) -> bytes:
 
 
 def detaches(count: int, channel: int = 0) -> Iterator[bytes]:
-    """Closes of so many links."""
+    """Yield detaches that close `count` links."""
     return (encode_frame(channel, Detach(handle, closed=True)) for handle in range(count))
 
 
@@ -302,7 +302,7 @@ def quiet() -> None:
 
 
 def measured(world: World, act: Callable[[], object]) -> list[float]:
-    """The turns that an operation takes."""
+    """Run an operation and return its turns."""
     quiet()
     world.turns.clear()
     act()
