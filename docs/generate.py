@@ -20,7 +20,7 @@ from router.management import reference as management  # noqa: E402
 from router.metrics import reference as metrics  # noqa: E402
 from router.simulation import reference as simulation  # noqa: E402
 
-from support.house import protocol, tree  # noqa: E402
+from support.house import decisions, protocol, tree  # noqa: E402
 
 
 def main() -> None:
@@ -35,6 +35,7 @@ def main() -> None:
         "deploy/prometheus/trioute-dashboard.json": dashboard.format_dashboard(),
         protocol.PAGE: protocol.format_page(ROOT),
         tree.PAGE: tree.format_page(ROOT),
+        decisions.PAGE: decisions.format_index(ROOT),
     }
     for name, text in pages.items():
         page = ROOT / name

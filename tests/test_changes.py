@@ -119,7 +119,7 @@ def test_a_configuration_is_taken_apart_and_what_others_have_stays() -> None:
 
 
 def state_of(node: Node) -> dict[str, Any]:
-    """What a router has of what is configured, in words."""
+    """Return what a router holds of its configuration, in comparable form."""
     exchanges = node.exchange.forwarder.exchanges
     control = node.control
     return {

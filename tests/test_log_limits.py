@@ -34,13 +34,13 @@ class Clock:
 
 @pytest.fixture
 def clock() -> Clock:
-    """The time of `floods`."""
+    """Return the clock that `floods` uses."""
     return Clock()
 
 
 @pytest.fixture
 def floods(clock: Clock) -> LogRateLimiter:
-    """What is tested."""
+    """Return the limiter under test."""
     return LogRateLimiter(RATE, clock)
 
 
@@ -60,7 +60,7 @@ def passed(
 
 
 def of(number: int, host: str = "10.0.0.1") -> dict[str, Any]:
-    """What the lines of a connection have."""
+    """Return the fields that the lines of a connection have."""
     return {"connection": number, "peer": f"{host}:{5000 + number}"}
 
 

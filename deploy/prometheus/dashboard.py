@@ -1,8 +1,8 @@
-"""The dashboard for Grafana, made from a table of panels and from the catalogue of metrics.
+"""Build Grafana's dashboard from a table of panels and from the catalogue of metrics.
 
-`make docs` writes `trioute-dashboard.json` again. Every expression names metrics of the catalogue,
-whose meaning a panel shows as its description; a metric that is renamed or dropped ends here with
-an error and not in an empty panel.
+`make docs` writes `trioute-dashboard.json` anew. Each expression names metrics of the catalogue,
+and a panel shows their help as its description. A metric that was renamed or dropped raises an
+error here instead of leaving a panel empty.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ HEIGHT: Final = 8
 
 @attrs.frozen
 class Panel:
-    """One graph, or with `is_stat` one number: its expressions, each with a legend."""
+    """Graph, or with `is_stat` a single number: its expressions, each with a legend."""
 
     title: str
     expressions: tuple[tuple[str, str], ...]
@@ -45,24 +45,24 @@ class Panel:
 
 
 def rate(name: str, *by: str, labels: str = "") -> str:
-    """How much a counter grows a second, summed by some labels."""
+    """Return the expression for a counter's rate per second, summed by some labels."""
     inside = f"{name}{{{OF}{', ' if labels else ''}{labels}}}"
     return f"sum by ({', '.join(('instance', *by))}) (rate({inside}[{RANGE}]))"
 
 
 def total(name: str, *by: str, labels: str = "") -> str:
-    """What a gauge says, summed by some labels."""
+    """Return the expression for a gauge, summed by some labels."""
     inside = f"{name}{{{OF}{', ' if labels else ''}{labels}}}"
     return f"sum by ({', '.join(('instance', *by))}) ({inside})"
 
 
 def top(expression: str, count: int = 10) -> str:
-    """The largest of what an expression gives."""
+    """Return the expression for the `count` largest series of an expression."""
     return f"topk({count}, {expression})"
 
 
 def quantile(share: float, histogram: str, *by: str) -> str:
-    """The time that a share of what a histogram has counted stayed below."""
+    """Return the expression for the time below which a share of a histogram's values lies."""
     buckets = rate(f"{histogram}_bucket", *by, "le")
     return f"histogram_quantile({share:g}, {buckets})"
 
@@ -501,7 +501,7 @@ ROWS: Final = (
 
 
 def names_in(expression: str) -> list[str]:
-    """The metrics that an expression reads; KeyError for one that there is not."""
+    """Return the metrics that an expression reads; raise KeyError for an unknown one."""
     names = list(dict.fromkeys(_NAME.findall(expression)))
     for name in names:
         if name not in MEANINGS and _PART.sub("", name) not in MEANINGS:
@@ -568,7 +568,7 @@ def _panels() -> Iterator[dict[str, Any]]:
 
 
 def dashboard() -> dict[str, Any]:
-    """The dashboard as Grafana imports it."""
+    """Return the dashboard in the form that Grafana imports."""
     return {
         "uid": "trioute",
         "title": "Trioute",
@@ -601,5 +601,5 @@ def dashboard() -> dict[str, Any]:
 
 
 def format_dashboard() -> str:
-    """The file."""
+    """Return the text of the dashboard's file."""
     return json.dumps(dashboard(), indent=2) + "\n"

@@ -19,7 +19,7 @@ BEFORE = b"\xff" * 5
 
 
 def foreign(octets: bytes) -> bool:
-    """What is said of a map, with other octets before and behind."""
+    """Return are_foreign() for a map with other octets before and behind it."""
     frame = TransferFrame()
     frame.octets = memoryview(BEFORE + octets + b"\x40" * 9)
     return are_foreign(frame, len(BEFORE), len(BEFORE) + len(octets))

@@ -14,7 +14,7 @@ OWN = {"NO_STATE": 0, "UNREAD_STATE": 0xFF}
 
 
 def declared() -> list[str]:
-    """What `codes.pxd` promises to compiled modules."""
+    """Return the names that `codes.pxd` declares for compiled modules."""
     pxd = Path(codes.__file__).with_name("codes.pxd").read_text("utf-8")
     return re.findall(r"^cdef int (\w+)$", pxd, re.MULTILINE)
 

@@ -29,7 +29,7 @@ from router.amqp.watching import Watcher
 
 
 def words(octets: bytes, *, from_start: bool = True) -> list[Words]:
-    """What passes by, in words."""
+    """Describe each frame and header in the octets."""
     describer = Describer(from_start=from_start)
     return [describer.describe(seen) for seen in Watcher().feed(octets)]
 

@@ -39,7 +39,7 @@ PROPERTIES: dict[Any, Any] = {
 
 
 def kept(frame: Any) -> Any:
-    """A frame as a connection decodes it."""
+    """Encode a frame, and decode it as a connection does."""
     octets = encode_frame(0, frame)
     return decode_frame_body(octets, 8, None, FRAME_LIMITS, EncodedMap)[0]
 

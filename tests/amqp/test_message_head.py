@@ -18,7 +18,7 @@ ID = uuid.UUID(int=7)
 
 
 def message(**properties: Any) -> bytes:
-    """A message with a header and these properties."""
+    """Encode a message with a header and these properties."""
     return encode_message(
         Message(header=Header(), properties=Properties(**properties), body=(AmqpValue("x" * 900),))
     )

@@ -64,7 +64,7 @@ DOOR = {
 
 @pytest.fixture(scope="module", params=["interpreted", "compiled"])
 def door(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The functions under test, of either body."""
+    """Return the functions under test, interpreted or compiled."""
     return octets if request.param == "interpreted" else _compiled(tmp_path_factory.mktemp("door"))
 
 

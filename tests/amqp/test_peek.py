@@ -20,18 +20,18 @@ AFTER = b"\x00\x53\x73\xc0"
 
 
 def header_of(octets: bytes) -> Any:
-    """What is found, with other octets before and behind."""
+    """Return what find_header() finds, with other octets before and behind."""
     return find_header(memoryview(BEFORE + octets + AFTER), len(BEFORE), len(BEFORE) + len(octets))
 
 
 def ttl_of(octets: bytes) -> Any:
-    """What is found, if there is a ttl in it."""
+    """Return the header that is found, or None if it has no ttl."""
     found = header_of(octets)
     return found if found is not None and found.ttl_at else None
 
 
 def to_of(octets: bytes) -> str | None:
-    """What is found, with other octets before and behind."""
+    """Return what find_to() finds, with other octets before and behind."""
     return find_to(memoryview(BEFORE + octets + AFTER), len(BEFORE), len(BEFORE) + len(octets))
 
 

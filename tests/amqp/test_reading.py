@@ -36,7 +36,7 @@ PAST = b"\xff" * 16
 
 
 def cursor_at(octets: bytes, *, past: bytes = b"") -> Cursor:
-    """A cursor over these octets, with others behind them that are not its own."""
+    """Return a cursor over these octets, followed by others outside its range."""
     cursor = Cursor()
     cursor.move(memoryview(octets + past), 0, len(octets))
     return cursor
@@ -151,7 +151,7 @@ CAN_BE_ABSENT = ["take_uint", "take_ubyte", "take_boolean"]
 
 
 def outcomes(octets: bytes, past: bytes) -> list[Any]:
-    """What every step makes of these octets."""
+    """Return the result of every cursor step on these octets."""
     found: list[Any] = []
     for name in [*TAKES, *CAN_BE_ABSENT]:
         cursor = cursor_at(octets, past=past)
@@ -237,7 +237,7 @@ def read(kind: Any, octets: bytes, past: bytes = b"") -> Any:
 
 
 def composite_or_described(value: Any) -> Any:
-    """A delivery state, as the table-driven codec makes it of a described value."""
+    """Make a delivery state of a described value, as the table-driven codec does."""
     try:
         return composite_from(value, "a state")
     except AmqpError:

@@ -30,7 +30,7 @@ FOOTER = bytes.fromhex("005378c10100")
 
 
 def frame_of(payload: bytes, *, more: bool = False) -> TransferFrame:
-    """A transfer whose payload this is, with other octets before and behind it."""
+    """Return a transfer with this payload, and other octets before and behind it."""
     frame = TransferFrame()
     frame.more = more
     frame.octets = memoryview(BEFORE + payload + b"\x00\x53\x70")
@@ -40,7 +40,7 @@ def frame_of(payload: bytes, *, more: bool = False) -> TransferFrame:
 
 
 def scanned(*payloads: bytes) -> SectionScan:
-    """A message whose frames carry these payloads."""
+    """Scan a message whose frames carry these payloads."""
     scan = SectionScan()
     for number, payload in enumerate(payloads, 1):
         if not scan.feed(frame_of(payload, more=number < len(payloads))):
@@ -177,7 +177,10 @@ def test_a_nested_value_costs_no_memory() -> None:
 
 
 def sent_on(*payloads: bytes) -> tuple[bytes, SectionScan]:
-    """What is sent on of a message, and the scan of it; what comes first has all of its head."""
+    """Return what is sent on of a message, and its scan.
+
+    The first part that is sent must contain the whole head.
+    """
     scan = SectionScan()
     sent = []
     noted = b""

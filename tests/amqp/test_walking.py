@@ -33,7 +33,7 @@ def walked(data: bytes, items: int = ITEMS) -> Any:
 
 
 def decoded(data: bytes) -> Any:
-    """The same of who builds it."""
+    """Return the decoded value, or the condition of the error."""
     try:
         return decode_value(data)[1]
     except AmqpError as error:

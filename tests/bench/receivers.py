@@ -86,7 +86,7 @@ def _frames(number: int, handle: int) -> bytes:
 
 @cache
 def _template(handle: int) -> bytes:
-    """The frames of any number: those of one handle differ in nothing else."""
+    """Return frames of a handle with a placeholder: only the receiver's number differs."""
     text = NUMBER.decode()
     attach = Attach(
         name=f"receiver.{text}",

@@ -146,7 +146,7 @@ class _Tables:
         )
 
     def beside_goals(self) -> str:
-        """What a container at one end costs, beside the same load between two clients."""
+        """Format the cost of a container at one end, relative to that between two clients."""
         named = {scenario.name: scenario for scenario in self.scenarios}
         rows = []
         labels = [label for label in self.labels if self.kinds[label] == "trioute"]

@@ -25,7 +25,7 @@ toNetworkHost = "10.0.0.2"
 
 @pytest.fixture
 def router(start_router: StartRouter) -> RouterProcess:
-    """Start a router that redirects most of its clients."""
+    """Start a router that redirects an address prefix and a hostname."""
     return start_router(MOVED)
 
 

@@ -16,7 +16,7 @@ KINDS = ["open_sender", "open_receiver"]
 
 
 def opened(connection: ClientConnection, kind: str, address: str = "q") -> Any:
-    """The coroutine that opens a link of this kind."""
+    """Return the coroutine that opens a link of this kind."""
     return getattr(connection, kind)(address)
 
 

@@ -36,7 +36,7 @@ Behave = Callable[[Receiver, Sender], Awaitable[None]]
 
 
 def answer(to: Message, body: Any = None, status: Any = 200, **properties: Any) -> Message:
-    """The answer to a request."""
+    """Return the answer to a request."""
     assert to.properties is not None
     return Message(
         properties=Properties(
@@ -49,7 +49,7 @@ def answer(to: Message, body: Any = None, status: Any = 200, **properties: Any) 
 
 
 async def take(requests: Receiver) -> Message:
-    """The next request, accepted."""
+    """Receive the next request and accept it."""
     received = await requests.receive()
     received.accept()
     return received.message
@@ -57,7 +57,7 @@ async def take(requests: Receiver) -> Message:
 
 @asynccontextmanager
 async def asking() -> AsyncIterator[tuple[ManagementClient, ClientConnection]]:
-    """A router that runs, and its management."""
+    """Run a router and yield its management client."""
     async with running_node(SOLO) as running:
         url = f"amqp://127.0.0.1:{running.address[1]}"
         async with connect_management(url) as management, connect(url) as connection:
@@ -66,7 +66,7 @@ async def asking() -> AsyncIterator[tuple[ManagementClient, ClientConnection]]:
 
 @asynccontextmanager
 async def asking_one_that(behave: Behave) -> AsyncIterator[ManagementClient]:
-    """A node of our own behind a router, which answers as `behave` does."""
+    """Serve a node behind a router with `behave`, and yield its management client."""
     async with running_node(SOLO) as running:
         url = f"amqp://127.0.0.1:{running.address[1]}"
         async with connect(url) as theirs, connect(url) as ours, trio.open_nursery() as nursery:

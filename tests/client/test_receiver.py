@@ -34,12 +34,12 @@ from support.transcripts import On, message
 
 
 def payload(number: int) -> bytes:
-    """An encoded message that says its number."""
+    """Encode a message that contains its number."""
     return encode_message(Message(body=(Data(b"%d" % number),)))
 
 
 def numbered(number: int, **fields: Any) -> On:
-    """A transfer of the message with this number, which is its delivery-id too."""
+    """Return a transfer of the message with this number, which is its delivery-id too."""
     return message(number, payload(number), **fields)
 
 
@@ -51,7 +51,7 @@ async def attached(peer: ServerPeer, **fields: Any) -> tuple[Attach, Flow]:
 
 @asynccontextmanager
 async def receiving(script: Script, **options: Any) -> AsyncIterator[Receiver]:
-    """A receiver from a scripted server that has opened."""
+    """Yield an open receiver from a scripted server."""
 
     async def whole(peer: ServerPeer) -> None:
         await peer.open()

@@ -45,7 +45,7 @@ OUTCOMES = [
 
 @asynccontextmanager
 async def sending(script: Script, **options: Any) -> AsyncIterator[Sender]:
-    """A sender to a scripted server that has opened."""
+    """Yield an open sender to a scripted server."""
 
     async def whole(peer: ServerPeer) -> None:
         await peer.open()

@@ -29,7 +29,7 @@ EXCHANGES = Configuration(
 
 
 def around(*edits: Edit, is_right: bool = True) -> dict[str, list[Any]]:
-    """The names of what is looked at where EXCHANGES is changed by some edits."""
+    """Return the names of the entities that are checked after some edits of EXCHANGES."""
     seen: list[Configuration] = []
 
     def look(configuration: Configuration) -> bool:

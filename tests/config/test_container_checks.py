@@ -15,7 +15,7 @@ ENDPOINTS = ("listener", "connector")
 
 
 def mistakes(text: str) -> list[tuple[str, str]]:
-    """What is said of a configuration, with the places."""
+    """Return the mistakes in a configuration, each as its path and its problem."""
     with pytest.raises(InvalidConfiguration) as raised:
         parse_configuration(text, source="f")
     return [(each.path, each.problem) for each in raised.value.mistakes]

@@ -23,7 +23,7 @@ def binding(name: str, hop: str) -> Edit:
 
 
 def exchange(name: str, alternate: str | None = None) -> Edit:
-    """An exchange whose address is its name."""
+    """Return an edit that adds an exchange whose address is its name."""
     settings = ExchangeSettings(name=name, address=name, alternate_address=alternate)
     return Edit(BY_NAME["exchange"], None, settings)
 

@@ -9,14 +9,14 @@ from router.config.mistakes import InvalidConfiguration
 
 
 def found(text: str) -> str:
-    """What is said of a configuration."""
+    """Return the error text of an invalid configuration."""
     with pytest.raises(InvalidConfiguration) as raised:
         parse_configuration(text, source="f")
     return str(raised.value)
 
 
 def of_mode(mode: str, *tables: str) -> str:
-    """A router of a mode, and what else there is of it."""
+    """Return the configuration of a router of a mode, with more tables."""
     return "\n".join([f'[router]\nmode = "{mode}"\n', *tables])
 
 

@@ -34,7 +34,7 @@ def _installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def mistakes(text: str) -> list[str]:
-    """The mistakes in a file, as people read them."""
+    """Return the mistakes in a file, as people read them."""
     try:
         parse_configuration(text, source="f")
     except InvalidConfiguration as invalid:

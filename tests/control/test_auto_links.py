@@ -15,7 +15,7 @@ LONGEST_S = RETRY_S * (1 + RETRY_JITTER) + 0.5
 
 
 def news(router: ControlledRouter) -> list[tuple[str, str | None]]:
-    """What was announced: statuses, with conditions."""
+    """Return the announced statuses, with their error conditions."""
     return [
         (each.status, None if each.error is None else str(each.error.condition))
         for each in router.events

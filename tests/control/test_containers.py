@@ -40,7 +40,7 @@ class Watcher:
 def opened(
     containers: Containers, container_id: str, endpoint: str, role: str = "route-container"
 ) -> Talk:
-    """A connection that is open."""
+    """Return an open connection."""
     handler = Listening(containers)
     talk = Talk(handler, sasl_mechanisms=(), endpoint=endpoint, role=role)
     talk >> [AMQP_HEADER, Open(container_id)]

@@ -34,11 +34,11 @@ class Controlled(Router):
         self.control.event_received(connection, event)
 
     def container(self, name: str = "broker", endpoint: str = "brokers") -> Client:
-        """A connection to a container."""
+        """Connect a container."""
         return self.client(container=name, role="route-container", endpoint=endpoint)
 
     def way(self, name: str) -> LinkRoute:
-        """A configured link route."""
+        """Return a configured link route."""
         way = self.routing.configured(name)
         assert way is not None
         return way
@@ -47,7 +47,7 @@ class Controlled(Router):
 def rule(
     name: str, container_id: str | None = None, connection: str | None = None
 ) -> LinkRouteRule:
-    """A link route of the addresses below its name."""
+    """Return a rule for a link route of the addresses below its name."""
     return LinkRouteRule(name, "in", True, name, container_id, connection)
 
 

@@ -216,7 +216,7 @@ def lines_in(router: ControlledRouter, *statuses: Status) -> int:
 
 
 def many(count: int = MANY) -> ControlledRouter:
-    """A router that wants very many auto-links to one container."""
+    """Return a router that wants very many auto-links to one container."""
     router = ControlledRouter()
     router.configure(*(plan(f"q{number}") for number in range(count)))
     return router

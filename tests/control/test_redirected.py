@@ -45,7 +45,7 @@ def info(host: str | None = "elsewhere", **fields: Any) -> dict[Symbol, Any]:
 
 
 def redirecting(reason: str = "", **fields: Any) -> tuple[ControlledRouter, Container, Port]:
-    """A router with an auto-link that its container has redirected."""
+    """Return a router with an auto-link that its container has redirected."""
     router = ControlledRouter()
     port = router.auto_links.redirected.port = Port(router, reason)
     container = Container(router)

@@ -23,7 +23,7 @@ def full(sender: SendingLink) -> int:
 
 
 def narrow(router: Router) -> Client:
-    """A peer with a small buffer in the router, and a window of a single frame."""
+    """Connect a peer with a small buffer in the router, and a window of a single frame."""
     return router.client(held_limit_bytes=BUFFER_BYTES, window=1)
 
 

@@ -15,7 +15,7 @@ TOP = 2**32 - 1
 
 
 def flows(client: Client) -> list[Flow]:
-    """The flows that a client has heard and not been asked for yet."""
+    """Return the flows that a client has heard since the last call."""
     found = [each for each in client.heard if isinstance(each, Flow)]
     client.heard.clear()
     return found

@@ -27,7 +27,10 @@ def _data(payload: bytes) -> list[Data]:
 
 
 def closed(default: str = "balanced") -> tuple[Router, SendingLink, ReceivingLink]:
-    """A receiver with much credit and a closed window, which has got one message."""
+    """Return a router, a sender, and a receiver with much credit and a closed window.
+
+    The receiver has got one message.
+    """
     router, sender, receiver = pair(100, window=1, default=default)
     sender.send(urgent(None, b"first"))
     assert bodies(receiver) == [b"first"]

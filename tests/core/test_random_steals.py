@@ -103,7 +103,7 @@ class Ledger:
         self.tick()
 
     def lose(self, client: Client) -> None:
-        """A connection breaks; another comes, and what it had attached is attached there."""
+        """Break a connection, and attach its links at another one."""
         container = client.container
         clients = self.clients[container]
         if client not in clients:

@@ -48,7 +48,7 @@ def patient(router: Router) -> Router:
 
 
 def suspended_sender() -> tuple[Router, ReceivingLink, Client]:
-    """A sender that was lost with very many deliveries, and who has got them."""
+    """Lose a sender with very many deliveries; return its client and the receiver."""
     router = Router()
     receiver = router.client(window=2 * VERY_MANY).receiver("q", 2 * VERY_MANY)
     sender = sending(router.client(link_capacity=2 * VERY_MANY))
@@ -103,9 +103,7 @@ def test_what_a_sender_still_has_is_not_settled() -> None:
 
 
 def suspended_receiver(*, keeps: bool = False) -> tuple[Router, Client, SendingLink, list[Sending]]:
-    """A receiver that was lost with very many deliveries, which are not kept to be sent again
-    unless the router `keeps` them, and who has sent them.
-    """
+    """Lose a receiver with very many deliveries, kept for sending again only if `keeps`."""
     router = Router()
     if not keeps:
         router.forwarder.redelivery.limit_bytes = 0
@@ -280,9 +278,7 @@ def test_our_attach_tells_of_a_bounded_number_of_deliveries(
 
 
 def reattached_receiver() -> tuple[Router, ReceivingLink, list[Sending]]:
-    """A receiver with very many unsettled deliveries that was detached, and is attached again in a
-    turn that is over; and what was sent.
-    """
+    """Reattach a receiver with very many deliveries in a past turn; return it and the sendings."""
     router = Router()
     client = router.client(window=2 * VERY_MANY)
     old = receiving(client, credit=VERY_MANY)
@@ -296,7 +292,7 @@ def reattached_receiver() -> tuple[Router, ReceivingLink, list[Sending]]:
 
 
 def reattached_sender(waiting: int = 0) -> tuple[Router, ReceivingLink, SendingLink, list[Sending]]:
-    """The same for a sender, of whose messages the last so many wait; and the receiver."""
+    """Reattach a sender with very many deliveries, the last of which wait."""
     router = Router()
     receiver = router.client(window=2 * VERY_MANY).receiver("q", VERY_MANY - waiting)
     old = sending(router.client(link_capacity=2 * VERY_MANY))
@@ -309,7 +305,7 @@ def reattached_sender(waiting: int = 0) -> tuple[Router, ReceivingLink, SendingL
 
 
 def end_of(link: SendingLink | ReceivingLink) -> Any:
-    """The router's end of a link."""
+    """Return the router's end of a link."""
     return link.client.connection.local_sessions[0].links.find(link.handle)
 
 
@@ -527,7 +523,7 @@ def test_a_reattached_receiver_is_resumed_elsewhere_before_all_have_been_moved()
 
 
 def attached_receiver() -> tuple[Router, SendingLink, ReceivingLink]:
-    """A receiver with very many deliveries that it has not settled, and their sender."""
+    """Return a receiver with very many deliveries that it has not settled, and their sender."""
     router = Router()
     receiver = receiving(router.client(window=2 * VERY_MANY), credit=2 * VERY_MANY)
     sender = router.client(link_capacity=2 * VERY_MANY).sender("q")
@@ -538,7 +534,7 @@ def attached_receiver() -> tuple[Router, SendingLink, ReceivingLink]:
 
 
 def attached_sender() -> tuple[Router, ReceivingLink, SendingLink]:
-    """A sender with very many deliveries that are not settled, and who has got them."""
+    """Return a sender with very many unsettled deliveries, and the receiver that got them."""
     router = Router()
     receiver = router.client(window=2 * VERY_MANY).receiver("q", 2 * VERY_MANY)
     sender = sending(router.client(link_capacity=2 * VERY_MANY))

@@ -133,7 +133,7 @@ class Link:
     # What can be said.
 
     def transfer(self, first: dict[str, Any], later: dict[str, Any]) -> None:
-        """The sender sends a frame: of the delivery under way, or of a new one."""
+        """Send a frame as the sender: of the delivery under way, or of a new one."""
         if self.current is None:
             if self.credit <= 0:
                 return
@@ -175,13 +175,13 @@ class Link:
         self.say(by_sender, Disposition(not by_sender, first, last, settled, state))
 
     def grant(self, credit: int, drain: bool) -> None:
-        """The receiver gives credit, from where it is on."""
+        """Give credit as the receiver, from its delivery-count."""
         count = (self.initial + self.arrived) % 2**32
         self.limit = (count + credit) % 2**32
         self.say(False, self._flow(handle=0, delivery_count=count, link_credit=credit, drain=drain))
 
     def window(self, size: int) -> None:
-        """The receiver opens its session's window for so many frames, or closes it."""
+        """Open the receiver's session window for `size` frames, or close it."""
         self.window_end = self.frames_heard + size
         self.say(False, self._flow())
 

@@ -43,7 +43,7 @@ def two(
     receiver: dict[str, Any] | None = None,
     **router: Any,
 ) -> tuple[Router, SendingLink, ReceivingLink]:
-    """A receiver with credit and a sender that settles before the router does."""
+    """Return a router, a sender that settles before the router does, and a receiver with credit."""
     made = Router(**router)
     taking = made.client().receiver("q", 10, **(receiver or {}))
     return made, made.client().sender("q", **{"rcv_settle_mode": SECOND, **(sender or {})}), taking
@@ -72,7 +72,7 @@ def counted(router: Router, outcome: Any) -> int:
 
 
 def told(receiver: ReceivingLink) -> Disposition | None:
-    """What the sender of the first delivery said last."""
+    """Return the last disposition from the sender of the first delivery, if there is any."""
     return receiver.received[0].sender_settled
 
 

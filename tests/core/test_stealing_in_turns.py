@@ -28,8 +28,9 @@ VERY_MANY = THINGS_AT_ONCE + 300
 
 
 class Theft:
-    """A sender with very many unsettled deliveries, the last of which wait; it has been stolen in
-    a turn that is over.
+    """Stolen sender with very many unsettled deliveries, the last of which wait.
+
+    The turn in which it was stolen is over.
     """
 
     def __init__(
@@ -256,7 +257,7 @@ def test_what_its_sender_settles_itself_is_told_once() -> None:
 
 
 def multicast(count: int) -> tuple[Router, list[ReceivingLink], SendingLink, list[Sending]]:
-    """A sender whose messages have gone to one receiver, and wait for another one."""
+    """Return a sender whose messages have gone to one receiver and wait for another one."""
     router = Router(default="multicast")
     receivers = [router.client(window=2 * count).receiver("q", 2 * count) for _ in range(2)]
     old = router.client(link_capacity=2 * count).sender("q", name="s")

@@ -22,8 +22,10 @@ _ALERT = re.compile(r"^ +- alert: (\w+)$(.*?)(?=^ +- alert|\Z)", re.MULTILINE | 
 
 @attrs.frozen
 class Case:
-    """Series, a value each minute, that make an alert fire at `at` (minutes) and not at `before`;
-    and how they are changed so that it never does.
+    """Series with a value each minute, for a test of one alert.
+
+    With `bad` the alert fires at minute `at` and not at minute `before`. With the changes of `good`
+    it never fires.
     """
 
     bad: dict[str, str]
@@ -33,7 +35,7 @@ class Case:
 
 
 def series(name: str, **labels: str) -> str:
-    """A series of one router."""
+    """Return the name of a series of one router."""
     pairs = [f'{label}="{value}"' for label, value in labels.items()]
     return f"{name}{{{', '.join([HOST, *pairs])}}}"
 
@@ -47,7 +49,7 @@ INGRESS = {
 
 
 def outcome(name: str, values: str) -> dict[str, str]:
-    """A router with traffic, of which so much ends so."""
+    """Return the series of a router with traffic, with this outcome counted by `values`."""
     return INGRESS | {series("trioute_deliveries_outcome_total", outcome=name): values}
 
 
@@ -58,7 +60,7 @@ def by_value(name: str, bad: str, good: str, at: int, before: int | None, **labe
 
 
 def limited(name: str, limit: str, at: int, before: int) -> Case:
-    """A series that comes near the limit that another one says."""
+    """Return the case of a series that approaches the limit in another series."""
     named, limiting = series(name), {series(limit): "100x60"}
     return Case({named: "81x60"} | limiting, {named: "79x60"} | limiting, at, before)
 
@@ -182,7 +184,7 @@ CASES = {
 
 
 def rules() -> dict[str, str]:
-    """The text of each rule, by its name."""
+    """Return the text of each alert rule by its name."""
     return dict(_ALERT.findall(RULES.read_text(encoding="utf-8")))
 
 

@@ -43,7 +43,7 @@ PACKAGE = {
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A source tree with this project's build, around a package of one hot module."""
+    """Write a source tree with this project's build, around a package of one hot module."""
     tree = write_tree(tmp_path / "tree", PACKAGE)
     shutil.copytree(ROOT / "deploy" / "build", tree / "deploy" / "build")
     shutil.copy(ROOT / "pyproject.toml", tree)

@@ -15,7 +15,7 @@ GRAPHS = ("timeseries", "stat")
 
 
 def load(name: str = "dashboard") -> Any:
-    """The module that makes it, which lies beside what it makes."""
+    """Import the module that generates the dashboard, from the folder of the dashboard."""
     path = ROOT / "deploy/prometheus/dashboard.py"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None

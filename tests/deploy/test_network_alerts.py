@@ -1,5 +1,6 @@
-"""A real Prometheus scrapes a network of real routers, one of which is killed and another one has
-its id: the alerts of networks fire.
+"""Alerts of networks, with a real Prometheus that scrapes a network of real routers.
+
+The alerts fire when one router is killed and another one has its id.
 """
 
 from __future__ import annotations

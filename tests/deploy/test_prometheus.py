@@ -145,7 +145,7 @@ class Traffic:
 
 @pytest.fixture(scope="module")
 def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RouterProcess]:
-    """A router whose metrics are all in use."""
+    """Run a router whose metrics are all in use."""
     folder = tmp_path_factory.mktemp("scraped")
     users = folder / "users"
     users.write_text(f"ada:{hash_password('s3cret')}\n", encoding="utf-8")
@@ -225,7 +225,7 @@ def test_names_are_as_prometheus_likes_them(router: RouterProcess, traffic: Traf
 
 
 def rules_of(prometheus: Prometheus) -> dict[str, str]:
-    """The expressions of the rules as Prometheus has read them."""
+    """Return the expressions of the rules as Prometheus has read them."""
     (group,) = prometheus.get("rules")["groups"]
     return {rule["name"]: rule["query"] for rule in group["rules"]}
 
@@ -261,7 +261,7 @@ def test_no_rule_fails_to_be_evaluated(prometheus: Prometheus, traffic: Traffic)
 
 
 def panels() -> list[tuple[str, str]]:
-    """The expressions of the dashboard, as Grafana would send them, with what they are for."""
+    """Return the dashboard's expressions as Grafana would send them, each with its panel."""
     board = json.loads(DASHBOARD.read_text(encoding="utf-8"))
     return [
         (

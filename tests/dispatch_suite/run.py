@@ -46,7 +46,7 @@ type(Delivery.ACCEPTED).__str__ = lambda self: self.name
 
 @attrs.frozen
 class Outcome:
-    """One test: `Class.test`, what became of it (passed, failed, skipped), and why."""
+    """Outcome of one test: `Class.test`, its state (passed, failed, skipped), and the reason."""
 
     name: str
     state: str
@@ -55,13 +55,13 @@ class Outcome:
 
 @attrs.frozen
 class Known:
-    """Tests of one file that are known to fail: all whose names begin with one of `tests`."""
+    """Tests of one file that are known to fail: those whose names begin with one of `tests`."""
 
     tests: tuple[str, ...]
     reason: str
 
     def covers(self, outcome: Outcome) -> bool:
-        """Whether this test is one of them."""
+        """Return whether this test is one of them."""
         return any(
             outcome.name == test or outcome.name.startswith(f"{test}.") for test in self.tests
         )
@@ -69,14 +69,14 @@ class Known:
 
 @attrs.frozen
 class Expectation:
-    """What is known of one file."""
+    """Expected results of one file."""
 
     qdrouterd: int = 0
     known: tuple[Known, ...] = ()
 
 
 def read_expectations(file: Path = EXPECTED) -> dict[str, Expectation]:
-    """What is known, by the names of the files."""
+    """Return the expected results by file name."""
     data = tomllib.loads(file.read_text(encoding="utf-8"))
     return {
         name: Expectation(
@@ -88,7 +88,7 @@ def read_expectations(file: Path = EXPECTED) -> dict[str, Expectation]:
 
 
 def read_outcomes(report: Path) -> list[Outcome]:
-    """The outcomes in a JUnit report, by name; none where there is no report."""
+    """Return the outcomes in a JUnit report, sorted by name; none if there is no report."""
     if not report.exists():
         return []
     found = []
@@ -106,7 +106,7 @@ def read_outcomes(report: Path) -> list[Outcome]:
 
 
 def format_row(name: str, outcomes: Sequence[Outcome], expected: Expectation) -> str:
-    """A file's line in the table."""
+    """Return a file's row of the table."""
     states = [outcome.state for outcome in outcomes]
     unknown = len(unexpected(outcomes, expected))
     known = states.count("failed") - unknown
@@ -120,7 +120,7 @@ HEAD: Final = f"{'file':38}" + "".join(
 
 
 def unexpected(outcomes: Iterable[Outcome], expected: Expectation) -> list[Outcome]:
-    """The failed tests that are not known to fail."""
+    """Return the failed tests that are not known to fail."""
     return [
         outcome
         for outcome in outcomes
@@ -129,7 +129,7 @@ def unexpected(outcomes: Iterable[Outcome], expected: Expectation) -> list[Outco
 
 
 def details(outcomes: Sequence[Outcome], expected: Expectation) -> Iterator[str]:
-    """What failed of a file, a line each, and what passes though it is known to fail."""
+    """Yield a line for each failure of a file, and for known failures that pass by now."""
     for outcome in unexpected(outcomes, expected):
         yield f"    failed  {outcome.name}: {outcome.reason}"
     for known in expected.known:
@@ -143,7 +143,7 @@ def details(outcomes: Sequence[Outcome], expected: Expectation) -> Iterator[str]
 
 @attrs.frozen
 class Suite:
-    """A checkout, a folder to work in, and the command that stands for qdrouterd."""
+    """Checkout of Dispatch, a folder to work in, and the command that stands for qdrouterd."""
 
     checkout: Path
     folder: Path
@@ -166,7 +166,7 @@ class Suite:
             _write_command(commands / tool, [sys.executable, "-P", str(script)])
 
     def environment(self, timeout_s: int) -> dict[str, str]:
-        """What the tests are started with."""
+        """Return the environment variables for the tests."""
         checkout = self.checkout
         paths = (self.folder / "modules", checkout / "python", checkout / "tests")
         return {
@@ -225,7 +225,7 @@ def _write_command(file: Path, command: Sequence[str]) -> None:
 
 
 def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     own = Path(sys.executable).with_name("trioute-qdrouterd")
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("checkout", type=Path, help="a working copy of Dispatch 1.19")

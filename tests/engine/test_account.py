@@ -241,7 +241,7 @@ def test_what_is_said_in_an_open_is_kept_and_charged() -> None:
 
 
 def limited(room: int) -> tuple[Router, Client]:
-    """A router that lets a connection have so much beside what a client has from the start."""
+    """Return a router whose connection limit leaves `room` beside what a client starts with."""
     router = Router()
     client = router.client()
     router.turn.ledger.connection_limit_bytes = of(client).total + room
@@ -249,7 +249,7 @@ def limited(room: int) -> tuple[Router, Client]:
 
 
 def sent(talk: Talk) -> list[Any]:
-    """What the router has said so far."""
+    """Return what the router has said so far."""
     return [each.performative for each in talk.frames()]
 
 

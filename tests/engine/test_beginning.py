@@ -68,7 +68,7 @@ def test_a_begin_on_a_channel_in_use_ends_its_session() -> None:
 
 
 def broken_begin(channel: int) -> bytes:
-    """A begin of four fields without its next-outgoing-id, which has to be there."""
+    """Encode a begin of four fields without its mandatory next-outgoing-id."""
     return bytes.fromhex(f"00000012 0200 {channel:04x} 005311 c00504 40404343")
 
 

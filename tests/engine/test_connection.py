@@ -169,7 +169,7 @@ EVERYTHING: list[Any] = [
 
 
 def played(octets: list[bytes]) -> tuple[Any, Any]:
-    """What is said and heard when octets come in these pieces."""
+    """Return what is said and heard when octets come in these pieces."""
     recorder = Recorder()
     talk = Talk(recorder, sasl_mechanisms=())
     for piece in octets:
@@ -296,7 +296,7 @@ def give(talk: Talk, octets: bytes) -> None:
 
 
 def unsettled(count: int) -> Talk:
-    """A peer with so many deliveries that it has not settled."""
+    """Return a peer with `count` deliveries that it has not settled."""
     talk = linked()
     talk >> Flow(
         next_incoming_id=0, incoming_window=2**31 - 1, next_outgoing_id=0, outgoing_window=1,
@@ -315,7 +315,7 @@ MOST_DELIVERIES = TURN_WORK // 2
 
 
 def cursor_at(disposition: Disposition) -> Cursor:
-    """A cursor at the fields of a disposition."""
+    """Return a cursor at the fields of a disposition."""
     octets = encode_composite(disposition)
     cursor = Cursor()
     cursor.octets, cursor.end = octets, len(octets)

@@ -18,7 +18,7 @@ def test_each_kind_is_explained() -> None:
 def closed(
     condition: str | None, by_peer: bool, described: str | None = "words"
 ) -> ConnectionClosed:
-    """The end of a connection."""
+    """Return the event of a connection's end."""
     error = None if condition is None else Error(Symbol(condition), described)
     return ConnectionClosed(error, by_peer)
 

@@ -30,7 +30,7 @@ ANSWER = flow(handle=0, delivery_count=10, link_credit=0, drain=True)
 
 
 def drained() -> Talk:
-    """A session whose peer sends on handle 0, and has been asked to give its credit back."""
+    """Return a session whose peer sends on handle 0 and has been asked to drain its credit."""
     talk = granted(10)
     session_of(talk).grant(talk.recorder.links["sender-0"], 10, True)
     talk << like(Flow, handle=0, drain=True) << NOTHING
@@ -38,7 +38,7 @@ def drained() -> Talk:
 
 
 def too_late() -> Talk:
-    """A session whose peer has detached the link on handle 0 before it answered."""
+    """Return a session whose peer has detached the link on handle 0 before it answered."""
     return drained() >> Detach(0, True) << Detach(0, True) << NOTHING
 
 

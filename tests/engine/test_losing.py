@@ -29,7 +29,7 @@ MANY = 4 * AT_ONCE
 
 
 def attached(router: Router, count: int = MANY, **settings: Any) -> Client:
-    """A client with so many receivers of one address, each with credit for one message."""
+    """Return a client with receivers of one address, each with credit for one message."""
     client = router.client(**settings)
     for _ in range(count):
         client.receiver("q", 1)
@@ -231,7 +231,7 @@ def test_links_that_may_be_resumed_are_suspended_whenever_their_turn_comes() -> 
 
 
 def unsettled(router: Router, sent: int) -> tuple[Any, Any, list[Any]]:
-    """A receiver that has so many unsettled deliveries, and their sender."""
+    """Return a receiver with `sent` unsettled deliveries, their sender, and the sendings."""
     receiver = router.client(window=sent + 10).receiver("q", sent)
     sender = router.client(link_capacity=sent).sender("q")
     return receiver, sender, [sender.send(b"x") for _ in range(sent)]

@@ -48,7 +48,7 @@ SECOND = ReceiverSettleMode.SECOND
 
 
 def granted(mode: ReceiverSettleMode) -> Talk:
-    """A session whose peer may send on handle 0, and asked for this mode."""
+    """Return a session whose peer may send on handle 0 and asked for this mode."""
     talk = begun() >> attach_sender(rcv_settle_mode=mode)
     talk << like(Attach, rcv_settle_mode=mode)
     session_of(talk).grant(talk.recorder.links["sender-0"], 10, False)
@@ -150,7 +150,7 @@ def deliver(talk: Talk, delivery: Delivery, payload: bytes, *, more: bool = Fals
 
 
 def receiving(talk: Talk) -> Talk:
-    """A session whose peer takes deliveries at handle 1."""
+    """Give the router credit to send to the peer on handle 1."""
     credit: Any = {"handle": 1, "delivery_count": 0, "link_credit": 100}
     return (talk >> Flow(1000, 0, 1000, next_incoming_id=0, **credit)).skip()
 

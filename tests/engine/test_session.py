@@ -137,7 +137,7 @@ def test_a_transfer_without_credit_costs_the_link_only() -> None:
 
 
 def attached_by_us(credit: int) -> tuple[Talk, Any]:
-    """A link that we attached to a peer, who may send so many on its handle 0."""
+    """Attach a link to a peer that gets `credit` on its handle 0."""
     talk = begun()
     frame = Attach("ours", 0, True, source=Source("q"), target=Target())
     link = attaching.attach(session_of(talk), frame)

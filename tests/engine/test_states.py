@@ -82,7 +82,7 @@ def test_what_has_no_row_is_illegal(
 
 @pytest.fixture
 def rows(monkeypatch: pytest.MonkeyPatch) -> set[tuple[Any, Act]]:
-    """The rows that a test walked."""
+    """Record the rows of the state tables that a test walks."""
     walked: set[tuple[Any, Act]] = set()
 
     def watch(module: Any, name: str, kind: Any) -> None:

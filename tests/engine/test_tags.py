@@ -50,7 +50,7 @@ def test_a_tag_is_taken_from_its_frame(size: int) -> None:
 
 
 def told(talk: Talk) -> list[Any]:
-    """The tags of the transfers that the peer hears."""
+    """Return the tags of the transfers that the peer hears."""
     frames = [on.performative for on in talk.frames()]
     return [frame.delivery_tag for frame in frames if isinstance(frame, Transfer)]
 

@@ -32,7 +32,7 @@ def filled(numbers: list[int]) -> tuple[Unsettled, dict[int, Delivery]]:
 
 
 def between(unsettled: Unsettled, first: int, last: int) -> list[int]:
-    """The unsettled ids of a range, found as a disposition over it finds them."""
+    """Return the unsettled ids of a range, found as a disposition over it finds them."""
     ring = (
         serial.add(unsettled.start_from(first), n)
         for n in range(unsettled.count_between(first, last))

@@ -19,7 +19,7 @@ LEAST_PART = 16
 
 
 def opened(limit: int, largest_bytes: int, share: int = MOST_BYTES) -> IncomingWindow:
-    """A window as a session begins with it."""
+    """Return a window as a session begins with it."""
     window = IncomingWindow(limit, largest_bytes)
     window.widen(share, {})
     return window

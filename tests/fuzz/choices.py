@@ -1,6 +1,6 @@
-"""A script of octets that decides all that happens in a run, so that each run can be repeated.
+"""Script of octets that decides everything that happens in a run, so that runs can be repeated.
 
-Hypothesis, atheris and a plain random generator all make octets; a finding is kept as the octets
+Hypothesis, atheris and a plain random generator all make octets. A finding is kept as the octets
 that led to it.
 """
 
@@ -32,7 +32,7 @@ EDGES = (
 
 
 class Choices:
-    """Decisions read off a script; when it is over every further one is the first."""
+    """Decisions read from a script; after its end each decision is the first option."""
 
     def __init__(self, script: bytes) -> None:
         self._script = script
@@ -43,33 +43,33 @@ class Choices:
 
     @property
     def over(self) -> bool:
-        """Whether the script has been used up."""
+        """Return whether the script has been used up."""
         return self._at >= len(self._script)
 
     def octet(self) -> int:
-        """The next octet of the script."""
+        """Return the next octet of the script, 0 after its end."""
         if self.over:
             return 0
         self._at += 1
         return self._script[self._at - 1]
 
     def below(self, count: int) -> int:
-        """A number from 0 to `count` - 1; `count` is at most 2**16."""
+        """Return a number from 0 to `count` - 1; `count` is at most 2**16."""
         number = self.octet()
         if count > 256:
             number = number << 8 | self.octet()
         return number % count
 
     def one_in(self, count: int) -> bool:
-        """Whether something happens that happens once in `count` times."""
+        """Return whether an event happens that has a chance of one in `count`."""
         return self.below(count) == count - 1
 
     def of(self, several: Sequence[T]) -> T:
-        """One of several things."""
+        """Return one of several things."""
         return several[self.below(len(several))]
 
     def wild(self) -> bool:
-        """Whether to do something wrong."""
+        """Return whether to do something wrong."""
         return self.wildness > 0 and self.octet() >= 256 - self.wildness
 
     def near(self, number: int) -> int:

@@ -1,7 +1,7 @@
-"""A router in a network says whatever a script has it say; the others bear it.
+"""Fuzz the routing protocol: a router says whatever a script decides; the others must cope.
 
-Three routers with manners are in a ring, and each is a neighbour of the one without: it knows their
-ids and instances, and speaks in its own name and in theirs.
+Three well-behaved routers form a ring, and the wild one is a neighbour of each. It knows their ids
+and instances, and speaks in its own name and in theirs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_ANSWERS = 40
 
 
 class Wild(Router):
-    """One that says hello, and what the script says."""
+    """Router that sends nothing but hellos and what the script decides."""
 
     def act(self) -> None:
         """Say hello, and nothing that the protocol says beside."""
@@ -38,7 +38,7 @@ class Wild(Router):
 
 
 def gossip(script: bytes) -> None:
-    """A whole run. In the end the wild one is gone, and the others know the truth again."""
+    """Run a whole script, and check that the routers agree on the truth once `Wild` has gone."""
     choices = Choices(script)
     network = Network(choices.octet(), TIMING, most_delay_s=0.01)
     for name in "abc":

@@ -1,4 +1,4 @@
-"""What fuzzing peers say: frames that fit their place, and the ways in which they are spoiled."""
+"""Frames of fuzzing peers: frames that fit their place, and ways to spoil them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ SECTIONS = (
 
 
 def state(choices: Choices) -> Any:
-    """A delivery state, of every kind there is."""
+    """Return a delivery state of any kind, or None."""
     error = Error(condition=Symbol("amqp:internal-error"), description="x" * choices.below(600))
     return (
         Accepted(),
@@ -72,7 +72,7 @@ def state(choices: Choices) -> Any:
 
 
 def opening(choices: Choices) -> Open:
-    """An open, as a rule with a small frame size, so that messages are cut."""
+    """Return an open, usually with a small frame size so that messages are split."""
     return Open(
         # rarely the same as another's, or they would steal each other's links all the time
         f"peer {0 if choices.one_in(3) else choices.below(40)}",
@@ -83,7 +83,7 @@ def opening(choices: Choices) -> Open:
 
 
 def begin(choices: Choices) -> Begin:
-    """A begin with a window that may be closed, and with counters that are about to wrap."""
+    """Return a begin whose window may be closed, with counters that may be about to wrap."""
     return Begin(
         remote_channel=choices.below(2) if choices.wild() else None,
         next_outgoing_id=choices.of((0, 2**32 - 2, 2**31 - 1)),
@@ -94,7 +94,7 @@ def begin(choices: Choices) -> Begin:
 
 
 def attach(choices: Choices, handle: int, *, receives: bool) -> Attach:
-    """An attach of either role to any address, or to what is none."""
+    """Return an attach of either role to any address, or to none."""
     address = choices.mostly(choices.of(("balanced", "multicast", "closest")), ADDRESSES)
     dynamic = choices.mostly(False, (True,))
     anonymous = not receives and choices.mostly(False, (True,))
@@ -123,7 +123,7 @@ def attach(choices: Choices, handle: int, *, receives: bool) -> Attach:
 
 
 def lifetime(choices: Choices) -> dict[str, Any]:
-    """How long a terminus is to outlive its link, and of what node it is if that is dynamic."""
+    """Return the fields for a terminus's expiry, and for the lifetime of a dynamic node."""
     nodes = (
         None,
         {Symbol("lifetime-policy"): DeleteOnNoMessages()},
@@ -137,19 +137,19 @@ def lifetime(choices: Choices) -> dict[str, Any]:
 
 
 def unsettled(choices: Choices, *, receives: bool) -> dict[bytes, Any]:
-    """What a peer may remember of deliveries: tags of its own, or such as the router makes."""
+    """Return an unsettled map, with tags of the peer's own or such as the router makes."""
     states = [state(choices) for _ in range(choices.below(6))]
     return {old_tag(choices, receives=receives): each for each in states}
 
 
 def old_tag(choices: Choices, *, receives: bool) -> bytes:
-    """The tag of a delivery that may have been."""
+    """Return the tag of a delivery that may have existed."""
     number = choices.below(8)
     return (number + 1).to_bytes(8, "big") if receives else b"%d" % number
 
 
 def payload(choices: Choices, *, first: bool) -> bytes:
-    """Some octets of a message: at first a few sections, and a body of up to some kilooctets."""
+    """Return octets of a message: in a first frame some sections, and up to 3000 octets of body."""
     sections = {each[:3]: each for each in (choices.of(SECTIONS), choices.of(SECTIONS))}
     head = b"".join(sections[each] for each in sorted(sections)) if first else b""
     size = choices.of((0, 10, 100, 700, 3000))
@@ -159,7 +159,7 @@ def payload(choices: Choices, *, first: bool) -> bytes:
 
 
 def transfer(choices: Choices, handle: int, number: int, *, first: bool, more: bool) -> On:
-    """A frame of a delivery, or of one that is resumed."""
+    """Return a transfer of a delivery, new or resumed."""
     resumes = choices.wild() or (first and choices.one_in(6))
     tag = old_tag(choices, receives=False) if resumes else b"%d" % number
     frame = Transfer(
@@ -179,7 +179,7 @@ def transfer(choices: Choices, handle: int, number: int, *, first: bool, more: b
 
 
 def disposition(choices: Choices, first: int, last: int, *, receives: bool) -> Disposition:
-    """A state of a range of deliveries."""
+    """Return a disposition with a state for a range of deliveries."""
     return Disposition(
         receives,
         choices.near(first),
@@ -191,7 +191,7 @@ def disposition(choices: Choices, first: int, last: int, *, receives: bool) -> D
 
 
 def flow(choices: Choices, session: dict[str, int], link: dict[str, int] | None) -> Flow:
-    """A flow with the session's numbers, and a link's where it names one."""
+    """Return a flow with the session's numbers, and with a link's if one is given."""
     fields: dict[str, Any] = {name: choices.near(value) for name, value in session.items()}
     if choices.wild():
         fields["next_incoming_id"] = None
@@ -203,7 +203,7 @@ def flow(choices: Choices, session: dict[str, int], link: dict[str, int] | None)
 
 
 def rare(choices: Choices) -> On:
-    """What ends a connection or session, or does not belong to any place."""
+    """Return a frame that ends a connection or session, or that fits no place."""
     error = Error(condition=Symbol("amqp:internal-error"), description="so it goes")
     channel = choices.of((0, 0, 0, 1, 65535))
     return On(
@@ -224,7 +224,7 @@ def rare(choices: Choices) -> On:
 
 
 def spoil(choices: Choices, octets: bytes) -> bytes:
-    """A frame with something wrong in it: octets changed, cut or put in, its size right or not."""
+    """Return a frame with octets changed, cut, inserted or repeated, its size correct or not."""
     result = bytearray(octets)
     way = choices.below(6)
     place = choices.below(len(result)) if result else 0
@@ -247,7 +247,7 @@ def spoil(choices: Choices, octets: bytes) -> bytes:
 
 
 def junk(choices: Choices) -> bytes:
-    """A frame whose body comes straight from the script."""
+    """Return a frame whose body comes straight from the script."""
     return encode_frame(choices.below(3), None, choices.octets(40))
 
 

@@ -1,14 +1,14 @@
-"""Peers that say whatever makes a router remember, held against what it has charged to them.
+"""Check that resident memory stays within what a router charges to peers that make it hoard.
 
     python tests/fuzz/hoard.py [--seconds 60] [--seed N] [--steps N]
 
-All performatives, with values of all types in all places, in any order, by peers that hardly ever
-detach, settle or read. At any time the resident memory has grown by no more than `PART` times what
-is charged (and a constant); once all peers are gone nothing is charged, and memory is back.
+The peers send all performatives, with values of all types in all places, in any order, and hardly
+ever detach, settle or read. At any time resident memory has grown by at most `PART` times what is
+charged (and a constant). Once all peers are gone nothing is charged, and the memory is free again.
 
-Runs of so many steps follow each other until the seconds are over, and the last one is cut short
-then: one step is ended, and the peers are sent away. That takes a few seconds, and with the
-sanitizers ten times that; 200 steps are made in any case, before memory is measured at first.
+Runs of `--steps` steps follow each other until the seconds are over. The last run is cut short:
+its current step ends, and the peers are closed. That takes a few seconds, and ten times that with
+the sanitizers. 200 steps are made in any case before memory is first measured.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ ADDRESSES = ("balanced", "multicast", "closest", "unavailable", "other", "é" * 
 
 
 class HoardRouter(Router):
-    """The router without sockets, and nobody who writes down what happens."""
+    """Router without sockets that records no events."""
 
     def __init__(self) -> None:
         super().__init__(RULES, limit_bytes=MESSAGES_BYTES)
@@ -119,7 +119,7 @@ class HoardRouter(Router):
 
 
 class Hoarder:
-    """One peer. It knows its place in the protocol by looking at the router's end of it."""
+    """Peer that finds its place in the protocol by looking at the router's end of it."""
 
     def __init__(self, router: HoardRouter, random: Random, number: int) -> None:
         self.router = router
@@ -155,7 +155,7 @@ class Hoarder:
         self.router.finish_turn()
 
     def leave(self) -> None:
-        """The socket is gone."""
+        """Lose the socket, and release the connection as its pump does."""
         self.connection.end_of_input()
         self.router.finish_turn()
         # as its pump does
@@ -358,7 +358,7 @@ class Hoarder:
 
 
 class Hoard:
-    """A run: what is resident and what is charged, from a fresh router on."""
+    """Run that compares resident with charged memory, from a fresh router on."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
@@ -383,12 +383,12 @@ class Hoard:
         return resident_bytes(os.getpid())
 
     def charged(self) -> int:
-        """What the router says that its peers make it keep."""
+        """Return how many bytes the router charges to its peers."""
         connections = [peer.connection for peer in self.peers]
         return sum(held_in_all(self.router.forwarder, connections).values())
 
     def step(self) -> None:
-        """One peer says something."""
+        """Have one peer say something."""
         if len(self.peers) < PEERS:
             self.came += 1
             self.peers.append(Hoarder(self.router, self.random, self.came))
@@ -413,7 +413,7 @@ class Hoard:
         assert ledger.total <= MOST_LIMITS * ledger.limit_bytes
 
     def empty(self) -> None:
-        """All are gone, and what they left behind has expired."""
+        """Let all peers leave and what they left behind expire."""
         for peer in self.peers:
             peer.leave()
         self.peers.clear()
@@ -439,7 +439,7 @@ class Hoard:
 
 
 class Progress:
-    """Says now and then how far a run is, which goes on until the time is over."""
+    """Progress report of a run that goes on until its time is over."""
 
     def __init__(self, hoard: Hoard, ends_at: float) -> None:
         self._hoard = hoard

@@ -9,7 +9,7 @@ _TELLING = bytes((0x00, 0x01, 0x40, 0x41, 0x42, 0x43, 0x45, 0x52, 0x53, 0x70, 0x
 
 
 def mutated(random: Random, corpus: list[bytes]) -> bytes:
-    """One of the corpus with a few changes."""
+    """Return one of the corpus with a few changes."""
     result = bytearray(random.choice(corpus))
     for _ in range(random.choice((1, 1, 2, 4, 16))):
         place = random.randrange(len(result) + 1)

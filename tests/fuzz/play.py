@@ -1,12 +1,12 @@
-"""A router and a few peers that know no manners, and what must hold whatever they do.
+"""Router with a few badly behaved peers, and the invariants that hold whatever they do.
 
     play(script)
 
-runs what the script's octets decide, and raises AssertionError, or whatever escaped from the data
-plane, where something does not hold: no exception leaves it; what it says is a stream of whole
-frames within the size that the peer takes, on channels and handles that it has opened, with errors
-of AMQP's; nothing follows a close; what waits stays within its limits, is counted right and is gone
-when the last connection is.
+runs what the script's octets decide. It raises AssertionError, or whatever escaped from the data
+plane, if an invariant is broken: no exception leaves the data plane; its output is a stream of
+whole frames within the peer's frame size, on channels and handles that it has opened, with error
+conditions of AMQP; nothing follows a close; the backlog stays within its limits, is counted right
+and is empty once the last connection has gone.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ HANDSHAKES = (
 
 
 class FuzzRouter(Router):
-    """The router without sockets, with limits that are soon reached."""
+    """Router without sockets whose limits are soon reached."""
 
     def __init__(self) -> None:
         super().__init__(RULES, limit_bytes=LIMIT_BYTES)
@@ -83,7 +83,7 @@ class FuzzRouter(Router):
             self.asking.append(connection)
 
     def finish_turn(self) -> None:
-        """What waits at a turn's end is no more than may."""
+        """End the turn and check that the backlog is within its limit."""
         super().finish_turn()
         assert self.forwarder.backlog.held_bytes <= LIMIT_BYTES
 
@@ -96,7 +96,7 @@ class FuzzRouter(Router):
 
 
 class Heard:
-    """What one peer has heard of the router: the frames must be sound and fit together."""
+    """Frames that one peer has heard of the router; checks that they are sound and consistent."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -189,13 +189,13 @@ class Heard:
 
 
 def _handle_of(name: str) -> int:
-    """The handle of the peer that its link's name tells, unless the name was spoiled."""
+    """Return the peer's handle that a link's name contains, -1 if the name was spoiled."""
     number = name.removeprefix("link-")
     return int(number) if number.isascii() and number.isdecimal() else -1
 
 
 class Peer:
-    """One connection, what goes into it, and how much of what it says is read."""
+    """Connection with the octets that go into it; it may read only some of the output."""
 
     def __init__(self, router: FuzzRouter, choices: Choices, number: int = 0) -> None:
         self.router = router
@@ -240,7 +240,7 @@ class Peer:
             self.connection.sent(count)
 
     def read_again(self) -> None:
-        """Reading goes on with the next step that gives something."""
+        """Do nothing: the next step that gives octets resumes reading."""
 
     # What goes in.
 
@@ -389,14 +389,14 @@ class Peer:
         return grammar.flow(choices, session, link)
 
     def lose(self) -> None:
-        """The socket is gone."""
+        """Lose the socket."""
         self.over = True
         self.connection.end_of_input()
         self.router.finish_turn()
 
 
 class Play:
-    """A run."""
+    """Run of one script."""
 
     def __init__(self, script: bytes) -> None:
         self.choices = Choices(script)
@@ -407,7 +407,7 @@ class Play:
             self.enter()
 
     def enter(self) -> None:
-        """One peer more."""
+        """Add a peer."""
         if self.gone + len(self.peers) >= MOST_PEERS:
             return
         peer = Peer(self.router, self.choices, self.gone + len(self.peers))
@@ -422,7 +422,7 @@ class Play:
         self.finish()
 
     def step(self) -> None:
-        """One peer does something."""
+        """Have one peer do something."""
         choices = self.choices
         if not self.peers:
             self.enter()
@@ -461,7 +461,7 @@ class Play:
             self.leave(peer)
 
     def leave(self, peer: Peer) -> None:
-        """A peer is gone for ever."""
+        """Remove a peer for good and check that its sessions have gone."""
         peer.lose()
         self.peers.remove(peer)
         self.gone += 1
@@ -470,7 +470,7 @@ class Play:
         assert not left.sessions_due
 
     def check(self) -> None:
-        """What holds at any time."""
+        """Check the invariants that hold at any time."""
         backlog = self.router.forwarder.backlog
         most = READ_BYTES * MOST_COPIES
         intake = self.router.forwarder.intake
@@ -492,7 +492,7 @@ class Play:
         assert said <= OUTPUT_RATIO * (given + 1000), f"{given} octets made {said}"
 
     def finish(self) -> None:
-        """Everybody reads what there is, and goes; nothing may stay behind."""
+        """Let all peers read and leave, and check that nothing stays behind."""
         self.router.answer(True)
         for peer in self.peers:
             peer.reads = True

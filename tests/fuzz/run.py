@@ -1,11 +1,11 @@
-"""Fuzz for as long as one is told to.
+"""Run the fuzz targets for a given time.
 
     python tests/fuzz/run.py [--seconds 60] [--seed N] [--atheris] [TARGET ...]
     python tests/fuzz/run.py [TARGET] --replay FILE ...
 
-With `--atheris` coverage guides the search, which needs atheris and the interpreted build, and what
-reaches further is kept in tests/fuzz/corpus. Without it a plain mutator changes the seeds and that
-corpus, which is what the build with sanitizers is for. A first finding ends the run; its octets are
+With `--atheris` coverage guides the search; that needs atheris and the interpreted build, and keeps
+inputs that reach further in tests/fuzz/corpus. Without it a plain mutator changes the seeds and
+that corpus, as the build with sanitizers needs it. The first finding ends the run; its octets are
 kept in tests/fuzz/crashes.
 """
 
@@ -65,7 +65,7 @@ def attempts(
 
 
 def changed(name: str, corpus: Path, random: Random, seconds: float) -> Iterator[bytes]:
-    """What a target begins with and what coverage has found for it, then changes of these."""
+    """Yield a target's seeds and its corpus, then changed copies until the time is over."""
     from fuzz.mutate import mutated
     from fuzz.seeds import seeds
 

@@ -1,4 +1,4 @@
-"""What fuzzing begins with: frames that mean something, made by the table-driven codec."""
+"""Seeds for fuzzing: meaningful frames, made by the table-driven codec."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ CONVERSATIONS = [
 
 
 def seeds(target: str) -> list[bytes]:
-    """What a target of `targets` begins with."""
+    """Return the seeds of a target of `targets`."""
     if target == "value":
         return [encode_value(value) for value in VALUES]
     if target == "body":

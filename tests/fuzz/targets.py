@@ -1,10 +1,10 @@
-"""What is fuzzed: each target takes any octets, and raises when something does not hold.
+"""Fuzz targets: each takes any octets, and raises if an invariant is broken.
 
 `value` reads one value, `body` one frame's body by each of its readers, `server` talks to a router
-before and after the open, `play` is a whole run of several peers without manners, and `schedule`
-one of peers that have them, where every message can be accounted for. `trace` listens to what
-passes between two others. `conf` reads a configuration file of Dispatch's, `control` one message
-of a router, and `gossip` has one in a network say whatever it likes.
+before and after the open, `play` is a whole run of several badly behaved peers, and `schedule` one
+of well-behaved peers, where every message can be accounted for. `trace` listens to the traffic
+between two others. `conf` reads a configuration file of Dispatch's, `control` one message of a
+router, and `gossip` has a router of a network say whatever it likes.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _cursor(octets: bytes, behind: bytes) -> Cursor:
 
 
 def _kind(octets: bytes) -> Any:
-    """The class of the frame that these octets begin; None unless it is read by hand."""
+    """Return the class of the frame that these octets begin; None unless it is read by hand."""
     try:
         return _FRAMES.get(_cursor(octets, b"").take_descriptor())
     except AmqpError:
@@ -108,7 +108,7 @@ def _kind(octets: bytes) -> Any:
 
 
 def _by_hand(kind: Any, octets: bytes, behind: bytes) -> Any:
-    """The frame, or None where it is refused."""
+    """Return the frame, or None if it is refused."""
     cursor, frame = _cursor(octets, behind), kind()
     cursor.take_descriptor()
     try:
@@ -119,7 +119,7 @@ def _by_hand(kind: Any, octets: bytes, behind: bytes) -> Any:
 
 
 def _attributes(frame: Any) -> dict[str, Any]:
-    """What was read, by name; nothing where it was refused."""
+    """Return the integers that were read, by name; none if the frame was refused."""
     values = {name: getattr(frame, name) for name in dir(frame) if not name.startswith("_")}
     return {name: value for name, value in values.items() if isinstance(value, int)}
 
@@ -173,12 +173,12 @@ def server(octets: bytes) -> None:
 
 
 def whole(octets: bytes) -> None:
-    """A whole run."""
+    """Run a whole play."""
     play(octets)
 
 
 def schedule(octets: bytes) -> None:
-    """A whole run by `support.schedules`: three octets a step, what happens and to whom."""
+    """Run a schedule of `support.schedules`: three octets a step, what happens and to whom."""
     steps = [octets[at : at + 3] for at in range(0, len(octets) - 2, 3)][:MOST_STEPS]
     schedules.play([(schedules.STEPS[what % len(schedules.STEPS)], one, other % 41)
                     for what, one, other in steps])  # fmt: skip

@@ -37,7 +37,7 @@ class Watching(plugin.Plugin):
 async def running(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[tuple[Running, Handle]]:
-    """A router with one plugin, and what the plugin sees of it."""
+    """Run a router with one plugin; yield the router and the plugin's handle."""
     install(tmp_path, monkeypatch, SOURCE, watching="Watching")
     async with running_node(configured("watching")) as router:
         state = hosted(router, "watching")

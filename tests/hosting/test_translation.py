@@ -30,7 +30,7 @@ from support.loopback import Running, dialled, running_node
 
 
 def subscribed(router: Running, *types: type[Event]) -> EventQueue:
-    """The events of these types from now on."""
+    """Subscribe to events of these types from now on."""
     queue = EventQueue(types, 100)
     router.node.plugins._observers.add(queue)
     return queue

@@ -30,7 +30,7 @@ LOOKS_OF_ALL = round(SHARE_OVER_S / SAMPLE_INTERVAL_S)
 
 
 def frames_of(path: Path, then: str = "frame = inspect.currentframe()") -> FrameType:
-    """The innermost frame of a call into the code of a file."""
+    """Return the innermost frame of a call into the code of a file."""
     names: dict[str, Any] = {}
     text = f"import inspect\ndef work():\n    {then}\n    return frame\nfound = work()\n"
     exec(compile(text, str(path), "exec"), names)

@@ -57,7 +57,7 @@ def check(router: RouterProcess) -> None:
 
 @pytest.fixture(scope="module")
 def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RouterProcess]:
-    """A router that the tests of a module share; each uses addresses of its own."""
+    """Run a router that the tests of a module share; each uses addresses of its own."""
     with running_router(tmp_path_factory.mktemp("router")) as started:
         yield started
         check(started)
@@ -126,7 +126,7 @@ def proton() -> Iterator[ProtonPeers]:
 
 @pytest.fixture
 def rhea(proton: ProtonPeers) -> Iterator[RheaPeer]:
-    """A Node process with rhea."""
+    """Start a Node process with rhea."""
     peer = RheaPeer(proton)
     yield peer
     peer.close()
@@ -134,5 +134,5 @@ def rhea(proton: ProtonPeers) -> Iterator[RheaPeer]:
 
 @pytest.fixture
 def address(request: pytest.FixtureRequest) -> str:
-    """An address of this test alone."""
+    """Return an address of this test alone."""
     return re.sub(r"\W+", "-", request.node.name).strip("-")

@@ -95,7 +95,7 @@ class Upper(MessagingHandler):
         self.relay = event.container.create_sender(self.connection, None)
 
     def on_link_opened(self, event: Any) -> None:
-        """Requests may come as soon as there is a receiver."""
+        """Report that requests may come, as soon as the receiver is open."""
         if event.link.is_receiver:
             self.ready.set()
 

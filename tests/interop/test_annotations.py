@@ -24,7 +24,10 @@ COME: dict[Any, Any] = {
 
 
 def expected(sender: str, receiver: str, address: str) -> dict[Any, Any]:
-    """What a receiver sees of a message that came with both."""
+    """Return the annotations that a receiver gets of a message that has users' and routers' ones.
+
+    `sender` and `receiver` are the stripAnnotations of their listeners.
+    """
     if receiver in ("out", "both"):
         return USERS
     believed = sender in ("out", "no")
@@ -37,7 +40,7 @@ def expected(sender: str, receiver: str, address: str) -> dict[Any, Any]:
 
 
 def read(octets: bytes) -> Message:
-    """The octets as Proton reads them."""
+    """Decode the octets with Proton."""
     message = Message()
     message.decode(octets)
     return message
@@ -45,7 +48,7 @@ def read(octets: bytes) -> Message:
 
 @pytest.fixture
 def stripping(routers: StartRouter) -> RouterProcess:
-    """A router with a listener for each value of stripAnnotations, in the order of `STRIP`."""
+    """Start a router with a listener for each stripAnnotations value, in the order of `STRIP`."""
     return routers(CONFIGURATION)
 
 

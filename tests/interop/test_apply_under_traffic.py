@@ -97,7 +97,7 @@ class Traffic:
         return has_come
 
     def outcomes(self) -> Counter[str]:
-        """What became of the messages, once each has its outcome."""
+        """Count the outcomes of the messages."""
         return Counter(outcome for sender in self.senders for outcome in sender.outcomes)
 
 
@@ -121,7 +121,7 @@ def configurations() -> Iterator[str]:
 
 @pytest.fixture
 def managed(start_router: StartRouter, proton: ProtonPeers) -> tuple[RouterProcess, Management]:
-    """A router, and a way to change it."""
+    """Start a router, and connect to its management."""
     router = start_router(FIRST)
     return router, Management(proton, proton.connect(router.url()))
 

@@ -42,7 +42,7 @@ class Pair:
 
 @pytest.fixture
 def pair(router: RouterProcess, proton: ProtonPeers, address: str) -> Pair:
-    """A pair of clients that goes about its business."""
+    """Connect a pair of clients that exchange messages."""
     found = Pair(router, proton, address)
     found.exchange(5)
     return found
@@ -54,7 +54,7 @@ def random_octets(seed: int) -> bytes:
 
 
 def frame(body: bytes) -> bytes:
-    """A frame on channel 0 that is right as far as its header goes."""
+    """Return a frame on channel 0 with a valid header."""
     return (len(body) + 8).to_bytes(4, "big") + b"\x02\x00\x00\x00" + body
 
 

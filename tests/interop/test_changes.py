@@ -42,7 +42,7 @@ LISTENER = P + "listener"
 
 @pytest.fixture
 def solo(start_router: StartRouter) -> RouterProcess:
-    """A router that nobody else talks to."""
+    """Start a router for this test alone."""
     return start_router(CONFIGURATION)
 
 

@@ -15,7 +15,7 @@ from support.routers import RouterProcess, StartRouter
 
 
 def connector(port: int, **more: str) -> str:
-    """A configuration with a listener and a connector."""
+    """Return a configuration with a listener and a connector."""
     lines = "".join(f'{name} = "{value}"\n' for name, value in more.items())
     return f'[[listener]]\nport = 0\n\n[[connector]]\nport = {port}\nname = "out"\n{lines}'
 
@@ -32,15 +32,15 @@ class Listening(MessagingHandler):
         self.closed = 0
 
     def on_connection_opening(self, event: Any) -> None:
-        """The router has said who it is; this container says where else it is to be found."""
+        """Set the properties of the open, which may name failover hosts."""
         event.connection.properties = {symbol(k): v for k, v in self.properties.items()}
 
     def on_connection_opened(self, event: Any) -> None:
-        """The router has come."""
+        """Note the router's connection."""
         self.connections.append(event.connection)
 
     def on_transport_closed(self, event: Any) -> None:
-        """The router, or we, have gone."""
+        """Count a closed transport, whichever side closed it."""
         self.closed += 1
 
     def wait(self) -> None:
@@ -142,7 +142,7 @@ def test_a_wrong_password_is_tried_again_later(
 
 
 def connector_of(router: RouterProcess) -> dict[str, Any]:
-    """What the router tells of its connector."""
+    """Return the router's connector as management reports it."""
     (connector,) = Tool(router).query("connector")
     return connector
 

@@ -57,17 +57,17 @@ KIND = "org.apache.qpid.dispatch.router.connection.linkRoute"
 
 @pytest.fixture
 def routing(routers: StartRouter) -> RouterProcess:
-    """A router with link routes to whoever connects to its second listener."""
+    """Start a router with link routes to containers that connect to its second listener."""
     return routers(CONFIGURATION)
 
 
 def broker(proton: ProtonPeers, routing: RouterProcess, name: str) -> ProtonBroker:
-    """A container that has connected to the router."""
+    """Connect a container to the router's second listener."""
     return ProtonBroker(proton).connect(routing.url(listener=1), container_id=name)
 
 
 def receive(receiver: Any, count: int = 1) -> list[str]:
-    """What a receiver gets."""
+    """Wait until a receiver has `count` messages; return the bodies of all it has."""
     receiver.peers.until(lambda: len(receiver.received) >= count, "the messages have come")
     return [each.message.body for each in receiver.received]
 
@@ -172,7 +172,7 @@ class _Requests:
         self.sender = connection.sender("$management")
 
     def status(self, body: Any, **properties: Any) -> int:
-        """The status of the answer to a request."""
+        """Send a request and return the status of the answer."""
         count = len(self.answers.received)
         message = Message(body=body, properties=properties)
         message.reply_to = self.answers.link.remote_source.address

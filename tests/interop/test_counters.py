@@ -26,18 +26,18 @@ SAYINGS = {
 
 @pytest.fixture
 def counting(start_router: StartRouter) -> RouterProcess:
-    """A router that nobody else talks to."""
+    """Start a router for this test alone."""
     return start_router(PLAIN)
 
 
 def links_of(tool: Tool, address: str) -> dict[str, dict[str, Any]]:
-    """The links of an address, by name."""
+    """Return the links of an address, by name."""
     links = tool.query("router.link")
     return {each["linkName"]: each for each in links if each["owningAddr"] == f"M0{address}"}
 
 
 def outcomes_of(link: dict[str, Any]) -> dict[str, int]:
-    """The outcomes that a link has counted."""
+    """Return the outcomes that a link has counted."""
     counts = {outcome: link[f"{outcome}Count"] for outcome in OUTCOMES}
     return {outcome: count for outcome, count in counts.items() if count}
 
@@ -58,7 +58,7 @@ def has_news(sender: ProtonSender, receivers: list[ProtonReceiver], come: int) -
 
 
 def told(sender: ProtonSender) -> Counter[str]:
-    """What a sender was told."""
+    """Count the outcomes that a sender was told."""
     return Counter(outcome for outcome in sender.outcomes if outcome)
 
 

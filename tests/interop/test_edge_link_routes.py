@@ -34,7 +34,7 @@ NO_ROUTE = "qd:no-route-to-dest"
 
 @pytest.fixture
 def line(routers: StartRouter) -> list[RouterProcess]:
-    """An edge, two interiors and an edge with a listener for brokers."""
+    """Start an edge, two interior routers and an edge with a listener for brokers."""
     return start_between_edges(routers, BROKERS)
 
 

@@ -15,7 +15,7 @@ from support.routers import RouterProcess, StartRouter
 
 
 def interior(name: str, edges: int, more: str = "") -> str:
-    """The configuration of an interior router, with the port that it listens on for edges."""
+    """Return the configuration of an interior router, with the port of its listener for edges."""
     return f"""\
 [router]
 id = "{name}"
@@ -34,7 +34,7 @@ role = "edge"
 
 
 def edge(name: str, *uplinks: int, more: str = "") -> str:
-    """The configuration of an edge router, with the ports of its interiors."""
+    """Return the configuration of an edge router, with the ports of its interior routers."""
     connectors = "".join(
         f'\n[[connector]]\nname = "uplink-{port}"\nport = {port}\nrole = "edge"\n'
         for port in uplinks
@@ -88,7 +88,7 @@ class Flow:
         return len(self.accepted) == total
 
     def check(self, total: int) -> None:
-        """What was accepted came, and once, unless the sender was told that it might be twice."""
+        """Check that all messages came, and came once unless the sender was told `modified`."""
         came = Counter(self.receiver.bodies())
         assert set(came) >= set(range(total))
         twice = {number for number, times in came.items() if times > 1}

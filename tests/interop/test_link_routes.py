@@ -36,8 +36,9 @@ connection = "brokers"
 
 @pytest.fixture(params=[1, 3], ids=["one router", "three routers"])
 def line(request: pytest.FixtureRequest, routers: StartRouter) -> list[RouterProcess]:
-    """Routers in a line, of which the last forwards links below `queue` to whoever connects to its
-    last listener.
+    """Start routers in a line, of which the last has link routes below `queue`.
+
+    The routes lead to the container that connects to the last listener of the last router.
     """
     if request.param == 1:
         return [routers(LISTENER + ROUTES)]
@@ -46,13 +47,13 @@ def line(request: pytest.FixtureRequest, routers: StartRouter) -> list[RouterPro
 
 @pytest.fixture
 def routed(line: list[RouterProcess]) -> RouterProcess:
-    """The router that clients connect to."""
+    """Return the router that clients connect to."""
     return line[0]
 
 
 @pytest.fixture
 def broker(line: list[RouterProcess], proton: ProtonPeers) -> ProtonContainer:
-    """The container that links go to."""
+    """Connect the container to which links are routed."""
     last = line[-1]
     container = ProtonContainer(proton, last.url(listener=len(last.addresses) - 1), "broker")
     until_known(line[0], "Cqueue", "Dqueue")
@@ -61,7 +62,7 @@ def broker(line: list[RouterProcess], proton: ProtonPeers) -> ProtonContainer:
 
 @pytest.fixture
 def client(routed: RouterProcess, proton: ProtonPeers) -> ProtonConnection:
-    """A client of the first router."""
+    """Connect a client to the first router."""
     return proton.connect(routed.url(), container_id="client")
 
 

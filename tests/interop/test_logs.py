@@ -11,7 +11,7 @@ from support.routers import StartRouter
 
 
 def lines(tool: Any, **arguments: Any) -> list[list[Any]]:
-    """What GET-LOG tells."""
+    """Return the lines that GET-LOG answers."""
     answered = tool.ask(operation="GET-LOG", type="org.amqp.management", name="self", **arguments)
     assert answered.properties["statusCode"] == 200
     return list(answered.body)

@@ -71,7 +71,7 @@ def test_a_killed_consumer_is_replaced_by_the_others(
 
 @pytest.fixture
 def half_sender(router: RouterProcess, address: str) -> Iterator[subprocess.Popen[str]]:
-    """A proton client that stops in the middle of a message of 10 MB."""
+    """Start a Proton client that stops in the middle of a message of 10 MB."""
     command = [sys.executable, str(HALF_SENDER), router.url(), address, "10000000"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     yield process
@@ -146,7 +146,7 @@ class Resender:
 
 
 def on_port(port: int) -> str:
-    """The plain configuration, on a port that is known."""
+    """Return the plain configuration with a fixed port."""
     return PLAIN.replace("port = 0", f"port = {port}")
 
 

@@ -27,7 +27,7 @@ distribution = "multicast"
 
 @pytest.fixture
 def solo(start_router: StartRouter) -> RouterProcess:
-    """A router that nobody else talks to."""
+    """Start a router for this test alone."""
     return start_router(CONFIGURATION)
 
 

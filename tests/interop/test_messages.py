@@ -42,13 +42,13 @@ SIZES = [0, 1, 100, 10_000, 100_000, 1_000_000, 10_000_000]
 
 
 def bare(octets: bytes) -> bytes:
-    """The bare message: from the properties to the end of the body."""
+    """Return the bare message: from the properties to the end of the body."""
     begin, end = bare_message(octets)
     return octets[begin:end]
 
 
 def a_message(body: Any, **fields: Any) -> bytes:
-    """The octets of a message with something in every section that proton writes."""
+    """Encode a message with content in every section that Proton writes."""
     fields.setdefault("id", uuid.UUID(int=7))
     fields.setdefault("subject", "subject")
     fields.setdefault("properties", {"key": "value", "number": int32(-3), "none": None})
@@ -103,14 +103,14 @@ def cross(
 
 
 def rhea_receives(rhea: RheaPeer, address: str) -> Receive:
-    """What rhea receives."""
+    """Attach a receiver of rhea; return a function that gets its next message."""
     rhea.receiver(address)
     count = itertools.count(1)
     return lambda: rhea.messages(next(count))[-1]
 
 
 def proton_receives(proton: ProtonPeers, router: RouterProcess, address: str) -> Receive:
-    """What proton receives."""
+    """Attach a receiver of Proton; return a function that gets its next message."""
     receiver = proton.connect(router.url()).receiver(address, credit=100)
     count = itertools.count(1)
     return lambda: receiver.get(next(count))[-1].octets

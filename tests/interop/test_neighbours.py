@@ -1,5 +1,6 @@
-"""Routers as processes become neighbours, and peers of all other kinds do not: what each is told,
-and what the others notice of it.
+"""Router processes become neighbours, and peers of all other kinds do not.
+
+The tests check what each peer is told, and what the others notice of it.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def failure(words: str, number: int = 0) -> Callable[[Tool], bool]:
 
 
 def works(proton: ProtonPeers, router: RouterProcess, address: str) -> None:
-    """A router serves its clients."""
+    """Check that a router serves its clients."""
     receiver = proton.connect(router.url()).receiver(address, 10)
     sender = proton.connect(router.url()).sender(address)
     assert sender.outcome(Message("still here")).outcome == "accepted"
@@ -179,7 +180,7 @@ def test_the_wrong_port(routers: StartRouter) -> None:
 
 
 def opened(port: int, name: str = "X", **changed: Any) -> RawPeer:
-    """A peer that says that it is a router."""
+    """Connect a peer that claims to be a router."""
     peer = RawPeer(port)
     properties = {**ROUTER, **{Symbol(f"trioute.{key}"): value for key, value in changed.items()}}
     peer.send(AMQP_HEADER)

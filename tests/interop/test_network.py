@@ -65,7 +65,7 @@ class Mesh:
 
 @pytest.fixture(scope="module")
 def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mesh]:
-    """a - b - c, for tests that use addresses of their own."""
+    """Start a line a - b - c, for tests that use addresses of their own."""
     with ExitStack() as stack:
 
         def start(configuration: str) -> RouterProcess:
@@ -96,7 +96,7 @@ def square(routers: StartRouter) -> Mesh:
 def pair(
     proton: ProtonPeers, mesh: Mesh, ends: str, address: str, credit: int, **options: Any
 ) -> tuple[ProtonSender, ProtonReceiver]:
-    """A sender at one router that has credit of a receiver at another one."""
+    """Attach a sender at one router that has credit of a receiver at another one."""
     receiver = proton.connect(mesh[ends[1]].url()).receiver(address, credit, **options)
     sender = proton.connect(mesh[ends[0]].url()).sender(address)
     sender.wait_for_credit()

@@ -19,7 +19,7 @@ def brokers_at(line: list[RouterProcess]) -> str:
 
 
 def bodies(broker: ProtonBroker, queue: str) -> list[str]:
-    """What is in a queue."""
+    """Return the bodies of the messages in a queue."""
     found = []
     for octets in broker.queues[queue]:
         message = Message()

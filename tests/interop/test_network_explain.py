@@ -26,7 +26,7 @@ def explained(router: RouterProcess, address: str) -> Ended:
 
 
 def answer(router: RouterProcess, address: str) -> dict[str, Any]:
-    """The same, for programs."""
+    """Return the explanation that `trioute explain --json` prints, as data."""
     ended = invoke("explain", "-b", router.url(), "anonymous", "send", address, "--json")
     found: dict[str, Any] = json.loads(ended.output)
     return found

@@ -18,7 +18,7 @@ mode = "edge"
 
 
 def edge(interior: RouterProcess) -> str:
-    """An edge of a router whose last listener is for edges."""
+    """Return the configuration of an edge of a router whose last listener is for edges."""
     port = interior.addresses[3][1]
     return (
         WHOLE
@@ -33,7 +33,10 @@ def address_of(name: str) -> str:
 
 
 def change(router: RouterProcess, listener: int, asked: str) -> tuple[int, str]:
-    """The answer to who wants to change something of a router, asked over a listener of another."""
+    """Update a log setting of the router `asked`, over a listener of `router`.
+
+    Return the status and the description of the answer.
+    """
     tool = Tool(router, address_of(asked), url=router.url(listener=listener))
     try:
         named = {"operation": "UPDATE", "type": P + "log", "name": "log/AGENT"}

@@ -1,5 +1,7 @@
-"""Messages of any size over several routers: nobody in between keeps them, or makes halves whole;
-and slow receivers, who slow those who send to them and fill nobody's memory.
+"""Messages of any size over several routers, and slow receivers.
+
+No router in between keeps a message or completes half of one. A slow receiver slows its senders
+and fills the memory of no router.
 """
 
 from __future__ import annotations
@@ -24,12 +26,12 @@ pytestmark = pytest.mark.timeout(300)
 
 
 def most_memory(network: RouterNetwork) -> dict[str, int]:
-    """The most that each router ever had."""
+    """Return the peak memory of each router."""
     return {name: most_resident_bytes(network[name].pid) for name in network.running()}
 
 
 def waiting(network: RouterNetwork) -> dict[str, int]:
-    """The octets of messages that wait at each router."""
+    """Return the octets of messages that wait at each router."""
     found = {}
     for name in network.running():
         tool = Tool(network[name])

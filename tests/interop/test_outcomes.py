@@ -15,7 +15,7 @@ from support.routers import RouterProcess
 
 
 def accept(delivery: Any) -> None:
-    """Accepted."""
+    """Answer a delivery with accepted."""
     delivery.update(Delivery.ACCEPTED)
 
 
@@ -26,7 +26,7 @@ def reject(delivery: Any) -> None:
 
 
 def modify_nothing(delivery: Any) -> None:
-    """Modified, with nothing."""
+    """Answer a delivery with a modified outcome that has no fields."""
     delivery.update(Delivery.MODIFIED)
 
 
@@ -35,7 +35,7 @@ def say_nothing(delivery: Any) -> None:
 
 
 def extend(delivery: Any) -> None:
-    """An outcome that no specification knows."""
+    """Answer a delivery with an outcome that no specification defines."""
     delivery.local.data = ["some", 1]
     delivery.update(0x1234)
 

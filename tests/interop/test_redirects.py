@@ -52,7 +52,7 @@ CONNECTION = "amqp:connection:redirect"
 
 
 def said(condition: Condition | None) -> tuple[str, dict[str, Any]]:
-    """A condition that proton heard, and its info map."""
+    """Return the name and the info map of a condition that Proton received."""
     assert condition is not None
     assert isinstance(condition.info, dict)
     return condition.name, {str(key): value for key, value in condition.info.items()}
@@ -143,7 +143,7 @@ def test_rhea_hears_where_all_is(routers: StartRouter, rhea: RheaPeer) -> None:
 
 
 def connector(port: int, host: str = "127.0.0.1", more: str = "") -> str:
-    """An edge router whose connector may be redirected to its own host."""
+    """Return the configuration of an edge whose connector may be redirected to its own host."""
     return f"""\
 [router]
 id = "edge"
@@ -161,7 +161,7 @@ allowRedirect = true
 
 
 def front(to: RouterProcess | None, *, more: str = "") -> str:
-    """A router that sends those who know it by its address on to another one."""
+    """Return the configuration of a router that redirects from its address to another router."""
     redirect = (
         ""
         if to is None
@@ -174,7 +174,7 @@ def front(to: RouterProcess | None, *, more: str = "") -> str:
 
 
 def lines(router: RouterProcess, event: str) -> list[str]:
-    """What a router logged of one kind."""
+    """Return the lines that a router logged of one event."""
     return [line for line in router.log_text().splitlines() if event in line]
 
 
@@ -207,7 +207,7 @@ def test_a_router_goes_where_another_sends_it_and_comes_back(
 
 
 def users(tmp_path: Path, name: str, password: str) -> str:
-    """What a listener has that takes only this user."""
+    """Return the settings of a listener that accepts only this user."""
     file = tmp_path / f"users-{name}"
     file.write_text(f"{name}:{hash_password(password)}\n", encoding="utf-8")
     return f'authenticatePeer = true\nsaslMechanisms = ["PLAIN"]\nusersFile = "{file}"\n'
@@ -293,7 +293,7 @@ def test_a_router_does_not_go_where_it_may_not(
 
 
 def chain(port: int, *names: str) -> str:
-    """A router on this port that sends whoever calls it by one of these names on to the next."""
+    """Return the configuration of a router that redirects each of these names to the next one."""
     redirects = "".join(
         f'[[redirect]]\nhostname = "{name}"\ntoHostname = "{following}"\n'
         f'toNetworkHost = "127.0.0.1"\ntoPort = {port}\n'

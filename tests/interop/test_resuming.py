@@ -53,7 +53,7 @@ def connect(proton: ProtonPeers, router: RouterProcess, container: str) -> Proto
 
 
 def lines(router: RouterProcess, *words: str) -> list[str]:
-    """The lines of the log with all of these words."""
+    """Return the lines of the log that contain all of these words."""
     return [line for line in router.log_text().splitlines() if all(word in line for word in words)]
 
 
@@ -386,7 +386,7 @@ class Until(LinkOption):
 
 
 def granted_policy(terminus: Any) -> int:
-    """The code of the lifetime-policy that we are answered with."""
+    """Return the code of the lifetime-policy in the peer's answer."""
     terminus.properties.rewind()
     terminus.properties.next()
     return int(terminus.properties.get_dict()[symbol("lifetime-policy")].descriptor)

@@ -17,7 +17,7 @@ from support.routers import RouterProcess, StartRouter
 
 @pytest.fixture
 def guarded(routers: StartRouter, tmp_path: Path) -> RouterProcess:
-    """A router with a listener for users alone, then one for everybody that offers both."""
+    """Start a router with a listener for users only, and an open one with both mechanisms."""
     users = tmp_path / "users"
     users.write_text(f"ada:{hash_password('s3cret')}\n", encoding="utf-8")
     return routers(f"""

@@ -34,7 +34,7 @@ COUNT = 400
 
 
 def explained(router: RouterProcess) -> dict[str, Any]:
-    """What the router says of the multicast."""
+    """Return the router's explanation of the multicast."""
     ended = invoke("explain", "-b", router.url(), "anonymous", "send", "news", "--json")
     told = json.loads("\n".join(ended.lines))
     assert isinstance(told, dict)
@@ -42,7 +42,7 @@ def explained(router: RouterProcess) -> dict[str, Any]:
 
 
 def silent(router: RouterProcess) -> RawPeer:
-    """A receiver with all the credit there is, that reads nothing any more."""
+    """Attach a receiver with ample credit that reads nothing any more."""
     peer = RawPeer(router.port, receive_buffer_bytes=4096)
     peer.open(container_id="silent", idle_time_out=60_000)
     peer.attach_receiver("news", 100_000)

@@ -22,13 +22,13 @@ NOT_IMPLEMENTED = "amqp:not-implemented"
 
 @pytest.fixture
 def transacting(routers: StartRouter) -> RouterProcess:
-    """A router with link routes to a broker that coordinates."""
+    """Start a router with link routes to a broker that coordinates transactions."""
     return routers(CONFIGURATION)
 
 
 @pytest.fixture
 def broker(transacting: RouterProcess, proton: ProtonPeers) -> ProtonBroker:
-    """That broker."""
+    """Connect the broker to the router."""
     return ProtonBroker(proton).connect(transacting.url(listener=1), container_id="broker")
 
 
@@ -36,7 +36,7 @@ def broker(transacting: RouterProcess, proton: ProtonPeers) -> ProtonBroker:
 def client(
     broker: ProtonBroker, transacting: RouterProcess, proton: ProtonPeers
 ) -> ProtonConnection:
-    """A client of the router, once the broker is there."""
+    """Connect a client to the router, after the broker."""
     return proton.connect(transacting.url(), container_id="client")
 
 

@@ -22,14 +22,14 @@ def _as_before() -> Iterator[None]:
 
 
 def begun(**settings: Any) -> Journal:
-    """A journal that takes all lines."""
+    """Start a journal with these log settings."""
     journal = Journal()
     journal.begin(LogSettings(**settings))
     return journal
 
 
 def lines_at(level: Any, capsys: pytest.CaptureFixture[str]) -> list[str]:
-    """The levels that are written where `level` is configured."""
+    """Return the levels of the lines that are written if `level` is configured."""
     begun(level=level, format="json")
     log = structlog.get_logger("test")
     for each in LEVELS:

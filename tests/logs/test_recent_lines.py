@@ -6,7 +6,7 @@ from router.logs.recent_lines import MAX_CHARACTERS, MAX_LINES, Line, RecentLine
 
 
 def line(text: str) -> Line:
-    """A line."""
+    """Create a line with this text."""
     return Line("ROUTER", "info", text, 0)
 
 

@@ -46,7 +46,7 @@ class Held:
 def held(
     name: str, user: str | None, management: str, *, dialled: bool = False, role: str = "normal"
 ) -> Held:
-    """The connection of a peer."""
+    """Return the connection of a peer."""
     settings = ConnectionSettings("router", management=management, role=role)
     connection = Connection(settings, Recorder(), Turn(), name, dialled)
     connection.user = user
@@ -142,7 +142,7 @@ def test_what_is_not_known_to_read_needs_the_right_to_change() -> None:
 
 
 def annotated(entries: Iterable[bytes]) -> bytes:
-    """A message with these annotations."""
+    """Return a message with these annotations."""
     return change_annotations(encode_message(Message(body=(AmqpValue(1),))), bool, list(entries))
 
 
@@ -170,7 +170,7 @@ def test_the_number_is_read_off_the_head() -> None:
 
 
 def listening(*managements: Any, **fields: Any) -> Configuration:
-    """A listener for each of these values."""
+    """Return a configuration with a listener for each of these `management` values."""
     return Configuration(
         listeners=tuple(
             ListenerSettings(port=0, name=f"{each}-{number}", management=each, **fields)

@@ -43,7 +43,7 @@ CONFIGURATION = Configuration(
 
 
 async def ask(running: Running, operation: str, body: Any = None, **properties: Any) -> Answer:
-    """What a running router answers."""
+    """Send a request to a running router and return its answer."""
     assert running.node.view is not None
     return await answer(running.node.view, Request({"operation": operation, **properties}, body))
 

@@ -30,7 +30,7 @@ def url(running: Running, listener: int = 0) -> str:
 async def ask(
     connection: ClientConnection, operation: str, body: Any = None, **properties: Any
 ) -> tuple[int, Any]:
-    """The status and the body of what is answered."""
+    """Send a request and return the status and the body of the answer."""
     sender = await connection.open_sender(NODE)
     message = request(body, operation=operation, **properties)
     answer = await asked(connection, sender, message)
@@ -44,7 +44,7 @@ async def create(connection: ClientConnection, name: str, **body: Any) -> tuple[
 
 
 async def names(connection: ClientConnection) -> list[str]:
-    """The names of those that a connection sees."""
+    """Return the names of the link routes that a connection sees."""
     found, body = await ask(connection, "QUERY", {"attributeNames": ["name"]}, entityType=KIND)
     assert found == 200
     return [name for (name,) in body["results"]]

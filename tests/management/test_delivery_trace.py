@@ -39,7 +39,7 @@ async def follow(management: ManagementClient, receiver: Receiver, **asked: Any)
 
 @asynccontextmanager
 async def attached(credit: int = 10) -> AsyncIterator[tuple[Running, Peer, Peer]]:
-    """A router, a peer that sends to `q`, and one that receives from it."""
+    """Run a router with a peer that sends to `q`, and one that receives from it."""
     async with (
         running_node() as running,
         dialled(running.address) as sender,
@@ -53,7 +53,7 @@ async def attached(credit: int = 10) -> AsyncIterator[tuple[Running, Peer, Peer]
 
 
 async def told(receiver: Receiver, count: int) -> list[tuple[str, str | None]]:
-    """What has happened, and at which links."""
+    """Return the next trace events, at least `count`, each with its link."""
     return [(line["event"], line.get("link")) for line in await lines(receiver, count)]
 
 

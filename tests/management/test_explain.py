@@ -55,7 +55,7 @@ class Asking:
         self._management = management
 
     async def explain(self, address: str, direction: str = "send", **more: Any) -> dict[str, Any]:
-        """What the router says."""
+        """Ask the router to explain an address, and check that `flows` agrees with the reasons."""
         asked = {"address": address, "direction": direction, **more}
         told = await self._management.request("EXPLAIN", asked)
         assert isinstance(told, dict)
@@ -73,7 +73,7 @@ class Asking:
 
 @asynccontextmanager
 async def asking(**fields: Any) -> AsyncIterator[Asking]:
-    """A router that runs."""
+    """Run a router with an open management client."""
     async with (
         running_node(Configuration(**{**CONFIGURED, **fields})) as running,
         connect(f"127.0.0.1:{running.address[1]}") as client,
@@ -85,7 +85,7 @@ async def asking(**fields: Any) -> AsyncIterator[Asking]:
 async def receiving(
     asking: Asking, address: str = "q", *, receive_buffer_bytes: int = 0
 ) -> AsyncIterator[Peer]:
-    """A receiver that does no more than it is told to."""
+    """Attach a receiver that does only what the test tells it to do."""
     where = asking.running.address
     async with dialled(where, receive_buffer_bytes=receive_buffer_bytes) as peer:
         await peer.begin()
@@ -94,7 +94,7 @@ async def receiving(
 
 
 def in_use(asking: Asking, name: str) -> Address:
-    """An address that is."""
+    """Return an address that is in use."""
     address = asking.running.node.table.in_use(name)
     assert address is not None
     return address

@@ -16,7 +16,7 @@ OTHER = AutoLinkSettings(address="other", direction="in", container_id="broker")
 
 
 def explained(router: ControlledRouter, direction: str = "send") -> dict[str, Any]:
-    """What the router says of `q`."""
+    """Return the router's explanation of `q`."""
     properties = {"operation": "EXPLAIN", "address": "q", "direction": direction}
     return explain(view_of(router, OUT, IN, OTHER), Request(properties, None))
 

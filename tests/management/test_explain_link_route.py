@@ -34,7 +34,7 @@ CONFIGURATION = Configuration(
 
 
 def explained(running: Running, address: str, direction: str = "send") -> dict[str, Any]:
-    """What the router says."""
+    """Return the router's explanation of an address."""
     properties = {"operation": "EXPLAIN", "address": address, "direction": direction}
     return explain(view_of(running), Request(properties, None))
 

@@ -35,7 +35,7 @@ def line(**fields: Any) -> Mesh:
 def explained(
     mesh: Mesh, router: str, address: str, direction: str = "send", **configured: Any
 ) -> dict[str, Any]:
-    """What a router says."""
+    """Return a router's explanation of an address, and check that asking changes nothing."""
     core = mesh[router]
     observed: Any = SimpleNamespace(
         table=core.table, forwarder=core.forwarder, turn=core.turn, auto_links=None, pumps={}

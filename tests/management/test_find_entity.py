@@ -30,13 +30,13 @@ CONFIGURATION = Configuration(
 
 
 def view() -> RouterView:
-    """A router with many addresses configured."""
+    """Return the view of a router with many addresses configured."""
     node = Node(CONFIGURATION)
     return RouterView("solo", "host", node.configuration, node.exchange, 0.0)
 
 
 async def found(**properties: Any) -> Any:
-    """What is found by these properties, as its attributes."""
+    """Find an entity by these properties and return its attributes."""
     return (await find(view(), Request({"operation": "READ", **properties}, None))).attributes()
 
 

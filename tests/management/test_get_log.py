@@ -15,7 +15,7 @@ from support.loopback import running_node
 
 
 async def lines(limit: Any) -> list[list[Any]]:
-    """What is answered by a router that has written three lines."""
+    """Return the answer of a router that has written three lines."""
     async with running_node() as running:
         for number in range(3):
             running.node.journal.recent.add(Line("AGENT", "info", f"line {number}", 1000 + number))

@@ -21,14 +21,14 @@ LISTENERS = tuple(ListenerSettings(port=6000 + n, name=f"l{n}") for n in range(3
 
 
 def ask(body: Any = None, **properties: Any) -> Answer:
-    """What a router with three listeners and no connections answers."""
+    """Return the answer of a router with three listeners and no connections."""
     node = Node(Configuration(router=RouterSettings(id="solo"), listeners=LISTENERS))
     router = RouterView("solo", "host", node.configuration, node.exchange, 0.0)
     return trio.run(answer, router, Request(properties, body))
 
 
 def query(names: list[str] | None = None, **properties: Any) -> Any:
-    """The body of the answer to a query that is well made."""
+    """Send a valid query and return the body of the answer."""
     body = {} if names is None else {"attributeNames": names}
     answered = ask(body, operation="QUERY", type="org.amqp.management", name="self", **properties)
     assert answered.status == 200

@@ -19,7 +19,7 @@ from support.management import NODE, asked, request
 
 
 def summed(observed: Any) -> Totals:
-    """What is added up in all steps."""
+    """Run all steps of the addition and return the totals."""
     steps = compute_totals(observed)
     while True:
         try:

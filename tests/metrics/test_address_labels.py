@@ -150,7 +150,7 @@ def change(table: AddressTable, step: str, name: str, count: int) -> None:
 
 
 def ingress(read: Reading) -> dict[str, int]:
-    """What a reading says of ingress, by label."""
+    """Return the ingress count of each label in a reading."""
     series = {each.label: each.counters.ingress for each in read.addresses}
     assert len(series) == len(read.addresses)
     assert sum(series.values()) == read.counters.ingress
@@ -160,7 +160,7 @@ def ingress(read: Reading) -> dict[str, int]:
 def read_after(
     table: AddressTable, limit: int, steps: list[tuple[str, str, int]]
 ) -> Iterator[dict[str, int]]:
-    """What each reading says of ingress, by label."""
+    """Yield the ingress counts by label of each reading that the steps ask for."""
     exchange = RouterHub(table, 2**20, 65536)
     labels, none = AddressLabels(table, limit), ConnectionLabels(exchange, 0)
     for step, name, count in [*steps, ("read", "", 0)]:

@@ -9,7 +9,7 @@ from router.metrics.admission import WAIT_S, Admission, Admitted
 
 
 async def entered(admission: Admission, host: str) -> Admitted:
-    """The place of a request of a host, which is admitted."""
+    """Admit a request of a host, and return its place."""
     admitted = await admission.enter(host)
     assert admitted is not None
     return admitted

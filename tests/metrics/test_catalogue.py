@@ -64,7 +64,7 @@ def reading_of_one_address() -> Reading:
 
 
 def added(samples: Iterable[Sample]) -> float:
-    """The numbers of all samples together."""
+    """Return the sum of all samples that are not histograms."""
     return sum(value for _, value in samples if not isinstance(value, HistogramValue))
 
 

@@ -55,7 +55,7 @@ class Connections:
         self.carried = {"in": 0, "out": 0}
 
     def connect(self, *, is_client: bool = False, container: str = "peer") -> int:
-        """A connection, which is open; its number."""
+        """Open a connection and return its number."""
         exchange: RouterHub = self.exchange
         connection = Connection(
             server_settings(), exchange.forwarder, exchange.turn, "peer", is_client
@@ -78,17 +78,17 @@ class Connections:
         self.exchange.turn.now += seconds
 
     def read(self) -> Reading:
-        """What the metrics say."""
+        """Take a reading of the metrics."""
         addresses = AddressLabels(self.exchange.table, 0)
         return take_reading(self.exchange, addresses, self.labels, 0.0)
 
     def read_in_steps(self) -> Generator[None, None, Reading]:
-        """The same, a step for each connection."""
+        """Take a reading of the metrics, with a step for each connection."""
         addresses = AddressLabels(self.exchange.table, 0)
         return reading.read_in_steps(self.exchange, addresses, self.labels, 0.0)
 
     def shown(self) -> set[str]:
-        """The connections with labels."""
+        """Return the connections that have labels of their own."""
         return {each.labels[0] for each in self.read().connections if each.labels != OTHERS}
 
 
@@ -235,7 +235,7 @@ def test_no_series_falls_that_is_read_while_it_changes(
 
 
 def exhausted(walk: Generator[None, None, Reading]) -> Reading | None:
-    """What a walk brings at its end; None where it is at its end already."""
+    """Run a walk to its end and return its reading, None if it had ended already."""
     while True:
         try:
             next(walk)

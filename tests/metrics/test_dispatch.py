@@ -32,7 +32,7 @@ OF_DISPATCH = {
 
 
 def of_dispatch(scraped: Scrape) -> dict[str, float]:
-    """The samples under Dispatch's names; none of them has a label."""
+    """Return the samples under Dispatch's names; those with labels are left out."""
     return {
         name: value
         for (name, labels), value in scraped.samples.items()

@@ -27,7 +27,7 @@ PROMETHEUS = f"{OPENMETRICS};version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,
 
 
 def exposition(*addresses: str, limit: int = 100) -> Exposition:
-    """The metrics of a router that nobody is connected to, with some addresses in use."""
+    """Return the metrics of a router without connections, with some addresses in use."""
     table = AddressTable([], "balanced", lambda _: "")
     for name in addresses:
         assert table.enter(name) is not None
@@ -76,7 +76,10 @@ async def test_both_formats_say_the_same() -> None:
 
 
 def names_of(metric: Metric) -> list[str]:
-    """What a metric's samples are called; an address that measured nothing has no histogram."""
+    """Return the sample names of a metric.
+
+    An address without measurements has no histogram.
+    """
     if metric.kind != "histogram":
         return [metric.name]
     ends = () if metric.is_by_address else ("_bucket", "_sum", "_count")

@@ -39,7 +39,7 @@ WEBSOCKET = {
 
 @asynccontextmanager
 async def connected(port: int) -> AsyncIterator[trio.SocketStream]:
-    """A connection that is closed at the end of the block."""
+    """Open a connection that is closed at the end of the block."""
     async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
         yield stream
 
@@ -190,7 +190,7 @@ async def test_a_router_whose_clock_stands_still_is_not_healthy(
 
 
 async def amqp_works(running: RunningNode) -> None:
-    """A message goes through the router, and metrics are served."""
+    """Check that a message goes through the router, and that metrics are served."""
     async with Peer(running.amqp_port) as peer:
         receiver = await peer.receiver("orders")
         sender = await peer.sender("orders", settled=True)
@@ -323,7 +323,7 @@ async def many_connected(
 
 
 def status_of(response: bytes) -> int:
-    """The status of a response; fails where there is none."""
+    """Return the status of a response; fail if there is none."""
     assert response.startswith(b"HTTP/1.1 "), response[:1000]
     return int(response[9:12])
 

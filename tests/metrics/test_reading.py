@@ -33,13 +33,13 @@ BY_ADDRESS = "trioute_address_deliveries_outcome_total"
 
 
 def outcomes(scraped: Scrape) -> dict[str, float]:
-    """The outcomes that were counted at all."""
+    """Return the outcomes that were counted at all."""
     return {name: count for name, count in scraped.by("outcome", TOTAL).items() if count}
 
 
 @asynccontextmanager
 async def peers(running: RunningNode, count: int) -> AsyncIterator[list[Peer]]:
-    """Connections, one for each of the calls that block at the same time."""
+    """Open a connection for each of the calls that block at the same time."""
     async with AsyncExitStack() as stack:
         yield [await stack.enter_async_context(Peer(running.amqp_port)) for _ in range(count)]
 

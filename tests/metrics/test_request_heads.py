@@ -21,7 +21,7 @@ GET = b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n"
 
 
 async def read(octets: bytes) -> RequestHead | IncompleteReason:
-    """What is made of these octets, behind which nothing comes any more."""
+    """Read a request head from these octets, followed by the end of the stream."""
     client, server = memory_stream_pair()
     await client.send_all(octets)
     await client.send_eof()

@@ -119,8 +119,9 @@ async def test_other_failures_are_not_hidden(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def _limit(router: RouterProcess, more: int) -> int:
-    """Allow a router the descriptors that it has, so many more, and those that its AMQP listeners
-    leave to others; how many that makes.
+    """Set the limit of a router's descriptors, and return it.
+
+    It allows those that the router has, `more`, and those that its AMQP listeners leave to others.
     """
     allowed = wanted = len(list(Path(f"/proc/{router.pid}/fd").iterdir())) + more
     while allowed - allowed // RESERVED_PART < wanted:
@@ -166,7 +167,7 @@ def test_a_router_without_descriptors_serves_on_and_accepts_when_it_has_some(
 
 
 def _probed(router: RouterProcess) -> bytes:
-    """What a probe gets."""
+    """Return what a probe gets."""
     with socket.create_connection(router.http_addresses[0], timeout=PATIENCE_S) as probe:
         probe.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         return probe.recv(100)

@@ -34,7 +34,7 @@ class Door:
     clients: list[trio.SocketStream] = attrs.Factory(list)
 
     async def crowd(self, *hosts: str) -> list[trio.SocketStream]:
-        """Connections from hosts, which have all been accepted."""
+        """Connect from these hosts, and wait until all have been accepted."""
         streams = [await trio.open_tcp_stream(*self.address, local_address=host) for host in hosts]
         self.clients += streams
         await trio.testing.wait_all_tasks_blocked()
@@ -64,7 +64,7 @@ class Door:
 
 @asynccontextmanager
 async def door(most: int = MOST) -> AsyncIterator[Door]:
-    """A listener that lets nobody in until it is told to."""
+    """Run a listener that lets nobody in until it is told to."""
     sockets = await trio.open_tcp_listeners(0, host="127.0.0.1")
     made = Door(sockets[0].socket.getsockname())
     try:

@@ -190,7 +190,7 @@ async def test_a_password_that_is_not_there_is_asked_for_again(
 
 
 def state(running: Running) -> dict[str, Any]:
-    """What management tells of the one connector."""
+    """Return what management tells of the only connector."""
     (entity,) = told(running, CONNECTOR)
     return entity
 
@@ -212,7 +212,7 @@ def urls(*servers: Server) -> str:
 
 
 def listed(*servers: Server, host: str = HERE) -> dict[Symbol, Any]:
-    """The properties of an open that names these places."""
+    """Return the properties of an open with a failover-server-list of these servers."""
     return {
         FAILOVER_SERVER_LIST: [
             {Symbol("network-host"): host, Symbol("port"): str(server.port)} for server in servers

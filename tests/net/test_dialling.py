@@ -14,7 +14,7 @@ HERE = "127.0.0.1"
 
 
 def listening(host: str = HERE) -> socket.socket:
-    """A socket that somebody listens on."""
+    """Return a listening socket."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, 0), family=family)
 
@@ -55,7 +55,7 @@ class Resolved(trio.abc.HostnameResolver):
         self.addresses = addresses
 
     async def getaddrinfo(self, *_: Any) -> list[Any]:
-        """The addresses."""
+        """Return the addresses, or wait forever if None is among them."""
         if None in self.addresses:
             await trio.sleep_forever()
         kind = (socket.AF_INET, socket.SOCK_STREAM, 0, "")
@@ -87,7 +87,7 @@ async def test_a_resolver_that_knows_nothing_is_a_failure_too() -> None:
 
 
 def full() -> tuple[socket.socket, list[socket.socket]]:
-    """A socket that does not answer, because its backlog is full, and who fills it."""
+    """Return a socket that does not answer because its backlog is full, and its clients."""
     server = socket.create_server((HERE, 0), backlog=0)
     waiting = []
     for _ in range(4):

@@ -44,7 +44,7 @@ TOLD: dict[str, Any] = {
 
 
 def told(settings: Any, names: Any) -> dict[str, Any]:
-    """The settings of these names."""
+    """Return the settings of these names."""
     return {name: getattr(settings, name) for name in names}
 
 

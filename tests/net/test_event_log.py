@@ -65,8 +65,9 @@ def captured() -> Iterator[list[EventDict]]:
 
 
 async def logged(*said: Any, heard: type = Detach) -> list[EventDict]:
-    """What is logged of a connection with an attached sender and receiver that then says this,
-    until it hears what it waits for and leaves.
+    """Return what is logged of a connection that says this.
+
+    The peer has attached a sender and a receiver; it leaves once it has heard a `heard`.
     """
     with captured() as logs:
         async with running_node(CONFIGURATION) as running, dialled(running.address) as peer:
@@ -82,7 +83,7 @@ async def logged(*said: Any, heard: type = Detach) -> list[EventDict]:
 
 
 def of(lines: list[EventDict], event: str) -> list[EventDict]:
-    """The lines of one kind, without what all lines have."""
+    """Return the lines of one event, without the keys that all lines have."""
     common = ("event", "connection", "peer")
     return [
         {key: value for key, value in line.items() if key not in common}
@@ -279,7 +280,7 @@ FACTS = {"link_id": "2.0.0", "link": "receiver-1", "direction": "out", "address"
 
 
 def elsewhere(name: str) -> dict[str, object]:
-    """What is told of the link of the first connection, whose peer has this name."""
+    """Return the log fields of the link of the first connection, whose peer has this name."""
     ids = {"other_connection": 1, "other_link_id": "1.0.0"}
     return {**ids, "other_peer": name, "other_user": None}
 

@@ -16,7 +16,7 @@ from router.net.first_frames import find_too_long
 
 
 def mistakes(text: str) -> list[tuple[str, int]]:
-    """The path and line of each mistake."""
+    """Return the path and line of each mistake."""
     try:
         parse_configuration(text, source="x", further=[find_too_long])
     except InvalidConfiguration as invalid:
@@ -30,7 +30,7 @@ def connector(**attributes: Any) -> str:
 
 
 def longest(make: Any) -> int:
-    """The largest count for which what `make` makes is right; one more is a mistake."""
+    """Return the largest count for which `make` makes no mistake; one more is a mistake."""
     return max(count for count in range(600) if not mistakes(make(count)))
 
 

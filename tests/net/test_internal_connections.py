@@ -20,7 +20,7 @@ HELLO = Message(body=(AmqpValue("hello"),))
 
 
 def own_number(exchange: RouterHub) -> int | None:
-    """The number of the router's own connection, while it lasts."""
+    """Return the number of the router's own connection, or None if it has ended."""
     return None if exchange.own_pump is None else exchange.own_pump.number
 
 

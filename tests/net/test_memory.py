@@ -48,8 +48,9 @@ class Acts:
         self.count += 1
 
     def after(self, seconds: float, came: int, present: int) -> int:
-        """Let time pass with looks four times a second, and return how often memory was given
-        back meanwhile.
+        """Let time pass with looks four times a second.
+
+        Return how often memory was given back meanwhile.
         """
         before = self.count
         for _ in range(round(seconds * 4)):
@@ -108,7 +109,7 @@ def test_giving_back_can_be_done_at_any_time() -> None:
 
 
 def resident_bytes(router: RouterProcess) -> int:
-    """What the kernel says that a process has of its memory."""
+    """Return the resident memory of a process, as the kernel states it."""
     for line in Path(f"/proc/{router.pid}/status").read_text(encoding="ascii").splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) * 1024
@@ -126,7 +127,7 @@ def resident_below(router: RouterProcess, limit: float) -> int:
 
 
 def open_many(router: RouterProcess, held: ExitStack) -> None:
-    """Connections with a session and a link each."""
+    """Open connections with a session and a link each."""
     for number in range(CONNECTIONS):
         peer = held.enter_context(RawPeer(router.port))
         peer.open()

@@ -15,18 +15,18 @@ HOME = Place("a", 1, "a")
 
 
 def connector(**fields: Any) -> ConnectorSettings:
-    """A connector to host a, port 1."""
+    """Return the settings of a connector to host a, port 1."""
     return ConnectorSettings(host="a", port=1, **fields)
 
 
 def named(*places: str) -> list[dict[str, str]]:
-    """A failover-server-list, of texts `host:port`."""
+    """Return a failover-server-list of texts `host:port`."""
     pairs = [place.rpartition(":")[::2] for place in places]
     return [{"network-host": host, "port": port} for host, port in pairs]
 
 
 def shown(places: Places) -> str:
-    """The round, as management tells it."""
+    """Return the round, as management tells it."""
     return ", ".join(map(str, places.round))
 
 

@@ -202,7 +202,7 @@ async def test_frames_may_come_octet_by_octet() -> None:
 
 
 def _unread(sock: socket.socket) -> bytes:
-    """What the router has not read yet."""
+    """Peek at what the router has not read yet: one octet, or none."""
     if sock.fileno() < 0:
         return b""
     try:

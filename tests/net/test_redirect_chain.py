@@ -43,7 +43,7 @@ PASSWORD = "s3cret"
 
 
 def trail(**fields: Any) -> RedirectChain:
-    """The way of a connector that follows redirects from a host to itself and another."""
+    """Return the chain of a connector that follows redirects from a host to itself and others."""
     every: dict[str, Any] = {"allow_redirect": True, "redirect_hosts": ("b", "::1"), **fields}
     return RedirectChain(ConnectorSettings(host="a", port=1, **every), Place("a", 1, "a"))
 

@@ -48,7 +48,7 @@ class FakeConnection:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The hub's time, in the test's hands."""
+    """Put the hub's time in the test's hands."""
     now = [1000.0]
 
     class Time:
@@ -71,7 +71,7 @@ def one_clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def make_exchange() -> RouterHub:
-    """An exchange without rules."""
+    """Return a hub without address rules."""
     return RouterHub(AddressTable([], "balanced", lambda _: "amqp:/temp"), 1 << 20, 65536)
 
 

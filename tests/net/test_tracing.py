@@ -26,7 +26,7 @@ class Ear:
         self.turns += 1
 
     def names(self, *, incoming: bool) -> list[str]:
-        """What was heard in one direction."""
+        """Return the names of what was heard in one direction."""
         return [each.words.name for each in self.frames if each.incoming is incoming]
 
     def stop(self) -> None:

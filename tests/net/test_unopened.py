@@ -15,7 +15,7 @@ from support.loopback import Peer, Running, dialled, running_node
 
 @pytest.fixture
 def unopened(monkeypatch: pytest.MonkeyPatch) -> UnopenedConnections:
-    """Connections that may be closed at once, and whose peers are never waited for."""
+    """Watch connections that may be closed at once, and whose peers are never waited for."""
     monkeypatch.setattr(unopened_module, "GRACE_S", 0.0)
     monkeypatch.setattr(pump_module, "LINGER_S", 3600.0)
     return UnopenedConnections()
@@ -24,7 +24,7 @@ def unopened(monkeypatch: pytest.MonkeyPatch) -> UnopenedConnections:
 async def entered(
     stack: AsyncExitStack, running: Running, host: str, unopened: UnopenedConnections
 ) -> Peer:
-    """A connection from a host that is begun and watched."""
+    """Connect from a host, and watch the connection."""
     peer = await stack.enter_async_context(dialled(running.address, host=host))
     unopened.watch(await running.pump_of(peer))
     return peer

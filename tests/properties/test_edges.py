@@ -1,5 +1,7 @@
-"""Edges and interiors to which anything happens: nothing that was accepted is lost or comes twice,
-and in the end everything flows again and nothing is left over.
+"""Edges and interior routers under random events.
+
+No accepted message is lost or comes twice. In the end everything flows again and nothing is
+left over.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""Networks that chance draws, with edges, link routes, streams and all kinds of traffic, whatever
-happens to them: the ledger is exact, everything flows again, and in the end nothing is left.
+"""Random networks with edges, link routes, streams and all kinds of traffic.
+
+Whatever happens to them, the ledger is exact, everything flows again, and in the end nothing is
+left over.
 """
 
 from __future__ import annotations

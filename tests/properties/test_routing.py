@@ -19,7 +19,7 @@ SOON_S = 4.0
 
 
 def connected(chance: random.Random, routers: int, more: int) -> dict[str, dict[str, int]]:
-    """The links of a network that hangs together."""
+    """Return the links of a random connected network."""
     links = random_links(chance, routers, more)
     names = list(links)
     for number, name in enumerate(names[1:], 1):
@@ -29,7 +29,7 @@ def connected(chance: random.Random, routers: int, more: int) -> dict[str, dict[
 
 
 def build(seed: int, routers: int, more: int) -> Network:
-    """A network of routers at which something is wanted."""
+    """Build a network of routers that are interested in some addresses."""
     chance = random.Random(seed)
     network = Network(seed, most_delay_s=chance.choice((0.0, 0.002, 0.05)))
     links = connected(chance, routers, more)
@@ -49,14 +49,14 @@ def any_wire(network: Network) -> Wire | None:
 
 
 def lose(network: Network) -> None:
-    """A connection is lost."""
+    """Lose a connection."""
     wire = any_wire(network)
     if wire is not None:
         wire.lose()
 
 
 def freeze(network: Network) -> None:
-    """A connection brings nothing any more, and nobody is told."""
+    """Freeze a connection: it delivers nothing more, and no router is told."""
     wire = any_wire(network)
     if wire is not None:
         wire.is_frozen = True
@@ -70,18 +70,18 @@ def join(network: Network) -> None:
 
 
 def kill(network: Network) -> None:
-    """A router is gone."""
+    """Kill a router, unless only two are left."""
     if len(network.routers) > 2:
         network.kill(network.random.choice(sorted(network.routers)))
 
 
 def restart(network: Network) -> None:
-    """A router starts again, and other things are wanted there."""
+    """Restart a router with interest in other addresses."""
     network.restart(network.random.choice(sorted(network.routers))).want("M0again")
 
 
 def pause(network: Network) -> None:
-    """A router does nothing for a while."""
+    """Pause a router for a while."""
     name = network.random.choice(sorted(network.routers))
     network.pause(name)
     network.run(network.random.random() * 5)
@@ -240,7 +240,7 @@ class TestOfOneId:
     """Two routers have the same id, somewhere in the network."""
 
     def network(self) -> Network:
-        """A line of four; who is at its ends has the same id."""
+        """Build the line a - b - c, to which tests add a second router with the id a."""
         network = Network(1)
         for name in "abc":
             network.add(name).want(f"M0{name}")

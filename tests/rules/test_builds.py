@@ -25,7 +25,7 @@ TREE = {
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A source tree's package folder."""
+    """Write a source tree and return its package folder."""
     return write_tree(tmp_path / "tree", TREE) / "router"
 
 

@@ -1,5 +1,6 @@
-"""What is said of failures is shown: each row of the page names tests, and these are there, as are
-those that any other page names.
+"""Claims about failures are backed by tests.
+
+Each row of the page names tests, and these exist, as do those that any other page names.
 """
 
 from __future__ import annotations

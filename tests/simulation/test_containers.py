@@ -43,7 +43,7 @@ class Talk:
         received.accept()
 
     def told(self, sending: Any) -> None:
-        """An outcome, or none."""
+        """Note an outcome, or count a message whose link was lost before it had one."""
         if sending.is_lost:
             self.lost += 1
         else:

@@ -14,7 +14,7 @@ distribution = "multicast"
 
 
 def host(name: str = "a", seed: str = "1") -> SimulatedRouter:
-    """A router that is not alive yet."""
+    """Create a router that is not started yet."""
     return SimulatedRouter(
         name,
         parse_configuration(CONFIGURATION, source="a test"),

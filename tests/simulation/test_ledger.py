@@ -10,7 +10,7 @@ from router.simulation.ledger import Ledger
 def ledger(
     outcome: str, *tried: int, multicast: bool = False, presettled: bool = False
 ) -> list[str]:
-    """What is wrong with one message of this outcome, delivered so often."""
+    """Return the mistakes for one message with this outcome and a delivery for each of `tried`."""
     made = Ledger()
     if multicast:
         made.multicast.add(0)

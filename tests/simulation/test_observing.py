@@ -48,7 +48,7 @@ class World:
         )
 
     def samples(self) -> SampleBatch:
-        """The samples of the first life."""
+        """Take the samples of the router's first life."""
         return self.seen[0].take_samples()
 
 

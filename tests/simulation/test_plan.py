@@ -12,7 +12,7 @@ from router.simulation.topology import LinkEntry, RouterEntry, ShapeEntry, Topol
 
 
 def pairs(layout: Any, routers: int, **others: Any) -> list[tuple[int, int]]:
-    """The links of a shape."""
+    """Return the links of a shape."""
     return pairs_of(ShapeEntry(layout=layout, routers=routers, **others), Random(1))
 
 

@@ -1,5 +1,6 @@
-"""Networks that chance draws, and what chance does to them: in the end each router knows each way,
-and the ledger is whole.
+"""Random networks and random events: in the end each router knows all paths.
+
+The ledger has no mistakes.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ BACK_S = 8
 
 
 def random_network(seed: int, most: int, *, traffic: str = "") -> str:
-    """A topology with up to `most` routers and some events, each undone in time."""
+    """Return a topology of up to `most` routers and some events, each undone in time."""
     dice = Random(seed)
     layout = dice.choice(["random", "random", "ring", "tree", "line", "star"])
     events = ""
@@ -118,7 +119,7 @@ jitterMilliseconds = {dice.choice([0, 5])}
 
 
 def played(text: str) -> Result:
-    """What comes of a topology, in which nothing may be wrong."""
+    """Simulate a topology and return the result, which must have no mistakes."""
     result = simulate(parse_topology(text, source="a test"))
     assert result.mistakes == (), text
     return result

@@ -40,7 +40,7 @@ seconds = 1
 
 
 def topology(text: str) -> Topology:
-    """A topology from its text."""
+    """Parse a topology."""
     return parse_topology(text, source="a test")
 
 

@@ -27,7 +27,7 @@ def traffic(sender: dict[str, Any], receiver: dict[str, Any]) -> tuple[Network, 
 
 
 def outcomes(made: Traffic) -> set[str]:
-    """What the senders were told."""
+    """Return the outcomes that the senders were told."""
     return {entry.outcome for entry in made.ledger.entries}
 
 

@@ -26,7 +26,7 @@ class Ear:
 def way(
     delay_s: float, jitter_s: float = 0.0, octets_per_s: float | None = None
 ) -> tuple[EventScheduler, WireDirection, Ear]:
-    """A way to an ear."""
+    """Create a wire direction that ends at an ear; return them with their scheduler."""
     agenda = EventScheduler()
     made = WireDirection(agenda, Distance(delay_s, jitter_s, octets_per_s), Random(7))
     ear: Any = Ear(agenda)

@@ -1,6 +1,6 @@
 """ActiveMQ Artemis, as `make brokers` unpacks it, with a small heap; see `support.brokers`.
 
-What `artemis create` would write is written here: only AMQP, no console, queues are anycast.
+This module writes what `artemis create` would write: only AMQP, no console, anycast queues.
 """
 
 from __future__ import annotations
@@ -171,5 +171,5 @@ class Artemis(Broker):
         ]
 
     def is_ready(self) -> bool:
-        """It says so."""
+        """Return whether its log says that it is ready."""
         return "AMQ221007" in self.log_text()

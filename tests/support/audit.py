@@ -1,9 +1,8 @@
-"""An audit of a router in memory: what it has counted must be what is there, at any moment.
+"""Audit of a router in memory: at any moment its counters must match what is there.
 
-Every counter that goes up and down again is kept where things happen, so that nobody has to walk
-over all that there is. Here all of it is walked over: `check_accounts` after any turn,
-`check_views` where a peer has heard all that it was told, and `check_nothing_is_left` when the last
-peer has gone.
+The router keeps each counter where things happen, so that it never has to walk over everything.
+The audit does walk over everything: `check_accounts` after any turn, `check_views` when a peer has
+heard all that it was told, and `check_nothing_is_left` when the last peer has gone.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ AnyLink = SendingLink | ReceivingLink
 
 
 def session_of(client: Client) -> Session | None:
-    """The router's end of a client's session, if it is there."""
+    """Return the router's end of a client's session, None if there is none."""
     for session in client.connection.local_sessions.values():
         assert isinstance(session, Session)
         return session
@@ -46,14 +45,14 @@ def session_of(client: Client) -> Session | None:
 
 
 def router_end(link: AnyLink) -> Any:
-    """The router's end of a link, as long as it is attached; None afterwards."""
+    """Return the router's end of a link while it is attached, None afterwards."""
     session = session_of(link.client)
     end = None if session is None else session.links.find(link.handle)
     return end if end is not None and end.is_attached() else None
 
 
 def check_accounts(router: Router) -> None:
-    """What the router counts is what it has."""
+    """Check that the router's counters match what it has."""
     _check_what_waits(router)
     kept = 0
     names = 0
@@ -89,7 +88,7 @@ def check_accounts(router: Router) -> None:
 
 
 def _termini(router: Router) -> list[Any]:
-    """All termini that may outlive their links, or have."""
+    """Return all termini that may outlive their links, or have."""
     found = list(router.forwarder.suspended._termini.values())
     for client in router.clients:
         for session in _sessions(client):
@@ -174,7 +173,7 @@ def _sessions(client: Client) -> list[Any]:
 
 
 def check_views(client: Client) -> None:
-    """A peer and the router agree on credit and windows, where nothing is on its way."""
+    """Check that a peer and the router agree on credit and windows while nothing is in flight."""
     session = session_of(client)
     if client.over or not client.reads or session is None:
         return
@@ -215,7 +214,7 @@ class _Carried:
 
 @attrs.frozen
 class _Observed:
-    """What metrics are read of, without sockets."""
+    """Parts of a router that metrics read, without sockets."""
 
     table: AddressTable
     forwarder: Forwarder
@@ -231,7 +230,7 @@ class _Observed:
 
 
 def reading_of(router: Router) -> Reading:
-    """What the metrics would say."""
+    """Return the reading that the metrics would be made from."""
     pumps = {number: _Carried(client.connection) for number, client in enumerate(router.clients)}
     observed = _Observed(router.table, router.forwarder, pumps, router.turn)
     labels = AddressLabels(router.table, 0)
@@ -284,8 +283,9 @@ def check_nothing_is_left(router: Router, links: list[Any] | None = None) -> Non
 
 
 def reachable(root: object, *but: type) -> list[object]:
-    """All objects that one leads to, but for classes, functions, the test's own peers, and what is
-    of the types `but`.
+    """Return all objects that `root` leads to, except for types `but` and some others.
+
+    The others are classes, functions and the test's own peers.
     """
     found = {id(root): root}
     following = [root]

@@ -1,4 +1,4 @@
-"""Proton's blocking client as a peer of a router in this process: each call in a thread."""
+"""Proton's blocking client as a peer of a router in this process; each call runs in a thread."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def threaded(call: Callable[..., T], *arguments: Any, **options: Any) -> T
 
 
 class Peer:
-    """One AMQP connection. Use as `async with Peer(port) as peer`."""
+    """AMQP connection. Use it as `async with Peer(port) as peer`."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -45,11 +45,11 @@ class Peer:
             await threaded(self.connection.close)
 
     async def receiver(self, address: str | None, credit: int = 100, **options: Any) -> Any:
-        """A link that receives."""
+        """Open a receiving link."""
         return await threaded(self.connection.create_receiver, address, credit=credit, **options)
 
     async def sender(self, address: str | None, *, settled: bool = False) -> Any:
-        """A link that sends; without an address each message says where it goes."""
+        """Open a sending link; without an address each message names its destination."""
         options = AtMostOnce() if settled else None
         return await threaded(self.connection.create_sender, address, options=options)
 

@@ -1,9 +1,9 @@
-"""Traffic to and from a broker's queue, and a ledger of it: what was accepted arrives, what was
-given back does not.
+"""Traffic to and from a broker's queue, and a ledger of it.
 
-Messages are durable. Each attempt to send one is a message of its own, so that what its sender was
-told can be held against what arrived. A sender tries again until its message is accepted, and both
-ends attach again when their links are lost, as a client would that means it.
+The ledger checks that accepted messages arrive and that messages given back do not. Messages are
+durable. Each attempt to send one is a message of its own, so that the outcome that its sender was
+told can be compared with what arrived. A sender tries again until its message is accepted, and both
+ends attach again when their links are lost, as a serious client does.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ AGAIN_S = 0.1
 
 
 class Ledger:
-    """All attempts of all senders to one queue, by the name that their messages bear."""
+    """All attempts of all senders to one queue, by the name in their messages."""
 
     def __init__(self) -> None:
         self.told: dict[str, str] = {}
@@ -36,19 +36,19 @@ class Ledger:
         self.order: list[str] = []
 
     def arrive(self, name: str) -> None:
-        """A message has come to a receiver."""
+        """Record that a message has come to a receiver."""
         if name not in self.arrived:
             self.order.append(name)
         self.arrived[name] += 1
 
     @property
     def outcomes(self) -> Counter[str]:
-        """How often senders heard each outcome; "" is a link that was lost without any."""
+        """Return how often senders heard each outcome; "" is a link lost without any."""
         return Counter(self.told.values())
 
     @property
     def missing(self) -> list[str]:
-        """What was accepted and has not arrived."""
+        """Return the messages that were accepted and have not arrived."""
         return [
             name
             for name, told in self.told.items()
@@ -56,11 +56,11 @@ class Ledger:
         ]
 
     def is_complete(self) -> bool:
-        """Whether everything that was accepted has arrived."""
+        """Return whether everything that was accepted has arrived."""
         return not self.missing
 
     def state(self) -> str:
-        """What senders heard, what arrived, and what is missing."""
+        """Return what senders heard, what arrived, and what is missing, as text."""
         missing = self.missing
         more = ", ..." if len(missing) > NAMES else ""
         return (
@@ -94,9 +94,9 @@ class Ledger:
 
 
 class Producer:
-    """Sends `count` messages, as many at a time as `window`, until all of them are accepted.
+    """Sender of `count` messages, up to `window` at a time, until all of them are accepted.
 
-    With `connect`, which begins to connect, it comes back when its connection is lost.
+    With `connect`, which begins to connect, it reconnects when its connection is lost.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class Producer:
         return False
 
     def state(self) -> str:
-        """How many messages are still to be accepted, and the link."""
+        """Return how many messages are still to be accepted, and the link's state."""
         link = "no link" if self.sender is None else self.sender.state()
         return (
             f"{self.accepted} accepted, {len(self.todo)} to send, {len(self.open)} unsettled, "
@@ -187,9 +187,9 @@ class Producer:
 
 
 class Consumer:
-    """Receives and accepts whatever comes, a hundred at a time at most.
+    """Receiver that accepts whatever comes, with at most a hundred credits.
 
-    With `connect`, which begins to connect, it comes back when its connection is lost.
+    With `connect`, which begins to connect, it reconnects when its connection is lost.
     """
 
     def __init__(
@@ -229,7 +229,7 @@ class Consumer:
         return self.count
 
     def state(self) -> str:
-        """How many messages have come, and the link."""
+        """Return how many messages have come, and the link's state."""
         link = "no link" if self.receiver is None else self.receiver.state()
         return f"{self.count} came, attached {self.attached} times, now {link}"
 
@@ -245,28 +245,28 @@ class Consumer:
 
 
 class Sends(Protocol):
-    """Whoever sends messages until all are accepted."""
+    """Client that sends messages until all are accepted."""
 
     accepted: int
     todo: deque[tuple[int, int]]
 
     def step(self) -> bool:
-        """Do what can be done now; returns whether all is done."""
+        """Do what can be done now; return whether all is done."""
 
     def state(self) -> str:
-        """How it stands, on one line."""
+        """Return its state on one line."""
 
 
 class Receives(Protocol):
-    """Whoever receives. `attached` is how often."""
+    """Client that receives. `attached` counts its attaches."""
 
     attached: int
 
     def step(self) -> int:
-        """Do what can be done now; returns how many messages have come in all."""
+        """Do what can be done now; return how many messages have come in all."""
 
     def state(self) -> str:
-        """How it stands, on one line."""
+        """Return its state on one line."""
 
 
 @attrs.define
@@ -278,7 +278,7 @@ class Traffic:
     consumers: list[Receives]
 
     def step(self) -> bool:
-        """Let each do what it can; returns whether all was sent, accepted, and has arrived."""
+        """Let each do what it can; return whether all was sent, accepted and has arrived."""
         for consumer in self.consumers:
             consumer.step()
         return self.step_producers() and self.ledger.is_complete()
@@ -290,7 +290,7 @@ class Traffic:
         return all(done)
 
     def state(self) -> str:
-        """The ledger, and each of them."""
+        """Return the state of the ledger and of each client."""
         said = [f"ledger: {self.ledger.state()}"]
         said += [f"producer: {each.state()}" for each in self.producers]
         said += [f"consumer: {each.state()}" for each in self.consumers]
@@ -298,7 +298,7 @@ class Traffic:
 
     @property
     def accepted(self) -> int:
-        """How many messages were accepted so far."""
+        """Return how many messages were accepted so far."""
         return sum(producer.accepted for producer in self.producers)
 
     def has_heard(self, count: int) -> bool:

@@ -1,8 +1,8 @@
-"""Brokers as processes of a test: each with a folder and free ports of its own, killed in the end.
+"""Brokers as processes of a test, each with its own folder and free ports, killed in the end.
 
-A broker keeps its folder and its ports when it is killed and started again, so that clients find it
-where it was, with what it has stored. Without the programs (`make brokers`) tests skip, loudly, or
-fail where `TRIOUTE_REQUIRE_INTEROP=1` asks for them.
+A broker keeps its folder and ports when it is killed and started again, so that clients find it
+where it was, with what it has stored. Without the programs (`make brokers`) tests skip with a
+clear message, or fail where `TRIOUTE_REQUIRE_INTEROP=1` requires them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ LAST_LINES = 30
 
 
 def unpacked(kind: str, name: str) -> Path:
-    """The folder with a broker's programs; without it the test skips or fails."""
+    """Return the folder with a broker's programs; skip or fail the test without it."""
     folder = UNPACKED / kind
     if (folder / "ready").is_file():
         return folder
@@ -51,7 +51,7 @@ def unpacked(kind: str, name: str) -> Path:
 
 
 def last_lines(log: Path, count: int = LAST_LINES) -> str:
-    """The end of a log."""
+    """Return the end of a log."""
     return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-count:])
 
 
@@ -75,13 +75,13 @@ class _DurableTarget(SenderOption):
 
 
 def _processor_s(pid: int) -> float:
-    """How long a process has run on a processor."""
+    """Return for how many seconds a process has run on a processor."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class Broker(ABC):
-    """A broker on the loopback. `user` and `password` are empty where it wants none."""
+    """Broker on the loopback. `user` and `password` are empty if it needs none."""
 
     name: ClassVar[str]
     user: ClassVar[str] = ""
@@ -98,26 +98,26 @@ class Broker(ABC):
 
     @abstractmethod
     def command(self) -> list[str | Path]:
-        """The command line that starts it."""
+        """Return the command line that starts it."""
 
     @abstractmethod
     def is_ready(self) -> bool:
-        """Whether the process that was started takes connections."""
+        """Return whether the process that was started takes connections."""
 
     def environment(self) -> Mapping[str, str]:
-        """What is set in its environment, beside what is there."""
+        """Return variables to set in its environment, besides the inherited ones."""
         return {}
 
     def address(self, queue: str) -> str:
-        """What a client calls a queue that is made as soon as somebody attaches to it."""
+        """Return a client's address for a queue that is created on attach."""
         return queue
 
     def own_address(self, queue: str) -> str:
-        """What a client calls a queue that exists."""
+        """Return a client's address for a queue that exists."""
         return queue
 
     def has_stored(self, queue: str) -> bool:
-        """Whether a durable queue that is there would still be after a kill."""
+        """Return whether an existing durable queue would survive a kill."""
         return True
 
     def make_queues(self, proton: ProtonPeers, *queues: str) -> list[str]:
@@ -139,7 +139,7 @@ class Broker(ABC):
 
     @property
     def is_running(self) -> bool:
-        """Whether it runs."""
+        """Return whether it runs."""
         return self.process is not None and self.process.poll() is None
 
     @property
@@ -149,19 +149,19 @@ class Broker(ABC):
         return self.process.pid
 
     def url(self, address: str = "", *, password: str = "") -> str:
-        """An address at this broker, as its users write it."""
+        """Return the URL of an address at this broker, with its user and password."""
         user = f"{self.user}:{password or self.password}@" if self.user else ""
         return f"amqp://{user}127.0.0.1:{self.port}/{address}"
 
     def connector(self, **more: str) -> str:
-        """The configuration of a connector to it, named as the broker is."""
+        """Return the configuration of a connector to it, named as the broker is."""
         attributes = {"name": self.name, "host": "127.0.0.1", "role": "route-container"}
         if self.user:
             attributes |= {"saslUsername": self.user, "saslPassword": self.password}
         return entity("connector", port=self.port, **(attributes | more))
 
     def log_text(self) -> str:
-        """What it has said since it was last started."""
+        """Return what it has logged since it was last started."""
         return self.log.read_text(encoding="utf-8", errors="replace")
 
     def begin_start(self) -> None:
@@ -223,7 +223,7 @@ class Broker(ABC):
 
 
 class ExampleBroker(Broker):
-    """The broker among Proton's examples: it keeps nothing, and answers exactly what it is told."""
+    """Broker from Proton's examples: it stores nothing, and answers exactly what it is told."""
 
     name = "example"
     is_durable = False
@@ -236,5 +236,5 @@ class ExampleBroker(Broker):
         return [sys.executable, folder / script, "-a", f"127.0.0.1:{self.port}"]
 
     def is_ready(self) -> bool:
-        """It says nothing."""
+        """Return whether its port is open, since it logs nothing."""
         return is_open(self.port)

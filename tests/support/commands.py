@@ -1,4 +1,4 @@
-"""The `trioute` command in a process of its own, while the test goes on, and its other side."""
+"""Run the `trioute` command in its own process while the test goes on; see also `OtherSide`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PATIENCE_S = 60.0
 
 @attrs.frozen
 class Ended:
-    """How a command ended, and what it printed."""
+    """Exit of a command, and what it printed."""
 
     code: int
     output: str
@@ -34,12 +34,12 @@ class Ended:
 
     @property
     def lines(self) -> list[str]:
-        """What it printed on standard output, by line."""
+        """Return the lines that it printed on standard output."""
         return self.output.splitlines()
 
 
 class Command:
-    """A running command; killed at the end of the block if it still runs."""
+    """Running command; killed at the end of the block if it still runs."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Command:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it runs no more."""
+        """Return whether it has ended."""
         return self.process.poll() is not None
 
     def interrupt(self, number: int = signal.SIGINT) -> None:
@@ -109,8 +109,9 @@ def invoke(*arguments: str | Path, stdin: bytes | None = None) -> Ended:
 
 @attrs.frozen
 class OtherSide:
-    """What a command talks to: a router, and Proton on the other side of it, at an address that no
-    other test uses.
+    """Router that a command talks to, and Proton on its other side.
+
+    `address` is one that no other test uses.
     """
 
     peers: ProtonPeers
@@ -120,7 +121,7 @@ class OtherSide:
 
     @property
     def url(self) -> str:
-        """Where the command has to send to or receive from."""
+        """Return the URL that the command has to send to or receive from."""
         return self.router.url(self.address)
 
     def receiver(self, **options: Any) -> ProtonReceiver:
@@ -146,7 +147,7 @@ class OtherSide:
 
 
 class Screen:
-    """A terminal that shows a command's standard error; `wait_for` reads until a text is there."""
+    """Terminal that shows a command's standard error; `wait_for` reads until a text appears."""
 
     def __init__(self) -> None:
         self._ours, theirs = pty.openpty()
@@ -159,7 +160,7 @@ class Screen:
             assert self._read(), f"{text!r} is not in {self.text!r}"
 
     def rest(self) -> str:
-        """All that was shown, until the end."""
+        """Return all that was shown, until the end."""
         while self._read():
             continue
         return self.text
@@ -184,7 +185,7 @@ class Screen:
 
 @contextmanager
 def screen() -> Iterator[Screen]:
-    """A terminal until the end of the block."""
+    """Yield a terminal that is closed at the end of the block."""
     made = Screen()
     try:
         yield made

@@ -1,4 +1,4 @@
-"""What connectors are tested with: a router that has one, and a server for it to come to."""
+"""Set-up for tests of connectors: a router with a connector, and a server for it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HERE = "127.0.0.1"
 
 
 def connecting(port: int, **fields: Any) -> Configuration:
-    """A configuration with one connector."""
+    """Return a configuration with one connector."""
     return Configuration(connectors=(ConnectorSettings(port=port, name="out", **fields),))
 
 
@@ -40,19 +40,19 @@ async def open_as_server(peer: Peer, code: SaslCode = SaslCode.OK) -> str:
 
 
 class Server:
-    """A server on a port of its own, for the router to come to or to stay away from."""
+    """Server on its own port, which the router may connect to or not."""
 
     def __init__(self, listener: socket.socket) -> None:
         self.listener = listener
         self.port: int = listener.getsockname()[1]
 
     def at(self, host: str = HERE, name: str = "there") -> Redirect:
-        """The place, as a redirect says it."""
+        """Return its place as a redirect."""
         return Redirect(name, host, self.port)
 
     @asynccontextmanager
     async def visited(self) -> AsyncIterator[Peer]:
-        """The router comes; its connection lasts until the end of the block."""
+        """Accept the router's connection, and keep it until the end of the block."""
         await trio.lowlevel.wait_readable(self.listener)
         sock, _ = self.listener.accept()
         sock.setblocking(False)
@@ -100,12 +100,12 @@ async def leave(peer: Peer, to: Redirect | None, condition: str = "connection") 
 
 
 def of(logs: list[EventDict], event: str) -> list[EventDict]:
-    """The lines of one kind."""
+    """Return the log lines of one event."""
     return [line for line in logs if line["event"] == event]
 
 
 class Waits:
-    """What the connector asked for, in place of waiting for it."""
+    """Record of the waits that the connector asked for, in place of waiting."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.asked: list[float] = []

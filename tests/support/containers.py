@@ -1,4 +1,4 @@
-"""A container in memory that the router attaches links to, and that does as it is told.
+"""Container in memory that the router attaches links to, and that does as it is told.
 
     router = ControlledRouter()
     container = Container(router)
@@ -48,7 +48,7 @@ from support.transcripts import On, read_frame, server_settings, wire
 
 
 class ControlledRouter(Router):
-    """A router in memory, with what decides about links to containers."""
+    """Router in memory, with the control of its links to containers."""
 
     def __init__(self, *args: Any, **fields: Any) -> None:
         super().__init__(*args, **fields)
@@ -80,7 +80,7 @@ class ControlledRouter(Router):
 
 @attrs.define(eq=False)
 class Node:
-    """One link at the container, `sends` from the container's view. Its session has one link."""
+    """Link at the container; `sends` is the container's view. Each session has one link."""
 
     container: Container
     channel: int
@@ -155,7 +155,7 @@ class Node:
 
 
 class Container:
-    """A container with one connection, on which the router has begun nothing yet."""
+    """Container with one connection, on which the router has begun no session yet."""
 
     def __init__(
         self,
@@ -238,7 +238,7 @@ class Container:
                 self.say(On(channel, End()))
 
     def attached(self, address: str | None = None) -> list[Node]:
-        """The links that are attached."""
+        """Return the links that are attached."""
         return [
             each for each in self.nodes if each.detached is None and address in (None, each.address)
         ]
@@ -353,7 +353,7 @@ def _begun(channel: int) -> Begin:
 
 
 def plan(address: str = "q", *, receives: bool = False, **fields: Any) -> AutoLinkRule:
-    """An auto-link to the container that is called `broker`."""
+    """Return an auto-link rule for the container `broker`."""
     where = {} if "connection" in fields else {"container_id": "broker"}
     name = fields.pop("name", f"{'in' if receives else 'out'} {address}")
     node = fields.pop("external_address", address)
@@ -361,7 +361,7 @@ def plan(address: str = "q", *, receives: bool = False, **fields: Any) -> AutoLi
 
 
 def view_of(router: ControlledRouter, *auto_links: AutoLinkSettings) -> RouterView:
-    """The router as management sees it, with these auto-links configured."""
+    """Return the router as management sees it, with these auto-links configured."""
     router.configure(*configured_auto_links(auto_links))
     observed: Any = SimpleNamespace(
         table=router.table,

@@ -1,4 +1,4 @@
-"""Interior routers and edges in memory, with senders and receivers that keep books."""
+"""Interior routers and edges in memory, with senders and receivers that keep records."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KINDS = {Accepted: "accepted", Released: "released", Modified: "modified", Rejec
 
 
 def message(number: int, to: str | None = None) -> bytes:
-    """A message that is nothing but a number, and perhaps says where it goes."""
+    """Return a message with a number as its body, and with `to` if that is given."""
     value = encode_value(Described(VALUE, ULong(number)))
     if to is None:
         return value
@@ -33,7 +33,7 @@ def message(number: int, to: str | None = None) -> bytes:
 
 @attrs.define(eq=False)
 class Offering:
-    """A sender: how much it has to send, has sent, and what became of it, by number."""
+    """Sender: how much it has to send, what it has sent, and the outcomes by number."""
 
     plan: SenderPlan
     first: int
@@ -64,7 +64,7 @@ class Offering:
 
 
 class World:
-    """A network in memory, of interiors and their edges."""
+    """Network in memory, of interior routers and their edges."""
 
     def __init__(self, seed: int = 0) -> None:
         self.network = Network(seed)
@@ -75,11 +75,11 @@ class World:
     # Routers.
 
     def interior(self, name: str, **settings: Any) -> SimulatedRouter:
-        """An interior router."""
+        """Add an interior router."""
         return self._router(name, "interior", **settings)
 
     def edge(self, name: str, *uplinks: str, **settings: Any) -> SimulatedRouter:
-        """An edge, with connectors to these interiors, in this order."""
+        """Add an edge with connectors to these interior routers, in this order."""
         order = [ConnectorSettings(name=f"to-{each}", host=each, role="edge") for each in uplinks]
         host = self._router(name, "edge", connectors=tuple(order), **settings)
         for connector in order:
@@ -105,17 +105,17 @@ class World:
         return self.network.add(name, Configuration(router=router, **entities))
 
     def host(self, name: str) -> SimulatedRouter:
-        """A router."""
+        """Return a router."""
         return self.network.hosts[name]
 
     def edge_at(self, name: str) -> EdgeRouter:
-        """What an edge router has beside other routers."""
+        """Return the part of an edge router that other routers do not have."""
         edge = self.host(name).control.edge
         assert edge is not None
         return edge
 
     def edges_of(self, name: str) -> Edges:
-        """The edges of an interior."""
+        """Return the edges of an interior router."""
         edges = self.host(name).control.edges
         assert edges is not None
         return edges
@@ -130,7 +130,7 @@ class World:
         credit: int = 100,
         capability: str | None = None,
     ) -> str:
-        """A client that receives and accepts; returns its name."""
+        """Add a client that receives and accepts; return its name."""
         name = name or self._name(router)
         self.received.setdefault(name, [])
 
@@ -147,7 +147,7 @@ class World:
     def sender(
         self, router: str, address: str | None, *, to: str | None = None, presettled: bool = False
     ) -> Offering:
-        """A client that sends."""
+        """Add a client that sends."""
         container = self.network.container(self._name(router), router)
         first = 1_000_000 * len(self.offerings)
         offering: Offering
@@ -199,7 +199,7 @@ class World:
 
 
 def one_interior(*edges: str, **settings: Any) -> World:
-    """An interior and its edges, which have found it."""
+    """Return a started network of one interior router `I` and its edges."""
     world = World()
     world.interior("I")
     for edge in edges:

@@ -1,4 +1,4 @@
-"""What a running router's entities tell, as whoever asks for them gets it."""
+"""Entities of a running router, as a management client gets them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.loopback import Running
 
 
 def view_of(running: Running) -> RouterView:
-    """The router as management sees it."""
+    """Return the router as management sees it."""
     node = running.node
     return RouterView(
         node.container_id,

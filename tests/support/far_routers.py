@@ -1,4 +1,4 @@
-"""Several routers without sockets, joined by hand: what one says others hear when it is carried.
+"""Several routers without sockets, joined by hand: octets are carried from one to the other.
 
     mesh = Mesh("a", "b", "c")
     mesh.join("a", "b")
@@ -7,8 +7,8 @@
     receiver = mesh["c"].client().receiver("q", credit=1)
     mesh.run()
 
-There is no routing protocol: `learn` tells routers what the network is like, all or some of them,
-so that the others may think of what it was before. What is received at each is told by `run`.
+There is no routing protocol: `learn` tells the topology to all routers or to some of them, so that
+the others may still have the old one. `run` tells each router what is received at the others.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from support.transcripts import server_settings
 
 
 class Wire:
-    """One end of a joint: carries what its connection has to say to the other end."""
+    """One end of a connection between routers: carries its output to the other end."""
 
     def __init__(
         self, router: Router, peer: Router, is_client: bool, cost: int, **fields: Any
@@ -69,7 +69,7 @@ class Wire:
                 self.under_way.append(waiting)
 
     def hear(self, octets: bytes) -> None:
-        """The router reads this, and ends its turn."""
+        """Have the router read these octets and end its turn."""
         buffer = self.router.buffer
         kept = self.connection.prepare(buffer)
         buffer[kept : kept + len(octets)] = octets
@@ -88,7 +88,7 @@ class Wire:
 
 
 class Mesh:
-    """Routers by their ids, and the joints between them; `rules` are those of all."""
+    """Routers by their ids, and the connections between them; all have the same `rules`."""
 
     def __init__(self, *names: str, rules: Iterable[tuple[Any, ...]] = (), **fields: Any) -> None:
         # what each of them says in its open
@@ -177,7 +177,7 @@ class Mesh:
             router.finish_turn()
 
     def trees(self, me: str) -> Callable[[str], Tree | None]:
-        """The trees as a router sees them, by what is connected now."""
+        """Return the function from a root to its tree, as `me` sees it by what is connected."""
         links: dict[str, dict[str, int]] = {name: {} for name in self.routers}
         for wire in self.wires:
             ends = wire.router.forwarder.reach.me, wire.peer.forwarder.reach.me
@@ -186,7 +186,7 @@ class Mesh:
         return Trees(me, graph, graph.shortest_paths_from(me)).tree_of
 
     def paths(self, root: str) -> dict[str, Path]:
-        """The cheapest ways from one router, by what is connected now."""
+        """Return the cheapest paths from one router, by what is connected now."""
         found: dict[str, tuple[int, str]] = {}
         edge: list[tuple[int, str, str]] = [(0, root, root)]
         while edge:

@@ -1,4 +1,4 @@
-"""Talks with a session that has a link each way: the peer sends on handle 0 and receives on 1."""
+"""Talks with a session that has a link each way: the peer sends on handle 0, receives on 1."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from support.transcripts import NOTHING, Talk, linked, session_of
 
 
 def granted(credit: int = 100, **settings: Any) -> Talk:
-    """A session whose peer may send on handle 0."""
+    """Return a talk with a session whose peer may send on handle 0."""
     talk = linked(**settings)
     session_of(talk).grant(talk.recorder.links["sender-0"], credit, False)
     return talk.skip()
 
 
 def flow(**fields: Any) -> Flow:
-    """The session's windows, and what else is given."""
+    """Return a flow with the session's windows and other given fields."""
     every = {"next_incoming_id": 0, "incoming_window": 1000}
     return Flow(**{**every, "next_outgoing_id": 0, "outgoing_window": 1000, **fields})
 
@@ -47,7 +47,7 @@ def send(talk: Talk, payload: bytes = b"hello", *, settled: bool = False) -> Del
 
 
 def sent(count: int = 10, start: int = 0) -> Talk:
-    """A session that has sent deliveries with these ids."""
+    """Return a talk whose session has sent `count` deliveries, with ids from `start`."""
     talk = linked()
     session_of(talk).next_delivery_id = start
     talk >> credit(count) << NOTHING

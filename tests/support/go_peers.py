@@ -1,4 +1,4 @@
-"""go-amqp as a peer: a program that `make interop` builds of `tests/interop/go`."""
+"""Use of go-amqp as a peer: a program that `make interop` builds from `tests/interop/go`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ LIMIT_S = 60
 
 
 def said_by_go(url: str, address: str, *selector: str) -> list[str]:
-    """Return the lines that the program prints: of drains that were answered, or with a selector of
-    what became of that.
+    """Return the lines that the go-amqp program prints.
 
-    Without the program skips, or fails where `TRIOUTE_REQUIRE_INTEROP=1`.
+    They tell which drains were answered or, with a selector, what became of the attach with it.
+    Without the program skip, or fail where `TRIOUTE_REQUIRE_INTEROP=1`.
     """
     if not PROGRAM.exists():
         reason = "go-amqp IS MISSING (run `make interop`; it takes Go): it does not take part"

@@ -148,7 +148,7 @@ def masked_csv(output: str) -> str:
 
 
 def transcript(runs: Sequence[tuple[Sequence[str], str, int]]) -> str:
-    """What a golden file says of (arguments, output, exit code)."""
+    """Return the text of a golden file for runs of (arguments, output, exit code)."""
     parts = []
     for arguments, output, code in runs:
         shown = " ".join(f"'{each}'" if set(each) & set(" $*{}") else each for each in arguments)

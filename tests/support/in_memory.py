@@ -55,7 +55,7 @@ SECOND = ReceiverSettleMode.SECOND
 
 
 class Router:
-    """The core of one router, and its clients; `rules` have the fields of `AddressRule`."""
+    """Core of one router, and its clients; `rules` have the fields of `AddressRule`."""
 
     def __init__(
         self,
@@ -97,20 +97,18 @@ class Router:
         return f"amqp:/temp/{self._made}.{maker}"
 
     def client(self, **settings: Any) -> Client:
-        """A client with an open connection and a session."""
+        """Add a client with an open connection and a session."""
         client = Client(self, **settings)
         self.clients.append(client)
         client.open()
         return client
 
     def event_received(self, connection: Connection, event: object) -> None:
-        """The core has acted on an event."""
+        """Record an event that the core has acted on."""
         self.events.append(event)
 
     def finish_turn(self) -> None:
-        """Grant credit and carry all that there is to say, as the exchange does; then take the
-        turns in which what was put off is done.
-        """
+        """Grant credit, carry all output as the exchange does, and do the deferred work."""
         self.end_turn()
         while self.has_work() and not self.is_patient:
             self.go_on()
@@ -134,9 +132,7 @@ class Router:
                 client.go_on()
 
     def end_turn(self) -> None:
-        """Grant credit and carry all that there is to say; what was put off waits for the next
-        round.
-        """
+        """Grant credit and carry all output; deferred work waits for the next round."""
         self.turn.deferred.begin_round()
         self._before_sending()
         while self.turn.touched:
@@ -171,9 +167,9 @@ class Router:
 
 
 class Client:
-    """One peer of the router, on one session; unless it is given a container-id, it has its own.
+    """Peer of the router with one session, and with its own container-id unless it is given one.
 
-    `first` is where its own sequence numbers begin.
+    `first` is the first of its sequence numbers.
     """
 
     def __init__(
@@ -465,7 +461,7 @@ class Client:
 
 @attrs.define
 class Sending:
-    """A delivery that we send."""
+    """Delivery that the client sends."""
 
     link: SendingLink
     number: int
@@ -480,7 +476,7 @@ class Sending:
     settles_second: bool = False
 
     def told(self, disposition: Disposition) -> None:
-        """The router told its state."""
+        """Take the router's state of the delivery."""
         if self.given_up:
             return
         assert not self.is_over, "settled twice"
@@ -493,7 +489,7 @@ class Sending:
 
 
 class SendingLink:
-    """Our sender; the router's incoming link."""
+    """Client's sender; the router's incoming link."""
 
     def __init__(self, client: Client, handle: int, address: str | None, name: str | None) -> None:
         self.client = client
@@ -511,13 +507,13 @@ class SendingLink:
         self.current: Sending | None = None
 
     def attach_heard(self, attach: Attach) -> None:
-        """The router answered our attach."""
+        """Take the router's answer to our attach."""
         self.attach = attach
         self.router_handle = attach.handle
         self.settles_second = attach.rcv_settle_mode == SECOND
 
     def flow_heard(self, flow: Flow) -> None:
-        """The router told its flow state."""
+        """Take the router's flow state."""
         assert flow.delivery_count is not None
         assert flow.link_credit is not None
         self.credit = flow.link_credit - serial.distance(flow.delivery_count, self.delivery_count)
@@ -606,7 +602,7 @@ class SendingLink:
 
 @attrs.define
 class Received:
-    """A delivery that we receive."""
+    """Delivery that the client receives."""
 
     number: int
     payload: bytes
@@ -623,7 +619,7 @@ class Received:
 
 
 class ReceivingLink:
-    """Our receiver; the router's outgoing link."""
+    """Client's receiver; the router's outgoing link."""
 
     def __init__(self, client: Client, handle: int, address: str | None, name: str | None) -> None:
         self.client = client
@@ -646,7 +642,7 @@ class ReceivingLink:
         self.default_outcome: Any = None
 
     def attach_heard(self, attach: Attach) -> None:
-        """The router answered our attach."""
+        """Take the router's answer to our attach."""
         self.attach = attach
         self.router_handle = attach.handle
         if self.address is None and attach.source is not None:
@@ -654,7 +650,7 @@ class ReceivingLink:
             self.address = attach.source.address
 
     def flow_heard(self, flow: Flow) -> None:
-        """The router told where it stands: it may have used up credit for nothing."""
+        """Take the router's flow state: it may have used up credit in a drain."""
         assert flow.delivery_count is not None
         used = serial.distance(self.delivery_count, flow.delivery_count)
         assert 0 <= used <= self.credit
@@ -664,7 +660,7 @@ class ReceivingLink:
         self.drains_heard += bool(flow.drain and flow.link_credit == 0)
 
     def transfer_heard(self, transfer: Transfer, payload: bytes) -> None:
-        """A frame came."""
+        """Take a transfer."""
         received = self.current
         if received is None:
             assert transfer.delivery_id is not None
@@ -692,7 +688,7 @@ class ReceivingLink:
         self.current = received if transfer.more and not transfer.aborted else None
 
     def settled_heard(self, number: int, disposition: Disposition) -> None:
-        """The sender told its state of a delivery."""
+        """Take the sender's state of a delivery."""
         received = self.unsettled.get(number)
         if received is not None:
             received.sender_settled = disposition
@@ -706,7 +702,7 @@ class ReceivingLink:
         self.client.say(self.client.flow(handle=self.handle, drain=drain, echo=echo, **fields))
 
     def take(self) -> bytes:
-        """The payload of the next delivery that came whole."""
+        """Return the payload of the next complete delivery."""
         received = self.received[self._taken]
         assert received.complete
         self._taken += 1

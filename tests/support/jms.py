@@ -1,4 +1,4 @@
-"""Qpid JMS as a peer: a Java process, `tests/interop/jms/Peer.java`, which is what a program is."""
+"""Qpid JMS as a peer: a Java process that runs the program `tests/interop/jms/Peer.java`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATIENCE_S = 120
 
 
 def require_jms() -> str:
-    """The path of Java; without it or Qpid JMS skips, or fails where that is required."""
+    """Return the path of Java; skip without it or Qpid JMS, or fail where that is required."""
     java = shutil.which("java")
     if java is not None and shutil.which("javac") is not None and (JARS / "pom.xml").is_file():
         return java
@@ -28,7 +28,7 @@ def require_jms() -> str:
 
 
 def jms(url: str, address: str, *what: str) -> list[str]:
-    """What becomes of each thing that a JMS program does; see `Peer.java`."""
+    """Return the result of each operation of a JMS program; see `Peer.java`."""
     command = [require_jms(), "-cp", f"{JARS}/*", str(PEER), url, address, *what]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 0, done.stderr

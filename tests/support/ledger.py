@@ -1,12 +1,11 @@
-"""A ledger of messages: what was sent, where each arrived, what was said of it, and of that what
-must be so.
+"""Ledger of messages: what was sent, where it arrived, what was said of it, and the invariants.
 
-A message bears its number in its body, as a mark that is repeated to the end, so that every octet
-of it is its own. `Ledger.look` reads what has arrived since the last look, and checks what must
+A message bears its number in its body, as a mark that is repeated to the end, so that each part of
+it can be recognised. `Ledger.look` reads what has arrived since the last look, and checks what must
 hold at once: that it is a message that was sent, octet for octet as far as it has come, in the
 order of its link and priority, not after its ttl, and no more often than it was given back.
-`Ledger.check_outcomes` is for the end, when all have heard everything: what each sender was told
-must be what a receiver said, or what the router may say by itself.
+`Ledger.check_outcomes` is for the end, when all have heard everything: each sender was told what a
+receiver said, or what the router may say by itself.
 """
 
 from __future__ import annotations
@@ -53,8 +52,10 @@ NEVER = 1 << 60
 
 @attrs.define(eq=False)
 class Arrival:
-    """A delivery at a receiver. `told` is the first outcome that the receiver's word for it was,
-    or None where it settled without one, as long as that was asked for.
+    """Delivery at a receiver.
+
+    `told` is its receiver's first outcome, None if it settled without one, UNTOLD if it has said
+    nothing while the router still awaited an outcome.
     """
 
     link: ReceivingLink
@@ -74,22 +75,22 @@ class Arrival:
 
     @property
     def is_whole(self) -> bool:
-        """It came to its end."""
+        """Return whether it is complete and was not aborted."""
         return self.was_whole or (self.received.complete and not self.received.aborted)
 
     def is_lost(self, message: Message) -> bool:
-        """Its receiver was lost while its sender could hear of it."""
+        """Return whether its receiver was lost while its sender could hear of it."""
         return self.lost_at < NEVER and self.lost_at <= message.closed_at
 
     @property
     def presettles(self) -> bool:
-        """Whether its receiver wants everything settled."""
+        """Return whether its receiver wants everything settled."""
         return self.link.attach is not None and self.link.attach.snd_settle_mode == 1
 
 
 @attrs.define(eq=False)
 class Message:
-    """A message that is being sent, or has been."""
+    """Message that is being sent, or has been."""
 
     number: int
     octets: bytes = attrs.field(repr=False)
@@ -128,7 +129,7 @@ class Message:
         return self.sending.is_over and (self.aborted or not self.rest)
 
     def told(self) -> list[Arrival]:
-        """The arrivals whose receivers said something of it while its sender could hear it."""
+        """Return the arrivals with an outcome that the sender could still hear."""
         return [
             each
             for each in self.arrivals
@@ -136,14 +137,14 @@ class Message:
         ]
 
     def returned(self) -> list[Arrival]:
-        """The arrivals whose receivers gave it back."""
+        """Return the arrivals whose receivers gave the message back."""
         return [each for each in self.arrivals if isinstance(each.told, GIVES_BACK)]
 
 
 def written(
     number: int, size: int, header: Header | None = None, to: str | None = None
 ) -> tuple[bytes, int]:
-    """The octets of a message with a body of `size` octets, and where the bare message begins."""
+    """Return a message with a body of `size` octets, and the offset of its bare message."""
     mark = b"<%06d>" % number
     body = (mark * (size // len(mark) + 1))[: max(size, len(mark))]
     properties = None if to is None else Properties(to=to)
@@ -159,7 +160,7 @@ def mark_of(received: Received) -> int | None:
 
 
 class Ledger:
-    """All messages of one router. `is_multicast` tells by its name how an address is treated."""
+    """All messages of one router. `is_multicast` says whether an address is multicast."""
 
     def __init__(self, router: Router, is_multicast: Callable[[str], bool]) -> None:
         self.router = router
@@ -192,7 +193,7 @@ class Ledger:
     # What the test tells.
 
     def enter(self, link: ReceivingLink) -> None:
-        """A receiver whose deliveries are to be read."""
+        """Add a receiver whose deliveries are to be read."""
         self._unread[link] = 0
         self._there.add(link)
 
@@ -256,7 +257,7 @@ class Ledger:
         link.abort()
 
     def of(self, sending: Sending | None) -> Message:
-        """The message that is sent by this delivery."""
+        """Return the message that is sent by this delivery."""
         return self.by_sending[id(sending)]
 
     def settle_sent(self, message: Message, state: Any = None) -> None:
@@ -446,7 +447,7 @@ class Ledger:
     # Links that are resumed.
 
     def _termini(self) -> list[Any]:
-        """The router's termini that have no link."""
+        """Return the router's termini that have no link."""
         return list(self.router.forwarder.suspended._termini.values())
 
     def is_suspended(self, link: SendingLink | ReceivingLink | None) -> bool:
@@ -456,7 +457,7 @@ class Ledger:
         return any(each.link is self.ends.get(link) for each in self._termini())
 
     def sent_by(self, link: SendingLink) -> dict[bytes, Message]:
-        """What a sender remembers to have sent on a link, whole, and has not settled."""
+        """Return the complete unsettled messages that a sender remembers on a link, by tag."""
         return {
             each.tag: each
             for each in self.open
@@ -467,7 +468,7 @@ class Ledger:
         }
 
     def received_by(self, link: ReceivingLink) -> dict[bytes, Arrival]:
-        """What a receiver remembers to have got on a link, whole, and is not settled."""
+        """Return the complete unsettled arrivals that a receiver remembers on a link."""
         found = dict(self.awaited.get(link, {}))
         for received in link.unsettled.values():
             arrival = self.arrivals[id(link.client), received.number]
@@ -478,7 +479,7 @@ class Ledger:
     def sender_resumed(
         self, link: SendingLink, mine: dict[bytes, Message], claimed: set[bytes]
     ) -> None:
-        """A sender has attached again, remembers `mine`, and told of those that it claims."""
+        """Record that a sender, which remembers `mine`, attached again with `claimed` tags."""
         assert link.attach is not None
         theirs = link.attach.unsettled or {}
         is_partial = link.attach.incomplete_unsettled
@@ -505,7 +506,7 @@ class Ledger:
     def receiver_resumed(
         self, link: ReceivingLink, mine: dict[bytes, Arrival], claimed: dict[bytes, Any]
     ) -> None:
-        """A receiver has attached again, remembers `mine`, and told these states of deliveries."""
+        """Record that a receiver, which remembers `mine`, attached with `claimed` states."""
         assert link.attach is not None
         theirs = link.attach.unsettled or {}
         is_partial = link.attach.incomplete_unsettled
@@ -544,7 +545,7 @@ class Ledger:
     def reattached(
         self, old: SendingLink | ReceivingLink, new: SendingLink | ReceivingLink
     ) -> None:
-        """A link goes on by another one of its session: deliveries keep their ids."""
+        """Move a link's deliveries to another link of its session; they keep their ids."""
         if isinstance(old, SendingLink):
             assert isinstance(new, SendingLink)
             for message in self.sent_by(old).values():
@@ -585,7 +586,7 @@ class Ledger:
         return True
 
     def _resumed(self, link: ReceivingLink, received: Received) -> Arrival:
-        """The router resumes a delivery: it is one that the receiver knows."""
+        """Return the arrival that the router resumes; the receiver must know it."""
         assert received.tag is not None
         arrival = self.awaited.get(link, {}).pop(received.tag, None)
         assert arrival is not None, f"{received} is resumed, and its receiver does not know it"

@@ -1,4 +1,4 @@
-"""Clients whose links are routed to brokers somewhere in a network, and what is done to them.
+"""Clients whose links are routed to brokers in a network, and the steps done to them.
 
 world = SomeWorld(mesh, hops)
 for step in steps:
@@ -23,7 +23,7 @@ from support.routed import receiver, sender
 
 @attrs.define(eq=False)
 class Client:
-    """A client with one link."""
+    """Client with one link."""
 
     guest: Guest
     is_there: bool = False
@@ -31,9 +31,9 @@ class Client:
 
 
 class LinkWorld:
-    """Routers that all have the same routes, and a broker each at times.
+    """Routers that all have the same routes, and at times a broker each.
 
-    A link passes `most_hops` routers at most, and what is said has gone all the way after `rounds`.
+    A link passes at most `most_hops` routers, and output has gone all the way after `rounds`.
     """
 
     def __init__(self, mesh: Mesh, *, most_hops: int, rounds: int) -> None:
@@ -79,7 +79,7 @@ class LinkWorld:
         self.look_at(client, at)
 
     def look_at(self, client: Client, at: str) -> None:
-        """A link has been attached, which nobody has answered: see that it goes where it should."""
+        """Check where an attach went that nobody has answered; subclasses may override it."""
 
     def _leave(self, client: Client) -> None:
         if not client.is_over:

@@ -1,12 +1,12 @@
-"""A router in the test's own process, and peers that talk to it over loopback, word by word.
+"""Router in the test's own process, and peers that talk to it over loopback, frame by frame.
 
     async with running_node() as running:
         async with dialled(running.address) as peer:
             await peer.begin()
             await peer.attach_receiver("q", credit=1)
 
-Nothing waits for the clock: a peer waits for what it must hear, and `until` for what must become
-true. All that a peer hears comes within PATIENCE_S of trio's clock, or the test fails.
+Nothing waits for the clock: a peer waits for the frame that it must hear, and `until` for a
+condition. All that a peer hears comes within PATIENCE_S of trio's clock, or the test fails.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WIDE = 2**31 - 1
 
 @attrs.define
 class Running:
-    """A router that runs until the block ends or `stop` is set."""
+    """Router that runs until the block ends or `stop` is set."""
 
     node: Node
     addresses: list[tuple[str, int]]
@@ -65,7 +65,7 @@ class Running:
         return list(self.node.exchange.pumps.values())
 
     async def pump_of(self, peer: Peer) -> Pump:
-        """The router's end of a peer's connection, once it is there."""
+        """Wait for the router's end of a peer's connection, and return its pump."""
         host, port = peer.stream.socket.getsockname()[:2]
         name = endpoint_name(host, port)
         await self.until(lambda: name in [pump.connection.name for pump in self.pumps])
@@ -83,7 +83,7 @@ class Running:
 
 
 def listening(**fields: Any) -> Configuration:
-    """A configuration with one listener on a free port."""
+    """Return a configuration with one listener on a free port."""
     return Configuration(listeners=(ListenerSettings(**{"port": 0, **fields}),))
 
 
@@ -108,7 +108,7 @@ async def running_node(configuration: Configuration | None = None) -> AsyncItera
 
 
 class Peer(ServerPeer):
-    """A client of the router's; everything is on channel 0."""
+    """Client of the router; everything is on channel 0."""
 
     @property
     def raw(self) -> socket.socket:
@@ -178,7 +178,7 @@ class Peer(ServerPeer):
 async def dialled(
     address: tuple[str, int], *, receive_buffer_bytes: int = 0, host: str | None = None
 ) -> AsyncIterator[Peer]:
-    """A connected socket, from that host if one is given; it is closed when the block ends."""
+    """Yield a connected peer, from `host` if that is given; close it at the end of the block."""
     family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
     sock = trio.socket.socket(family)
     with sock:

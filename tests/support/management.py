@@ -13,7 +13,7 @@ ANSWERS = "answers/here"
 
 
 def request(body: Any = None, **properties: Any) -> Message:
-    """A request whose answer is to come to ANSWERS."""
+    """Return a request whose answer goes to ANSWERS."""
     return Message(
         properties=Properties(message_id="mine", reply_to=ANSWERS),
         application_properties=properties,
@@ -22,7 +22,7 @@ def request(body: Any = None, **properties: Any) -> Message:
 
 
 async def asked(connection: ClientConnection, sender: Sender, message: Message) -> Message:
-    """The answer to a request."""
+    """Send a request and return its answer."""
     receiver = await connection.open_receiver(ANSWERS)
     assert await sender.send(message) == Accepted()
     received = await receiver.receive()
@@ -32,6 +32,6 @@ async def asked(connection: ClientConnection, sender: Sender, message: Message) 
 
 
 def status(message: Message) -> int:
-    """The status of an answer."""
+    """Return the status code of an answer."""
     assert message.application_properties is not None
     return int(message.application_properties["statusCode"])

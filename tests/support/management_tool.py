@@ -14,9 +14,9 @@ PATIENCE_S = 60.0
 
 
 class Tool:
-    """What Dispatch's management client does, on a connection of its own.
+    """Dispatch's management client, on a connection of its own.
 
-    `url` is for another listener than the router's first.
+    `url` names another listener than the router's first.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class Tool:
         return self.client.call(request)
 
     def status(self, body: Any = None, **properties: Any) -> int:
-        """The status of the answer to a request."""
+        """Send a request and return the status code of its answer."""
         return int(self.ask(body, **properties).properties["statusCode"])
 
     def query(self, kind: str, *names: str, **page: int) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""How much memory processes take."""
+"""Memory use of processes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ MIB = 2**20
 
 
 def resident_bytes(pid: int) -> int:
-    """How much memory a process has now."""
+    """Return the resident memory of a process in bytes."""
     return _status(pid, "VmRSS")
 
 
@@ -19,5 +19,5 @@ def _status(pid: int, name: str) -> int:
 
 
 def most_resident_bytes(pid: int) -> int:
-    """The most that it ever had."""
+    """Return the peak resident memory of a process in bytes."""
     return _status(pid, "VmHWM")

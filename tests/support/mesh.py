@@ -4,11 +4,11 @@
     mesh.join("a", "b")
     mesh.join("b", "c", cost=5)
 
-What they know of each other is no protocol's: `tell` computes the paths anew, and at the end of
-each turn all are told what is wanted elsewhere, unless `is_told` is False.
+There is no routing protocol: `tell` computes the paths anew, and at the end of each turn all
+routers learn what is wanted elsewhere, unless `is_told` is False.
 
-Edges have what makes them edges, but for a control link: what they and their interiors say to each
-other there is heard at once.
+Edges have all parts of an edge router except for a control link: what they and their interior
+routers say to each other there is heard at once.
 
     mesh.uplink("e", "a")
 """
@@ -91,7 +91,7 @@ class End:
 
 
 class MeshRouter(Router):
-    """One router of a mesh; a turn of its goes on until all the others are quiet, too."""
+    """Router of a mesh; its turn goes on until all the others are quiet, too."""
 
     def __init__(self, mesh: Mesh, name: str, **fields: Any) -> None:
         super().__init__(**fields)
@@ -153,7 +153,7 @@ class MeshRouter(Router):
 
 
 class Mesh:
-    """Routers, and who is joined to whom."""
+    """Routers and the connections between them."""
 
     def __init__(self, *names: str, **fields: Any) -> None:
         self.routers = {name: MeshRouter(self, name, **fields) for name in names}
@@ -233,7 +233,7 @@ class Mesh:
         self.settle()
 
     def paths(self, root: str) -> dict[str, Path]:
-        """The cheapest ways from a router to all others, by id where several are."""
+        """Return the cheapest paths from a router to all others, the lower id first if equal."""
         found: dict[str, tuple[int, str]] = {}
         seen = {root}
         edge = sorted(

@@ -341,7 +341,7 @@ def release_holds(count: int) -> list[float]:
 
 
 def hold_too_much(count: int) -> list[float]:
-    """Measure the release of `count` held messages, of which all but a few are too many."""
+    """Measure a look at `count` held messages, of which all but a few exceed the bounds."""
     side = _holding(count)
     holding = _edge(side).proxies.holding
     for hold in holding.holds.values():

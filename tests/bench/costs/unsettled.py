@@ -82,7 +82,7 @@ def lose_client(count: int) -> list[float]:
 
 
 def kept(count: int, *, receives: bool) -> tuple[World, Peer]:
-    """A client whose receiver or sender has so many messages unsettled, and is kept for a while."""
+    """Create a client whose receiver or sender can be resumed, with `count` unsettled messages."""
     world = World()
     terminus: dict[str, Any] = {"terminus": {"timeout": KEPT_S}}
     ours, others = (terminus, {}) if receives else ({}, terminus)

@@ -19,7 +19,7 @@ FILES = sorted(file.name for file in GOLDEN.iterdir() if file.suffix in (".conf"
 
 
 def report(name: str) -> str:
-    """What is said of a file as it stands; where that keeps it from starting, why."""
+    """Return the conversion report of a file, or its mistakes if they prevent the conversion."""
     file = GOLDEN / name
     text = read_text(file)
     try:
@@ -30,7 +30,7 @@ def report(name: str) -> str:
 
 
 def converted(name: str) -> str:
-    """What it is converted to, whatever it is about security, which is the same router."""
+    """Convert a file with weaker security allowed; the result must parse to the same router."""
     file = GOLDEN / name
     text = read_text(file)
     moved = parse_dispatch(

@@ -54,7 +54,7 @@ class Interior:
 
 
 def places(told: list[Message]) -> list[InteriorAddress]:
-    """What has been told since this was asked last."""
+    """Return what was told since the last call."""
     found = [place for message in told if isinstance(message, Reached) for place in message.places]
     told.clear()
     return found
@@ -185,7 +185,7 @@ MOST = 64
 
 
 def watching_many(start: str) -> tuple[Interior, EdgeWatches, list[Message], list[str]]:
-    """An interior, an edge that watches very many keys, and the keys that are looked at."""
+    """Return an interior, an edge that watches very many keys, and the keys looked at."""
     at = Interior()
     at.router.forwarder.network.edges = at
     looked: list[str] = []

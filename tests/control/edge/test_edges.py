@@ -151,7 +151,7 @@ def test_an_edge_that_comes_and_goes_within_a_turn_is_looked_for_once() -> None:
 
 
 def sending_to_edge(count: int) -> World:
-    """An interior where somebody sends to each of so many addresses at its edge."""
+    """Return an interior with a sender to each of `count` addresses at its edge."""
     world = one_interior("E")
     for number in range(count):
         world.sender("I", f"_edge/E/temp.{number}")
@@ -186,7 +186,7 @@ def test_very_many_links_are_given_up_in_later_turns() -> None:
 
 
 def said(world: World, connection: Any, *, is_active: bool) -> None:
-    """The edge says whether it uses its uplink."""
+    """Tell the interior, as its edge, whether the edge uses its uplink."""
     world.edges_of("I").message_received(connection, encode_message(UplinkUse(is_active)))
 
 

@@ -136,7 +136,7 @@ def test_edges_that_only_receive_hold_no_credit() -> None:
 
 
 def two_edges_of_multicasts() -> World:
-    """An interior router and two edges, where what begins with m goes to all who receive."""
+    """Return an interior and two edges, where addresses that begin with m are multicast."""
     rule = AddressSettings(prefix="m", distribution="multicast")
     world = World()
     world.interior("I", addresses=(rule,))
@@ -336,7 +336,7 @@ MOST = 80
 
 
 def sending_up(count: int) -> World:
-    """An edge with senders to so many addresses, each of which is received from at its interior."""
+    """Return an edge with senders to `count` addresses that have receivers at its interior."""
     world = one_interior("E")
     for number in range(count):
         world.sender("E", f"q{number}")
@@ -353,7 +353,7 @@ def active(world: World) -> int:
 
 
 def seen(world: World) -> list[str]:
-    """The addresses that are looked at from now on."""
+    """Record the addresses that the proxies look at from now on."""
     found: list[str] = []
     proxies = world.edge_at("E").proxies
     see_to = proxies._see_to

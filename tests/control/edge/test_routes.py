@@ -68,14 +68,14 @@ class Side:
         self.told += [(connection, arrived) for connection in connections]
 
     def connect(self, name: str, features: frozenset[str] = KNOWN) -> Any:
-        """A connection of another router."""
+        """Connect another router."""
         connection = self.router.client(role="edge").connection
         connection.is_client = isinstance(self.routes, EdgeLinkRoutes)
         self.routes.came(connection, name, features)
         return connection
 
     def heard(self) -> list[tuple[set[str], set[str]]]:
-        """What was said since this was asked last."""
+        """Return what was said since the last call."""
         self.routes.finish()
         told, self.told = self.told, []
         return [(set(each.added), set(each.removed)) for _, each in told]
@@ -85,7 +85,7 @@ class Side:
         return self.router.forwarder.link_routes.find(address, is_sender=True) is not None
 
     def serve(self, prefix: str) -> tuple[Any, Any]:
-        """A container here."""
+        """Connect a container that serves a link route."""
         routes = self.router.forwarder.link_routes
         way = routes.add(LinkRouteRule(prefix, IN, True, prefix))
         connection = self.router.client(role="route-container").connection
@@ -241,7 +241,7 @@ def test_all_edges_are_told_the_same_once_but_those_whose_routes_they_are() -> N
 
 
 def heard_by(side: Side, name: str) -> list[tuple[str, ...]]:
-    """What another connection of an edge hears when it comes."""
+    """Return what another connection of an edge hears when it comes."""
     side.told.clear()
     side.connect(name)
     return [each.added for _, each in side.told]

@@ -22,7 +22,7 @@ from router.simulation.router_connections import RouterConnection
 
 
 def configuration(mode: Any = "interior", **settings: Any) -> Configuration:
-    """A router of this mode."""
+    """Return the configuration of a router of this mode."""
     return Configuration(router=RouterSettings(mode=mode, **settings))
 
 
@@ -35,7 +35,7 @@ def join(
     accepts: Any = "",
     **more: Any,
 ) -> RouterConnection:
-    """A connection between two routers; `cost` is what each says that it costs."""
+    """Connect two routers; `costs` are the costs that each announces."""
     costs = more.pop("costs", (1, 1))
     return network.join(
         one,
@@ -57,7 +57,7 @@ def line(*names: str, **settings: Any) -> Network:
 
 
 def adjacency(host: SimulatedRouter) -> Neighbours:
-    """A router's part that is tried here."""
+    """Return a router's Neighbours, which are under test."""
     found = host.control.network
     assert found is not None
     return found
@@ -277,14 +277,14 @@ class Edges:
         self.connections = [each for each in self.connections if each[0] is not connection]
 
     def message_received(self, connection: Connection, octets: bytes) -> None:
-        """A message."""
+        """Record a message, or raise AmqpError if messages are refused."""
         if self.refuses:
             raise AmqpError("x:wrong")
         self.received.append(octets)
 
 
 def edge_and_interior(connections: int = 1) -> tuple[Network, dict[str, Edges]]:
-    """An edge router E and its interior router A."""
+    """Return the network of an edge router E and its interior router A."""
     network = Network(1)
     network.add("A", configuration())
     network.add("E", configuration("edge"))

@@ -27,7 +27,7 @@ class World:
         self.answers.request_received(self.link, MobileRequest((TableRequest("a", 1, seq),)))
 
     def told(self) -> list[MobileTable | MobileUpdate]:
-        """What has been said since this was asked last."""
+        """Return what was said since the last call."""
         return [send.message for send in self.links.take(lambda _: (), lambda _: ())]  # type: ignore[misc]
 
 

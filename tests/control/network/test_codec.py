@@ -32,7 +32,7 @@ TERMS = st.sampled_from(sorted(m.TERMS))
 
 @st.composite
 def updates(draw: Any) -> m.MobileUpdate:
-    """Changes of addresses."""
+    """Draw a MobileUpdate."""
     changes = draw(st.lists(st.tuples(IDS, TERMS | st.just(m.REMOVED)), max_size=9))
     base = draw(st.integers(0, 2**63 - 2))
     return m.MobileUpdate(
@@ -53,7 +53,7 @@ def tables(draw: Any) -> m.MobileTable:
 
 
 def several(one: Any) -> Any:
-    """A tuple of some."""
+    """Return a strategy for tuples of up to five."""
     return st.lists(one, max_size=5).map(tuple)
 
 
@@ -125,7 +125,7 @@ def test_a_hello_without_a_cost_is_one() -> None:
 
 
 def said(*items: Any) -> bytes:
-    """A control message of these items."""
+    """Encode a control message of these items."""
     return encode_value(Described(ULong(0x77), list(items)))
 
 

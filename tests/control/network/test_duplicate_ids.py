@@ -36,14 +36,14 @@ class Forger:
         return self.network.routers[name]
 
     def say(self, *messages: object) -> None:
-        """What the neighbour of m hears from it."""
+        """Deliver these messages from m to its neighbour."""
         for message in messages:
             self.neighbour.protocol.received(self.link, message, self.network.now)
         self.neighbour.act()
         self.network.run(0.2)
 
     def states(self, *states: LinkState) -> None:
-        """The same, of link states."""
+        """Deliver these link states from m to its neighbour."""
         self.say(LinkStateUpdate(tuple(Aged(state, 0) for state in states)))
 
     def check(self) -> None:

@@ -22,8 +22,9 @@ from support.edges import World
 
 
 class TwoEdges(World):
-    """Two interiors, and an edge E at the first of them; another one of that id may come to the
-    second: it is known here as F.
+    """Two interiors, and an edge E at the first of them.
+
+    Another edge of that id may come to the second: it is known here as F.
     """
 
     def __init__(self, first: str = "IJE") -> None:
@@ -62,11 +63,11 @@ class TwoEdges(World):
         return network.conflicts
 
     def connected(self, name: str) -> list[str]:
-        """The edges that use an interior."""
+        """Return the edges that use an interior."""
         return sorted(self.edges_of(name).active)
 
     def replies(self, edge: str) -> list[str]:
-        """What becomes of single messages from J to an address at the edge."""
+        """Send messages from J to an address at the edge, and return their counted outcomes."""
         self.receiver(edge, "_edge/E/reply")
         sender = self.sender("J", None, to="_edge/E/reply")
         self.run(1)
@@ -205,7 +206,7 @@ def test_the_key_of_a_run(edge: str) -> None:
 
 
 def instance(world: World, name: str) -> int:
-    """That of a router's present life."""
+    """Return the instance number of a router's present run."""
     network = world.host(name).control.network
     assert network is not None
     return network.membership.instance

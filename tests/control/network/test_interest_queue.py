@@ -20,7 +20,7 @@ class World:
         self.unnoted = InterestQueue(self.reach, lambda *where: self.truth.get(where))
 
     def change(self, router: str, changes: dict[str, Interest | None]) -> None:
-        """A router wants something else."""
+        """Change what a router wants."""
         for key, interest in changes.items():
             if interest is None:
                 self.truth.pop((router, key), None)

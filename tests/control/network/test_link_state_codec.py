@@ -32,13 +32,13 @@ def reader() -> link_state_codec.LinkStateCodec:
 
 
 def generally(message: LinkStateUpdate) -> bytes:
-    """What the general writer makes of it."""
+    """Encode a message with the general writer."""
     _, kind, _ = codec._KINDS[message.opcode]
     return encode_value(Described(ULong(0x77), [Symbol("LSU"), *kind.write(message)]))
 
 
 def read_generally(octets: bytes) -> Any:
-    """What the general reader makes of it, None where it is wrong."""
+    """Decode a message with the general reader; return None if it is wrong."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(codec, "_HEARSAY", _Deaf())
         try:

@@ -10,7 +10,7 @@ from router.control.network.timing import Timing
 
 
 def state(seq: int, instance: int = 5, router: str = "A") -> Aged:
-    """What a router says."""
+    """Return a link state of a router, with its age."""
     return Aged(LinkState(router, instance, seq, {"B": 1}), 1000)
 
 

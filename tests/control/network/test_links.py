@@ -16,7 +16,7 @@ def links() -> RouterLinks:
 
 
 def add(several: RouterLinks, number: int, cost: int, *, up: bool = True) -> RouterLink:
-    """A connection to B."""
+    """Add a connection to B, and bring it up unless `up` is false."""
     link = RouterLink(number, "B", 2, cost, 1, 0.0)
     several.add(link)
     if up:

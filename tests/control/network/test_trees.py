@@ -14,7 +14,7 @@ from support.routing import random_links
 
 
 def trees_of(me: str, known: dict[str, dict[str, int]]) -> Trees:
-    """The trees as a router sees them."""
+    """Return the trees as router `me` sees them."""
     graph = Graph(known)
     return Trees(me, graph, graph.shortest_paths_from(me))
 

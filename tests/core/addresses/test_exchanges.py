@@ -24,7 +24,7 @@ def exchange_of(
     rules: list[AddressRule] | None = None,
     **fields: Any,
 ) -> tuple[Router, Exchange]:
-    """A router with the exchange `e` at the address `e`; bindings are keys and next hops."""
+    """Return a router with exchange `e` at address `e`; bindings are keys and next hops."""
     router = Router(rules or ())
     configure(router, *bindings, **fields)
     return router, router.forwarder.exchanges.by_name["e"]

@@ -24,7 +24,7 @@ def link(
     user: str | None = None,
     dialled: str | None = None,
 ) -> Link:
-    """A link of a peer; `dialled` is where a connector found it."""
+    """Return a link of a peer; `dialled` is where a connector found the peer."""
     settings = ConnectionSettings("router")
     peer = dialled or "somewhere:1"
     connection = Connection(settings, Handler(), Turn(), peer, dialled is not None)

@@ -25,8 +25,9 @@ def message(text: str, to: str) -> bytes:
 
 
 def line(*, there: str = "change", middle: str = "change") -> tuple[Mesh, ReceivingLink]:
-    """Three routers in a line, whose connections say so to the last one and to the one before it,
-    and the management of the last one.
+    """Return three routers in a line, and a management receiver at the last one.
+
+    Their connections limit access to management: none at a, `middle` at b, `there` at c.
     """
     mesh = Mesh("a", "b", "c")
     mesh.join("a", "b")
@@ -43,7 +44,7 @@ def line(*, there: str = "change", middle: str = "change") -> tuple[Mesh, Receiv
 
 
 def said(node: ReceivingLink) -> list[str | None]:
-    """What is said of the rights of each that has come."""
+    """Return the rights that each received message states."""
     found = []
     for each in node.received:
         _, entries = take_annotations(bytes(each.payload), lambda key: key in (CONNECTION, RIGHTS))

@@ -18,7 +18,7 @@ NAMES = [f"q{number}" for number in range(MANY)]
 
 
 def with_exchange(router: Router, names: list[str]) -> Address:
-    """The address of an exchange that leads to all of these."""
+    """Return the address of an exchange that leads to all of these names."""
     rules = [BindingRule(name, "e", None, name) for name in names]
     router.forwarder.exchanges.configure([ExchangeRule("e", "e")], rules)
     router.finish_turn()

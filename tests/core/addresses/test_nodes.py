@@ -29,7 +29,7 @@ EITHER_LINKS = [DeleteOnNoLinks(), DeleteOnNoLinksOrMessages()]
 
 
 def made(client: Client, policy: Any) -> tuple[ReceivingLink, str]:
-    """A receiver with a node of its own, and the node's address."""
+    """Attach a receiver with a dynamic node; return it with the node's address."""
     properties = None if policy is None else {LIFETIME_POLICY: policy}
     source = Source(dynamic=True, dynamic_node_properties=properties)
     receiver = client.receiver(None, 5, source=source)
@@ -81,7 +81,7 @@ TEMPORARY_TOPIC = Symbol("temporary-topic")
 
 
 def topic_of_sender(client: Client, **asked: Any) -> tuple[SendingLink, str]:
-    """A sender with a node of its own, and the node's address."""
+    """Attach a sender with a dynamic node; return it with the node's address."""
     sender = client.sender(None, target=Target(dynamic=True, **asked))
     assert sender.attach is not None
     assert isinstance(sender.attach.target, Target)

@@ -32,7 +32,7 @@ def redirecting() -> Redirects:
 
 
 def to(address: str, body: str = "x") -> bytes:
-    """A message to an address."""
+    """Encode a message to an address."""
     return encode_message(Message(properties=Properties(to=address), body=(AmqpValue(body),)))
 
 
@@ -230,7 +230,7 @@ class Watched(Router):
     """A router that a transcript talks to."""
 
     def talk(self, **settings: Any) -> Talk:
-        """A connection to it."""
+        """Connect a peer to the router."""
         settings.setdefault("sasl_mechanisms", ())
         return Talk(self.forwarder, turn=self.turn, **settings)
 

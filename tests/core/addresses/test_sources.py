@@ -21,13 +21,13 @@ NO_LOCAL = {Symbol("no-local"): Described(Symbol("apache.org:no-local-filter:lis
 def receiver(
     router: Router | None = None, address: str | None = "q", **source: Any
 ) -> ReceivingLink:
-    """A receiver with such a source."""
+    """Attach a receiver with such a source."""
     router = Router() if router is None else router
     return router.client().receiver(None, 10, source=Source(address, **source))
 
 
 def refusal(link: ReceivingLink) -> Error:
-    """The error that a link was refused with; nothing is left of it."""
+    """Return the error that a link was refused with; check that nothing is left of it."""
     assert link.attach is not None
     assert link.attach.source is None
     assert link.detached is not None
@@ -38,7 +38,7 @@ def refusal(link: ReceivingLink) -> Error:
 
 
 def granted(link: ReceivingLink) -> Source:
-    """What a link was answered with."""
+    """Return the source that the router answered with."""
     assert link.attach is not None
     assert link.attach.source is not None
     assert link.detached is None

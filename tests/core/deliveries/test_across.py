@@ -38,7 +38,10 @@ PRODUCERS = st.lists(st.tuples(SIDES, st.integers(0, 30)), min_size=1, max_size=
 def made(
     treatment: int, consumers: list[tuple[int, int, int]], producers: list[tuple[int, int]]
 ) -> Address:
-    """An address whose ends are on these sides: with credit and cost, and with what they hold."""
+    """Return an address with these ends.
+
+    Consumers are given as side, credit and cost; producers as side and the credit they hold.
+    """
     router = Router()
     client = router.client()
     address = Address("x", treatment)

@@ -280,7 +280,7 @@ def test_few_of_very_many_senders_are_given_credit_in_a_turn() -> None:
 
 
 def far_from_shared(default: str, backers: list[int], holdings: list[int]) -> Any:
-    """An address whose links have so much credit, whatever backs it."""
+    """Return an address whose links have this credit, whatever backs it."""
     router = Router(default=default)
     for _ in holdings:
         router.client().sender("q")

@@ -29,7 +29,7 @@ def message(ttl: int | None, body: bytes = b"x", to: str | None = None) -> bytes
 
 
 def rules(q: str = "balanced", dead: str = "balanced") -> list[AddressRule]:
-    """What has expired at q goes to dead."""
+    """Return rules that send dead letters of q to dead, and those of dead to deader."""
     return [
         AddressRule(False, "q", q, dead_letter="dead"),
         AddressRule(False, "dead", dead, dead_letter="deader"),

@@ -39,12 +39,12 @@ def test_a_message_that_nobody_receives_goes_to_the_fallback() -> None:
 
 
 def stalled(router: Router, credit: int = 100) -> ReceivingLink:
-    """A receiver that has credit and takes one message until its window opens."""
+    """Return a receiver that has credit but takes one message until its window opens."""
     return router.client(window=1).receiver("q", credit)
 
 
 def stalled_fallback(router: Router, credit: int = 100) -> ReceivingLink:
-    """A fallback that has credit and takes one message until its window opens."""
+    """Return a fallback that has credit but takes one message until its window opens."""
     return out_of(router.client(window=1), "qd.fallback", credit=credit)
 
 
@@ -276,8 +276,9 @@ def test_nothing_is_lost_or_doubled_where_the_change_takes_several_turns(steps: 
 
 
 def took_over(router: Router, steps: list[str]) -> list[ReceivingLink]:
-    """Have receivers and fallbacks come and go under traffic, and check that each message has come
-    to one of them, which are returned, or is its sender's again.
+    """Let receivers and fallbacks come and go under traffic, and return them all.
+
+    Check that each message came to one of them, or was released to its sender.
     """
     sender = router.client().sender("q")
     receivers: list[ReceivingLink] = []

@@ -40,7 +40,7 @@ def is_empty(router: Router) -> bool:
 
 
 def problem(sending: Sending) -> str:
-    """What a rejected sender is told, for people."""
+    """Return the error description in a rejected outcome."""
     return str(sending.outcome.error.description)
 
 

@@ -25,7 +25,7 @@ TO_NOBODY = encode_message(Message(properties=Properties(to="nobody"), body=(Dat
 
 
 def link_of(ours: SendingLink | ReceivingLink) -> Link:
-    """The router's end of a client's link."""
+    """Return the router's end of a client's link."""
     (session,) = ours.client.connection.local_sessions.values()
     (link,) = [each for each in session.local_links.values() if each.name == ours.name]
     assert isinstance(link, Link)

@@ -89,7 +89,7 @@ def test_a_fallback_that_drains_while_what_waits_is_too_large_for_it_is_answered
 
 
 def of_many_hops(count: int) -> Router:
-    """A router with an exchange at `x` that gives what comes to so many addresses."""
+    """Return a router with an exchange at `x` that is bound to `count` addresses."""
     router = Router()
     rules = [BindingRule(f"b{number}", "x", None, f"hop{number}") for number in range(count)]
     router.forwarder.exchanges.configure([ExchangeRule("x", "x")], rules)

@@ -86,7 +86,7 @@ def section(entries: list[bytes], *, wide: bool = False) -> bytes:
 
 
 def leaving(sender: str, receiver: str, *, come: list[bytes] | None = None) -> list[bytes]:
-    """The router's own annotations as a receiver gets them."""
+    """Return the router's own annotations as a receiver gets them."""
     if receiver in ("out", "both"):
         return []
     return EXTENDED if sender in ("out", "no") and come else FRESH
@@ -95,7 +95,7 @@ def leaving(sender: str, receiver: str, *, come: list[bytes] | None = None) -> l
 def attach(
     router: Router, sender: str, receiver: str, credit: int = 10, **client: Any
 ) -> tuple[SendingLink, ReceivingLink]:
-    """A sender and a receiver of q behind listeners with these values of stripAnnotations."""
+    """Attach a sender and a receiver of q, behind listeners with this stripAnnotations."""
     taking = router.client(**STRIP[receiver], **client).receiver("q", credit)
     return router.client(**STRIP[sender]).sender("q"), taking
 

@@ -39,7 +39,7 @@ FAILED = Modified(delivery_failed=True)
 
 
 def agreed(default: str = "balanced", **source: Any) -> tuple[SendingLink, ReceivingLink]:
-    """A sender and a receiver with such a source."""
+    """Attach a sender, and a receiver with such a source."""
     router = Router(default=default)
     receiver = router.client().receiver(None, 10, source=Source("q", **source))
     return router.client().sender("q"), receiver

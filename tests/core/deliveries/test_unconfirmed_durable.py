@@ -19,14 +19,14 @@ REFUSED = rejected("amqp:precondition-failed")
 
 
 def refusing(default: str = "balanced") -> Router:
-    """A router that refuses them."""
+    """Return a router that refuses durable messages that nobody would confirm."""
     router = Router(default=default)
     router.forwarder.sources.rejects_unconfirmed = True
     return router
 
 
 def taking(router: Router, credit: int = 10) -> ReceivingLink:
-    """A receiver that takes everything settled."""
+    """Attach a receiver that takes everything settled."""
     return router.client().receiver("q", credit, snd_settle_mode=SETTLED)
 
 

@@ -14,7 +14,7 @@ MANY = 2 * unsent.GIVEN_UP_AT_ONCE
 
 
 def waiting(router: Router) -> tuple[Address, ReceivingLink, list[Sending]]:
-    """An address with a receiver whose window is closed, and with what waits for it there."""
+    """Return an address, its receiver with a closed window, and the sendings."""
     receiver = router.client(window=1).receiver("q", MANY)
     sender = router.client(link_capacity=MANY).sender("q")
     sent = [sender.send(b"x") for _ in range(MANY)]

@@ -10,7 +10,7 @@ from support.in_memory import Router, SendingLink
 
 
 def unsettled(router: Router, address: str, count: int) -> SendingLink:
-    """A sender with so many deliveries that its receiver does not settle."""
+    """Return a sender with `count` deliveries that its receiver does not settle."""
     router.client().receiver(address, 100)
     sender = router.client().sender(address)
     for _ in range(count):

@@ -24,7 +24,7 @@ def with_ttl(ttl: int | None, body: bytes = b"x") -> bytes:
 
 
 def waiting(ttl: int, frames: int = 1) -> tuple[Router, SendingLink, ReceivingLink, Any]:
-    """A message with a ttl that waits because its receiver's window is closed."""
+    """Send a message with a ttl that waits because its receiver's window is closed."""
     router, sender, receiver = pair(10, window=1)
     sender.send(b"first")
     octets = with_ttl(ttl)

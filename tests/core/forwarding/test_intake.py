@@ -37,7 +37,7 @@ CLEAN = encode_message(
 
 
 def problem_of(sending: Any) -> str:
-    """What the router said was wrong."""
+    """Return the description of the decode error that a delivery was rejected with."""
     assert isinstance(sending.outcome, Rejected)
     error = sending.outcome.error
     assert error is not None

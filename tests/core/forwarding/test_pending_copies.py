@@ -23,7 +23,7 @@ RULES = [AddressRule(True, "q", "multicast"), AddressRule(True, "p", "multicast"
 
 @pytest.fixture
 def router() -> Router:
-    """A router that makes two copies in a turn, and takes further turns when it is asked to."""
+    """Return a router that makes two copies in a turn, and takes turns only when asked."""
     router = Router(RULES)
     router.forwarder.copies_at_once = AT_ONCE
     router.is_patient = True
@@ -487,7 +487,7 @@ def test_one_of_several_sessions_that_ends_meanwhile_does_not_stop_its_connectio
 
 
 def crowd(count: int, credit: int) -> tuple[Router, list[ReceivingLink]]:
-    """A router with so many receivers, and one more that has credit."""
+    """Return a router with `count` receivers, each with this credit."""
     router = Router(RULES)
     client = router.client(window=10_000)
     return router, [client.receiver("q", credit=credit) for _ in range(count)]

@@ -146,7 +146,7 @@ SMALL = 400
 
 
 def behind_large_ones(router: Router) -> ReceivingLink:
-    """A receiver of small messages, some of which wait behind many that are too large for it."""
+    """Return a receiver whose small messages wait behind many that are too large for it."""
     router.client().receiver("q")
     small = router.client().receiver("q", max_message_size=60)
     crowded(router, LARGE, "x" * 60)

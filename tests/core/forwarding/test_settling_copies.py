@@ -13,7 +13,7 @@ from support.waypoints import message
 
 
 def crowd(count: int, credit: int) -> tuple[Router, list[ReceivingLink]]:
-    """A router with so many receivers of a multicast."""
+    """Return a router with `count` receivers of a multicast."""
     router = Router([AddressRule(True, "q", "multicast")])
     client = router.client(window=100_000)
     return router, [client.receiver("q", credit=credit) for _ in range(count)]

@@ -17,7 +17,7 @@ SECOND = ReceiverSettleMode.SECOND
 
 
 def stuck(router: Router, name: str) -> ReceivingLink:
-    """A receiver with much credit and no window."""
+    """Return a receiver with much credit and a closed window."""
     client = router.client()
     receiver = client.receiver(name, 1000)
     client.open_window(0)
@@ -209,7 +209,7 @@ def test_the_receiver_of_what_is_given_up_keeps_its_credit() -> None:
 
 
 def crowded(count: int) -> tuple[Router, ReceivingLink, SendingLink]:
-    """A router where so many messages wait, of which one octet is too much."""
+    """Return a router where `count` messages of one octet wait, its receiver and its sender."""
     router = Router(limit_bytes=1 << 20)
     receiver = stuck(router, "q")
     receiver.grant(2 * count)

@@ -45,7 +45,7 @@ def received(link: SendingLink | ReceivingLink) -> list[Received]:
 
 
 def order(client: Client) -> list[str | None]:
-    """The addresses whose messages have come, in order."""
+    """Return the addresses whose messages have come, in order."""
     came = [
         (each.number, link.address)
         for link in client.links

@@ -30,24 +30,24 @@ class Routed(Router):
         self.added = {rule.name: self.link_routes.add(rule) for rule in rules}
 
     def container(self, *ways: str, name: str | None = None) -> Client:
-        """A container that these link routes lead to."""
+        """Connect a container that these link routes lead to."""
         client = self.client(container=name, role="route-container", endpoint="brokers")
         for way in ways:
             self.link_routes.open(self.added[way], client.connection)
         return client
 
     def sender(self, client: Client, address: str | None, **fields: Any) -> Link:
-        """A link that the client sends on."""
+        """Attach a link that the client sends on."""
         target = fields.pop("target", Target(address=address))
         return self._link(client, IncomingLink, Attach("l", 0, False, target=target, **fields))
 
     def receiver(self, client: Client, address: str | None, **fields: Any) -> Link:
-        """A link that the client receives on."""
+        """Attach a link that the client receives on."""
         source = fields.pop("source", Source(address=address))
         return self._link(client, OutgoingLink, Attach("l", 0, True, source=source, **fields))
 
     def coordinator(self, client: Client, asked: str | None = None) -> Link:
-        """A link to a transaction coordinator."""
+        """Attach a link to a transaction coordinator."""
         properties = None if asked is None else {ASKED: asked}
         return self.sender(client, None, target=Coordinator(), properties=properties)
 
@@ -57,7 +57,7 @@ class Routed(Router):
         return link
 
     def pattern(self, link: Link) -> str | None:
-        """The pattern of the route that a link has."""
+        """Return the pattern of a link's route, or None if it has none."""
         route = self.link_routes.route_of(link)
         return None if route is None else route.pattern
 
@@ -69,7 +69,7 @@ class Routed(Router):
         return placed.connection, placed.sent
 
     def to(self, link: Link) -> str:
-        """The container-id of where a link goes."""
+        """Return the container-id of the container that a link leads to."""
         return str(self.place(link)[0].remote_open.container_id)
 
 

@@ -60,7 +60,7 @@ def conditions(heard: list[Any]) -> list[Any]:
 
 
 def sending(credit: int = 10, **fields: Any) -> Pair:
-    """A client that may send."""
+    """Return a pair whose client may send."""
     pair = Pair()
     pair.attach(sender(**fields))
     pair.from_container(flow(credit=credit))
@@ -69,7 +69,7 @@ def sending(credit: int = 10, **fields: Any) -> Pair:
 
 
 def receiving(credit: int = 10, **fields: Any) -> Pair:
-    """A container that may send."""
+    """Return a pair whose container may send."""
     pair = Pair()
     pair.attach(receiver(**fields))
     pair.client >> flow(credit=credit, count=None)
@@ -264,7 +264,7 @@ def test_half_a_delivery_is_aborted_before_the_end() -> None:
 
 
 def closed_window() -> Any:
-    """A flow that closes the container's window."""
+    """Return a flow that closes the container's window."""
     closed = flow(credit=5)
     return type(closed)(
         next_incoming_id=0, incoming_window=0, next_outgoing_id=0, outgoing_window=100
@@ -272,7 +272,7 @@ def closed_window() -> Any:
 
 
 def narrow_window() -> Any:
-    """A flow with room for one transfer."""
+    """Return a flow with room for one transfer."""
     narrow = flow(credit=5)
     return type(narrow)(
         next_incoming_id=0, incoming_window=1, next_outgoing_id=0, outgoing_window=100
@@ -280,7 +280,7 @@ def narrow_window() -> Any:
 
 
 def withdrawn() -> Any:
-    """A flow that takes credit back, while the window is closed."""
+    """Return a flow that takes credit back while the window is closed."""
     return type(flow())(
         next_incoming_id=0, incoming_window=0, next_outgoing_id=0, outgoing_window=100, handle=0,
         delivery_count=0, link_credit=0,
@@ -337,9 +337,7 @@ def send_very_many(pair: Pair) -> None:
 
 
 def losing_very_many() -> tuple[Pair, list[Any]]:
-    """A container was lost that had not settled very many deliveries of a link: what its client has
-    heard in the turn of the loss.
-    """
+    """Lose a container with very many unsettled deliveries; return what its client hears then."""
     pair = Pair(routers=1)
     pair.attach(sender())
     pair.from_container(flow(credit=2 * VERY_MANY))
@@ -427,7 +425,7 @@ def test_a_lost_container_leaves_the_contracts_outcomes(how: str) -> None:
 
 
 def closed_window_at(count: int) -> Any:
-    """A flow that closes the container's window after so many frames."""
+    """Return a flow that closes the container's window after `count` frames."""
     return type(flow())(
         next_incoming_id=count, incoming_window=0, next_outgoing_id=0, outgoing_window=100
     )
@@ -613,7 +611,7 @@ def test_credit_for_a_sender_that_is_gone_is_told_to_nobody() -> None:
 
 
 def more_credit() -> Any:
-    """A flow that gives credit, while the window is closed."""
+    """Return a flow that gives credit while the window is closed."""
     return type(flow())(
         next_incoming_id=0, incoming_window=0, next_outgoing_id=0, outgoing_window=100, handle=0,
         delivery_count=0, link_credit=9, drain=True,

@@ -231,7 +231,7 @@ def attached(attach: Attach, **fields: Any) -> Pair:
 
 
 def sending(credit: int = 10, **fields: Any) -> Pair:
-    """A client that may send."""
+    """Return a pair whose client may send."""
     pair = attached(sender(**fields))
     pair.from_container(flow(credit=credit))
     pair.client << like(Flow, link_credit=credit)
@@ -239,7 +239,7 @@ def sending(credit: int = 10, **fields: Any) -> Pair:
 
 
 def receiving(credit: int = 10, **fields: Any) -> Pair:
-    """A container that may send."""
+    """Return a pair whose container may send."""
     pair = attached(receiver(**fields))
     pair.client >> flow(credit=credit, count=None)
     pair.container << On(pair.channel, like(Flow, link_credit=credit))
@@ -513,7 +513,7 @@ def test_what_waits_in_the_router_is_available() -> None:
 
 
 def closed_window() -> Flow:
-    """A flow of a session whose window is closed."""
+    """Return a flow of a session whose window is closed."""
     return Flow(next_incoming_id=0, incoming_window=0, next_outgoing_id=0, outgoing_window=100)
 
 

@@ -35,7 +35,7 @@ def closed_window() -> Flow:
 
 
 def held(payload: bytes, seconds: float, transfer: Transfer | None = None, **fields: Any) -> Pair:
-    """A message from the client that the container takes after so long."""
+    """Send a message from the client that the container takes after `seconds`."""
     pair = Pair()
     pair.attach(sender("q.a", **fields))
     pair.from_container(flow(credit=5))

@@ -21,7 +21,7 @@ from support.in_memory import ReceivingLink, Router, SendingLink
 
 
 def refused(link: SendingLink | ReceivingLink) -> str:
-    """The condition that a link was refused with."""
+    """Return the condition that a link was refused with."""
     assert link.attach is not None
     terminus = link.attach.target if isinstance(link, SendingLink) else link.attach.source
     assert terminus is None

@@ -27,7 +27,7 @@ WAYPOINT = (True, "q", "balanced", True, None, 0, 1)
 
 
 def link(container: Container, node: Node) -> Any:
-    """The router's end of a link."""
+    """Return the router's end of a link."""
     return container.connection.local_sessions[node.channel].links.find(0)
 
 

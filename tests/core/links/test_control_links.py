@@ -27,13 +27,13 @@ class Heard:
         self.refuses: AmqpError | None = None
 
     def control_received(self, control: ControlLink, octets: bytes) -> None:
-        """A message."""
+        """Record a message, and raise `refuses` if it is set."""
         self.messages.append(octets)
         if self.refuses is not None:
             raise self.refuses
 
     def control_lost(self, control: ControlLink, why: str) -> None:
-        """The end."""
+        """Record why the control link was lost."""
         self.lost.append(why)
 
 
@@ -50,7 +50,7 @@ class Listening:
         )
 
     def attached(self) -> SendingLink:
-        """The peer's half."""
+        """Attach the peer's half."""
         return self.client.sender(None, target=TARGET, name="qd.router.B")
 
 
@@ -169,7 +169,7 @@ def test_clients_have_none() -> None:
 
 
 def sending(**settings: object) -> tuple[ControlledRouter, ControlLink, Node, Heard]:
-    """A router that has attached its half."""
+    """Return a router that has attached its half of a control link."""
     router = ControlledRouter()
     container = Container(router, **settings)  # type: ignore[arg-type]
     heard = Heard()

@@ -37,7 +37,7 @@ def sending_link(client: Client, address: str | None = "q", **fields: Any) -> Se
 
 
 def suspended(router: Router, address: str | None = "q") -> tuple[Client, ReceivingLink]:
-    """A sender that was lost with one delivery, and the receiver that has got it."""
+    """Return the client of a lost sender with one delivery, and the receiver that got it."""
     receiver = router.client().receiver("q", 5)
     sender = sending_link(router.client(), address)
     sender.send(b"payload", tag=TAG)

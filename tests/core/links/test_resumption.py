@@ -44,7 +44,7 @@ def receiving(client: Client, address: str = "q", **fields: Any) -> ReceivingLin
 def suspended(
     router: Router, payload: bytes, told: Any = None, address: str = "q"
 ) -> tuple[Client, Sending]:
-    """A receiver that was lost with one delivery, of which it has told that; and the sending."""
+    """Return the client of a lost receiver with one delivery in state `told`, and the sending."""
     receiver = receiving(router.client(), address)
     receiver.grant(5)
     # with the ordinary mode nothing that has an outcome is unsettled
@@ -68,14 +68,14 @@ def resume(router: Router, client: Client, state: Any, **fields: Any) -> Receivi
 
 
 def ours(receiver: ReceivingLink) -> Any:
-    """What the router tells of the delivery in its attach."""
+    """Return the delivery's state in the router's attach, or ABSENT."""
     assert receiver.attach is not None
     assert receiver.attach.unsettled is not None
     return receiver.attach.unsettled.get(TAG, ABSENT)
 
 
 def first(receiver: ReceivingLink) -> Transfer:
-    """The first frame of the one delivery that came."""
+    """Return the first frame of the only delivery that came."""
     (received,) = receiver.received
     assert received.first is not None
     return received.first

@@ -36,7 +36,7 @@ LOCKED = "amqp:resource-locked"
 
 
 def broker_at(mesh: Mesh, router: str, name: str | None = None, **fields: Any) -> Broker:
-    """A broker for all addresses below `q`."""
+    """Connect a broker for all addresses below `q`."""
     rule = fields.pop("rule", {})
     return Broker(mesh[router], name or f"broker-{router}", serve(mesh[router], "q", **rule))
 

@@ -46,7 +46,7 @@ Where = Callable[[Router, Client], Client]
 
 
 def condition(link: Link) -> str | None:
-    """What a link was closed with, if it was closed."""
+    """Return the condition that a link was closed with, or None if it was not closed."""
     if link.detached is None:
         return None
     assert link.detached.closed

@@ -33,13 +33,13 @@ LASTS: dict[str, Any] = {"expiry_policy": Policy.LINK_DETACH, "timeout": 30}
 
 
 def lasting_receiver(client: Client, address: str = "q", credit: int = 5, **fields: Any) -> Any:
-    """A receiver, named "r", that asks to be kept for half a minute."""
+    """Attach a receiver, named "r", that asks to be kept for half a minute."""
     source = Source(address=address, **{**LASTS, **fields.pop("source", {})})
     return client.receiver(address, credit, name="r", source=source, **fields)
 
 
 def lasting_sender(client: Client, address: str | None = "q", **fields: Any) -> SendingLink:
-    """A sender, named "s", that asks to be kept for half a minute."""
+    """Attach a sender, named "s", that asks to be kept for half a minute."""
     target = Target(address=address, **{**LASTS, **fields.pop("target", {})})
     return client.sender(address, name="s", target=target, **fields)
 
@@ -614,7 +614,7 @@ def expire(router: Router) -> None:
 
 
 def many_suspended(router: Router, count: int) -> Client:
-    """A client that has lost so many receivers."""
+    """Return a client that has lost `count` receivers."""
     client = router.client()
     for number in range(count):
         source = Source(address=f"q{number}", **LASTS)
@@ -649,7 +649,7 @@ def test_a_link_that_is_attached_again_before_its_turn_to_expire_stays() -> None
 
 
 def lasting_with(router: Router, count: int) -> tuple[Any, list[Any]]:
-    """A receiver with so many unsettled deliveries, and what was sent."""
+    """Return a receiver with `count` unsettled deliveries, and the sendings."""
     receiver = lasting_receiver(router.client(window=count + 10), credit=count)
     sender = router.client(link_capacity=count).sender("q")
     return receiver, [sender.send(b"x") for _ in range(count)]

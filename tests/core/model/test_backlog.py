@@ -13,7 +13,7 @@ KIB, MIB = 1 << 10, 1 << 20
 
 
 def blocked(router: Router, name: str = "q", **sender: int) -> tuple[SendingLink, ReceivingLink]:
-    """A sender whose receiver's window is closed, so that all it sends waits."""
+    """Return a sender and its receiver, whose window is closed so that all that is sent waits."""
     client = router.client()
     receiver = client.receiver(name, 1000)
     client.open_window(1)
@@ -140,14 +140,14 @@ FRAME_BYTES = 64 * KIB
 
 
 def flows(client: Client) -> list[int]:
-    """The session windows that a client was told."""
+    """Return the session windows that a client was told."""
     return [each.incoming_window for each in client.heard if isinstance(each, Flow)]
 
 
 def stream(sender: SendingLink, receiver: ReceivingLink, frames: int, taken: int) -> int:
-    """Send a message of so many frames as fast as the window lets it, while its receiver takes
-    `taken` frames for each that comes; how often the window was told meanwhile.
+    """Send a message of `frames` frames, and return how often the window was told meanwhile.
 
+    The frames go as fast as the window lets them. For each, the receiver takes `taken` frames.
     A receiver that takes less than what comes makes the router hold the rest.
     """
     client, taking = sender.client, receiver.client
@@ -169,7 +169,7 @@ def stream(sender: SendingLink, receiver: ReceivingLink, frames: int, taken: int
 
 
 def streaming() -> tuple[Router, SendingLink, ReceivingLink]:
-    """A sender, and a receiver whose window is closed."""
+    """Return a router, a sender, and a receiver whose window is closed."""
     router = Router(limit_bytes=256 * MIB)
     taking = router.client()
     receiver = taking.receiver("q", 10)

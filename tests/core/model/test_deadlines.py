@@ -25,7 +25,7 @@ def expiring(deadlines: Deadlines, *after_s: float, now: float = NOW) -> list[De
 
 
 def found(deadlines: Deadlines, now: float) -> list[Delivery]:
-    """What is found at a time."""
+    """Return the deliveries that are due at a time."""
     return [
         delivery
         for number, slot in deadlines.take_due(now)

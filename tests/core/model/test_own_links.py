@@ -68,7 +68,7 @@ class Peer(Talk):
 
 
 def attached(own: OwnLink, **fields: Any) -> Peer:
-    """A peer that has attached the link, on channel 7."""
+    """Return a peer that has attached the link, on channel 7."""
     peer = Peer()
     peer.begin(own) << On(0, like(Begin, remote_channel=None))
     peer >> On(7, begin(remote_channel=0)) << On(0, like(Attach, name="own", handle=0))

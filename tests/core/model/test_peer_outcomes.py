@@ -21,7 +21,7 @@ EXTENSION = 0xFF
 
 
 def source(*kinds: type, default: Any = None) -> Source:
-    """A source that lists these outcomes."""
+    """Return a source that lists these outcomes."""
     names = tuple(Symbol(kind.NAME) for kind in kinds)  # type: ignore[attr-defined]
     return Source(address="q", outcomes=names, default_outcome=default)
 

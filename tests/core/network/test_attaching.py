@@ -31,7 +31,7 @@ class Neighbour(Talk):
         self >> begin() << like(Begin)
 
     def refuses(self, attach: Attach) -> Error:
-        """What the attach is refused with."""
+        """Send an attach, and return the error that it is refused with."""
         self >> attach
         answer, detach = (frame.performative for frame in self.frames())
         assert isinstance(answer, Attach)

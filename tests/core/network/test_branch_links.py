@@ -25,7 +25,7 @@ def pair() -> Mesh:
 
 
 def branch(mesh: Mesh) -> Any:
-    """The consumer at `a` that is a link to `b`."""
+    """Return the consumer at `a` that is a link to `b`."""
     address = mesh["a"].table.in_use("q")
     assert address is not None
     (consumer,) = [each for each in address.consumers if each.side == MESH]

@@ -27,7 +27,7 @@ LOCKED = "amqp:resource-locked"
 
 
 def broker_at(mesh: Mesh, router: str, **fields: Any) -> Broker:
-    """A broker for all addresses below `q`."""
+    """Connect a broker for all addresses below `q`."""
     return Broker(mesh[router], f"broker-{router}", serve(mesh[router], "q", **fields))
 
 
@@ -333,7 +333,7 @@ def test_what_explains_a_link_route_names_edges_and_routers() -> None:
 
 
 def explained(mesh: Mesh, name: str) -> dict[str, Any]:
-    """What a router says of the route."""
+    """Return how a router explains the route."""
     core = mesh[name].forwarder
     route = core.link_routes.find("q.a", is_sender=True)
     assert route is not None

@@ -102,7 +102,7 @@ MANY = AddressSettings(prefix="held", hold_seconds=5, hold_messages=5_000, hold_
 
 
 def holding_many(count: int, *, addresses: int) -> World:
-    """An edge without an uplink that holds so many messages, at so many addresses."""
+    """Return an edge without an uplink that holds `count` messages, at so many addresses."""
     world = one_interior("E", addresses=(MANY,))
     senders = [world.sender("E", None, to=f"held.{number}") for number in range(addresses)]
     world.host("I").kill()

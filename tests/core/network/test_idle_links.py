@@ -28,7 +28,7 @@ NAMES = [f"q{number}" for number in range(MANY)]
 
 
 def unserved(mesh: Mesh) -> None:
-    """A neighbour has attached so many links for receivers that are none."""
+    """Attach many links from a neighbour, for addresses without receivers."""
     reach = mesh["a"].forwarder.reach
     client = mesh["a"].client()
     for name in NAMES:

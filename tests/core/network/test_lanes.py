@@ -42,7 +42,7 @@ def base(mesh: Mesh, router: str = "a", name: str = "q") -> OutLink:
 
 
 def of(priority: int, text: bytes = b"x", size: int = 0) -> bytes:
-    """A message with a priority."""
+    """Encode a message with a priority."""
     body = text + bytes(size - len(text)) if size else text
     length = len(body)
     return (
@@ -542,9 +542,7 @@ def test_what_is_urgent_is_so_on_a_link_that_stands_in_for_its_lane() -> None:
 
 
 class Crowd:
-    """Senders of messages of all sizes and priorities on slow lines, and receivers of little
-    credit; what has come is in order, of each sender and priority.
-    """
+    """Senders of random sizes and priorities on slow lines, to receivers with little credit."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)

@@ -45,7 +45,7 @@ def receivers(mesh: Mesh, *names: str, credit: int = 10) -> list[ReceivingLink]:
 
 
 def links_out(mesh: Mesh, name: str) -> list[tuple[str, int]]:
-    """The routers that a router has links of trees to, with the trees' numbers."""
+    """Return the routers to which a router has tree links, with the trees' numbers."""
     address = mesh[name].table.in_use("q")
     if address is None:
         return []

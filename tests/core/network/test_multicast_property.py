@@ -1,5 +1,7 @@
-"""Multicasts while the network changes and routers disagree on it: nobody gets a message twice, and
-what its sender was told accepted has come to all who were there.
+"""Multicasts while the network changes and routers disagree on it.
+
+Nobody gets a message twice, and a message that its sender was told accepted has come to all
+who were there.
 """
 
 from __future__ import annotations
@@ -94,7 +96,7 @@ class Story:
     # What may happen.
 
     def hear(self) -> None:
-        """Some of what is under way arrives somewhere."""
+        """Let the next octets that are under way on some connection arrive."""
         busy = [wire for wire in self.mesh.wires if wire.under_way]
         if busy:
             wire = self.chance.choice(busy)
@@ -125,7 +127,7 @@ class Story:
         self.mesh.learn(self.chance.choice(self.names))
 
     def change(self) -> None:
-        """A connection is lost, which its ends know, or there is another one."""
+        """Cut a connection, which its ends learn in any order, or add one."""
         if self.chance.random() < 0.5 and self.edges:
             edge = self.chance.choice(sorted(self.edges))
             self.edges.remove(edge)
@@ -147,7 +149,7 @@ class Story:
             self.passing.append(self._receiver())
 
     def wait(self) -> None:
-        """A moment passes at one router."""
+        """Let half a second pass at one router."""
         self.mesh[self.chance.choice(self.names)].wait(0.5)
 
     # What has to be so.

@@ -29,7 +29,7 @@ NAMES = [f"q{number}" for number in range(MANY)]
 
 
 def star(*far: tuple[str, int], **fields: Any) -> Mesh:
-    """A router `a` with neighbours, each so far away."""
+    """Return a router `a` with neighbours at these costs."""
     mesh = Mesh("a", *(name for name, _ in far), **fields)
     for name, cost in far:
         mesh.join("a", name, cost)
@@ -312,7 +312,7 @@ def test_a_node_that_was_made_for_a_sender_is_received_from_at_other_routers() -
 
 
 def topic_at(mesh: Mesh, router: str) -> tuple[Any, str]:
-    """A sender whose node at a router is a topic, and the name of that."""
+    """Attach a sender whose node at a router is a topic; return it with the topic's address."""
     mesh[router].table._new_name = f"amqp:/_topo/0/{router}/temp.{{}}".format
     target = Target(dynamic=True, capabilities=(Symbol("temporary-topic"),))
     sender = mesh[router].client().sender(None, target=target)

@@ -1,5 +1,7 @@
-"""Links over networks with edges that change, known well or badly: each is at one container, or is
-refused; no link goes round, none is forgotten, and nothing is left of those that are over.
+"""Links over changing networks with edges, whose state routers know well or badly.
+
+Each link is at one container or is refused. No link goes round, none is forgotten, and nothing
+is left of those that have ended.
 """
 
 from __future__ import annotations

@@ -160,7 +160,7 @@ class World:
                 assert self.accepted[payload] == 0
 
     def counts(self) -> list[int]:
-        """What each router counts: from clients, to clients, from routers, and to routers."""
+        """Return each router's counts: from clients, to clients, from routers, to routers."""
         counted = []
         for name in NAMES:
             total = self.mesh[name].table.total()

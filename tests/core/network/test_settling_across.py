@@ -34,7 +34,10 @@ def three(
     target: str | None = "q",
     **fields: Any,
 ) -> tuple[Mesh, SendingLink, ReceivingLink]:
-    """A receiver with credit two routers away from a sender, and what there is in between."""
+    """Return a line of three routers with a sender at one end and a receiver at the other.
+
+    The receiver has credit.
+    """
     mesh = Mesh("a", "b", "c", **fields)
     for one, other in pairwise("abc"):
         mesh.join(one, other)
@@ -46,7 +49,7 @@ def three(
 
 
 def base(mesh: Mesh) -> OutLink:
-    """The first link from a to where there are receivers."""
+    """Return the base link from a to where there are receivers."""
     address = mesh["a"].table.in_use("q")
     assert address is not None
     (link,) = mesh["a"].forwarder.network.outward.links(address)
@@ -84,7 +87,7 @@ def tell(receiver: ReceivingLink, outcomes: dict[int, Any], outcome: Any, *, set
 
 
 def told(receiver: ReceivingLink) -> Disposition | None:
-    """What the sender of the first delivery said last."""
+    """Return the last disposition from the sender of the first delivery, if there is any."""
     return receiver.received[0].sender_settled
 
 

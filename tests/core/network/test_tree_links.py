@@ -26,7 +26,7 @@ TO_ALL = [AddressRule(True, "q", "multicast")]
 
 
 def router() -> Router:
-    """A router `b` that has a neighbour `a`, and behind that one `c`, and whom `q` is sent to."""
+    """Return a router `b` with a neighbour `a`, behind which is `c`; `q` is multicast."""
     mesh = Mesh("a", "b", "c", rules=TO_ALL)
     mesh.join("a", "b")
     mesh.join("a", "c")
@@ -190,7 +190,7 @@ def test_no_link_of_a_tree_comes_to_what_the_router_itself_answers_at() -> None:
 
 @pytest.fixture
 def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The addresses of links of which it is asked whether they are to be taken."""
+    """Record the addresses of pending tree links that are judged."""
     found: list[str] = []
     judge = Multicast._judge
 

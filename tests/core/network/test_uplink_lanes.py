@@ -28,7 +28,7 @@ PAIRS = [(one, other) for one in PLACES for other in PLACES if {one, other} & {"
 
 
 def network(**fields: Any) -> Mesh:
-    """An edge at each of two interiors."""
+    """Return a network of two interiors with an edge at each."""
     mesh = Mesh("a", "b", "e", "f", **fields)
     for name in ("a", "b"):
         mesh[name].forwarder.network.turn_on()
@@ -43,7 +43,7 @@ def urgent(text: str, priority: int, to: str | None = None) -> bytes:
 
 
 def uplink_lanes(mesh: Mesh) -> Iterator[tuple[str, int]]:
-    """The lanes between edges and interiors: at which router, and their numbers."""
+    """Yield the router and the number of each open lane between edges and interiors."""
     for name in PLACES:
         for end in mesh[name].ends.values():
             for session in end.connection.local_sessions.values():

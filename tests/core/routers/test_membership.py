@@ -28,7 +28,7 @@ NOTHING: Any = object()
 
 
 def opened(of: Membership, role: str = "inter-router", cost: int = 1, **changed: Any) -> Open:
-    """The open of a router, with some of its properties changed or left out."""
+    """Return the open of a router, with some of its properties changed or left out."""
     properties = {Symbol(key): value for key, value in of.properties(role, cost).items()}
     for name, value in changed.items():
         key = Symbol(getattr(membership, name))

@@ -18,7 +18,10 @@ BALANCED_THERE = Interest(BALANCED)
 
 
 def reach_of(*routers: str) -> RoutingState:
-    """A network in which each router after the first is one further away, by the second."""
+    """Return the state of A, from which each router is one further than the one before it.
+
+    The first router is the next hop to all.
+    """
     reach = RoutingState("A")
     paths = {router: Path(routers[0], cost) for cost, router in enumerate(routers, 1)}
     reach.set_paths({routers[0]: object()}, paths, lambda _: None)

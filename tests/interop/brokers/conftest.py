@@ -128,8 +128,10 @@ def client(
     artemis: Broker,
     address: str,
 ) -> ProtonConnection:
-    """A client of a router, at which the test's address and all transactions are at Artemis, or of
-    the first one of a line, where the last one is connected to it; both may be edges.
+    """Connect a client to a router that links to Artemis the test's address and all transactions.
+
+    Or to the first router of a line, of which the last one is connected to Artemis; both may be
+    edges.
     """
     configuration = (
         artemis.connector()

@@ -26,7 +26,7 @@ QUEUE = "shared.queue"
 
 @pytest.fixture
 def listening(routers: StartRouter) -> RouterProcess:
-    """A router with a listener for clients, and one for brokers."""
+    """Start a router with a listener for clients, and one for brokers."""
     port = free_port()
     return routers(
         entity("listener", host="127.0.0.1", port=0)
@@ -37,7 +37,7 @@ def listening(routers: StartRouter) -> RouterProcess:
 
 @pytest.fixture
 def peer(listening: RouterProcess, tmp_path: Path) -> Iterator[Artemis]:
-    """An Artemis that has connected to it."""
+    """Start an Artemis that connects to the router."""
     connection = CONNECTION.format(port=listening.addresses[1][1])
     broker = Artemis(tmp_path / "artemis", connections=connection, queues=[QUEUE])
     try:

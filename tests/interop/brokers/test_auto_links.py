@@ -17,7 +17,7 @@ AUTO_LINK = "org.apache.qpid.dispatch.router.config.autoLink"
 
 
 def configuration(broker: Broker, queue: str) -> str:
-    """A router with a waypoint at a broker's queue."""
+    """Return the configuration of a router with a waypoint at a broker's queue."""
     links = "".join(
         f'[[autoLink]]\nname = "{way}"\naddress = "orders"\ndirection = "{way}"\n'
         f'connection = "{broker.name}"\nexternalAddress = "{queue}"\n'
@@ -28,7 +28,7 @@ def configuration(broker: Broker, queue: str) -> str:
 
 
 def auto_links(router: RouterProcess) -> dict[str, Any]:
-    """What the router tells of its auto-links, by name."""
+    """Return the router's auto-links as management reports them, by name."""
     tool = Tool(router)
     told = {each["name"]: each for each in tool.query("router.config.autoLink")}
     tool.close()
@@ -44,7 +44,7 @@ def are_active(router: RouterProcess) -> bool:
 def waypoint(
     broker: Broker, routers: StartRouter, proton: ProtonPeers, address: str
 ) -> RouterProcess:
-    """A router whose auto-links to each broker are active."""
+    """Start a router whose auto-links to the broker are active."""
     started = routers(configuration(broker, broker.make_queue(proton, address)))
     proton.until(lambda: are_active(started), "all auto-links are active")
     return started

@@ -17,7 +17,7 @@ LISTENER = "[[listener]]\nport = 0\n\n"
 
 
 def state(router: RouterProcess) -> dict[str, Any]:
-    """What the router tells of its connector."""
+    """Return the router's connector as management reports it."""
     tool = Tool(router)
     (connector,) = tool.query("connector")
     tool.close()

@@ -9,7 +9,7 @@ from support.proton_peers import ProtonConnection, ProtonPeers, release
 
 
 def coloured(body: str, colour: str) -> Message:
-    """A message that a selector can tell from others."""
+    """Create a message that a selector can tell from others."""
     return Message(body, durable=True, properties={"colour": colour})
 
 

@@ -16,7 +16,7 @@ from support.routers import StartRouter
 
 @pytest.fixture
 def connectors(rabbitmq: Broker, artemis: Broker, example: Broker) -> str:
-    """The configuration of a listener, and of a connector to each broker."""
+    """Return the configuration of a listener, and of a connector to each broker."""
     return "".join([LISTENER, *(each.connector() for each in (rabbitmq, artemis, example))])
 
 

@@ -14,7 +14,7 @@ from support.routers import RouterProcess, StartRouter
 
 @pytest.fixture
 def rabbit_router(routers: StartRouter, proton: ProtonPeers, rabbitmq: Broker) -> RouterProcess:
-    """A router that has everything of RabbitMQ's under an address of its own."""
+    """Start a router that maps all of RabbitMQ under the prefix `rabbit`."""
     started = routers(
         LISTENER
         + rabbitmq.connector()

@@ -24,7 +24,7 @@ def until_refused(client: ProtonConnection, address: str) -> Sent:
 
 
 def one_queue(broker: Broker, queue: str, address: str = "orders") -> str:
-    """The configuration of a queue of a broker that is an address of the router."""
+    """Return the configuration that makes a broker's queue an address of the router."""
     return (
         LISTENER
         + broker.connector()
@@ -34,7 +34,7 @@ def one_queue(broker: Broker, queue: str, address: str = "orders") -> str:
 
 
 def check_full(refused: Sent) -> None:
-    """It is Artemis that says so."""
+    """Check that the rejection comes from Artemis."""
     assert refused.outcome == "rejected"
     assert refused.condition is not None
     assert refused.condition.name == "amqp:resource-limit-exceeded"

@@ -1,5 +1,6 @@
-"""Brokers that are killed under load and come back: nothing that was accepted is lost, and clients
-hear nothing but what the contract allows.
+"""Brokers that are killed under load and restarted.
+
+No accepted message is lost, and clients observe only what the contract allows.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ SETTINGS = ConnectorSettings(host="a", port=1, name="c")
 
 
 def told(status: ConnectorStatus | None, now: float = 30.0) -> dict[str, object]:
-    """What there is to tell."""
+    """Return the attributes of the connector that have a value."""
     entity = LiveEntity(SETTINGS, status and ConnectorView(status, now))
     values = {each.name: each.read(entity) for each in CONNECTOR.attributes}
     return {name: value for name, value in values.items() if value is not None}

@@ -21,20 +21,20 @@ NAMES = {int(Delivery.ACCEPTED): "accepted", int(Delivery.REJECTED): "rejected"}
 
 
 async def ask(running: Running, operation: str, body: Any = None, **properties: Any) -> Answer:
-    """What a running router answers."""
+    """Send a request to a running router and return its answer."""
     assert running.node.view is not None
     return await answer(running.node.view, Request({"operation": operation, **properties}, body))
 
 
 async def make(running: Running, kind: str, name: str, **body: Any) -> Any:
-    """A new entity."""
+    """Create an entity and return its attributes."""
     made = await ask(running, "CREATE", body, type=kind, name=name)
     assert made.status == 201
     return made.body
 
 
 async def read(running: Running, kind: str, name: str) -> dict[str, Any]:
-    """What is told of an entity."""
+    """Read an entity and return its attributes."""
     found = await ask(running, "READ", type=kind, name=name)
     assert found.status == 200
     body: dict[str, Any] = found.body

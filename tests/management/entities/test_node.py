@@ -35,7 +35,7 @@ def routers(names: str, *joined: str, mode: Any = "interior") -> Network:
 
 
 def view(network: Network, name: str) -> RouterView:
-    """What management looks at."""
+    """Return the view of a router that management reads."""
     host = network.hosts[name]
     return RouterView(name, "host", host.configuration, host.exchange, 0.0, control=host.control)
 

@@ -44,7 +44,7 @@ class Reporting:
 
 
 def entities(plugins: Reporting) -> list[Mapping[str, Any]]:
-    """What READ answers of each entity."""
+    """Return the attributes that READ answers for each entity."""
     ((entity_type, source),) = reported_types(plugins)
     return [attributes_of(entity_type, entity) for entity in source(None)]
 

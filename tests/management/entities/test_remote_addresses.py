@@ -19,7 +19,7 @@ from support.edges import World
 
 
 def told(network: Network) -> dict[str, dict[str, Any]]:
-    """The addresses that router A tells of, by their keys."""
+    """Return the addresses that router A reports, by their keys."""
     host = network.hosts["A"]
     view = RouterView("A", "host", host.configuration, host.exchange, 0.0, control=host.control)
     _, source = ENTITY_TYPES[ADDRESS.long_name]

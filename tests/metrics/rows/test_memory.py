@@ -26,7 +26,7 @@ KEPT = encode_message(Message(body=(Data(b"z" * 300),)))
 
 
 def memory(router: Router) -> dict[str, int]:
-    """What is held of messages and frames, without buffers and what peers are charged for."""
+    """Return the memory of messages and frames, without output buffers and charges of peers."""
     return {
         reason: octets
         for reason, octets in reading_of(router).memory.items()

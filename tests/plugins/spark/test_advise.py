@@ -35,7 +35,7 @@ def us(seconds: float) -> int:
 def told(
     seconds: float, router: str, other: str, kind: str = "neighbour-found", **columns: object
 ) -> dict[str, object]:
-    """An event of a router about its neighbour."""
+    """Return an event of a router about its neighbour."""
     return {
         "time": at(seconds),
         "router": router,
@@ -48,7 +48,7 @@ def told(
 def passage(
     trace: int, seconds: float, routers: str, *, first: int = 1, trip_ms: int = 10
 ) -> list[dict[str, object]]:
-    """The rows of a message that passes some routers, each line in the same round trip."""
+    """Return the rows of a message that passes some routers, with equal round trips."""
     rows: list[dict[str, object]] = []
     last = len(routers) - 1
     for number, router in enumerate(routers):

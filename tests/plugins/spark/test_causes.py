@@ -146,7 +146,7 @@ Answer: TypeAlias = list[tuple[Any, ...]]
 
 @pytest.fixture(scope="module")
 def answers(spark: SparkSession) -> dict[str, Answer]:
-    """What the job says of each scene; it sees all of them at once."""
+    """Return the job's answer for each scene; one job analyses them all."""
     names = list(SCENES)
 
     def rows(dataset: Dataset) -> DataFrame:
@@ -167,12 +167,12 @@ def answers(spark: SparkSession) -> dict[str, Answer]:
 
 @pytest.fixture
 def answer(request: pytest.FixtureRequest, answers: dict[str, Answer]) -> Answer:
-    """What it says of the scene that is called as the test."""
+    """Return the job's answer for the scene with the name of the test."""
     return answers[request.node.name.removeprefix("test_")]
 
 
 def named(answer: Answer) -> list[tuple[str, str | None]]:
-    """The kinds and subjects that are named."""
+    """Return the kinds and subjects of the causes in an answer."""
     return sorted(((kind, subject) for kind, subject, _, _ in answer), key=str)
 
 
@@ -421,7 +421,7 @@ def test_periods_need_their_limits(spark: SparkSession, open_end: Period) -> Non
 
 @pytest.fixture(scope="module")
 def simulated(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Answers:
-    """What was planted in a network for each kind, and what was named, all in one job."""
+    """Return what was planted in a network for each kind, and what one job named for all."""
     folder = tmp_path_factory.mktemp("incidents")
     planted = {}
     rows: dict[str, list[pa.Table]] = {dataset.name: [] for dataset in DATASETS}

@@ -34,7 +34,7 @@ def write(directory: Path, router: str, *days: date) -> list[Path]:
 
 
 def seqs(directory: Path) -> list[tuple[str, int]]:
-    """The rows that a reader finds."""
+    """Return the router and the sequence number of each row that a reader finds."""
     table = pq.read_table(directory / "flows")
     return sorted(zip(*(table.column(name).to_pylist() for name in ("router", "seq")), strict=True))
 

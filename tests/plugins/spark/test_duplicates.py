@@ -11,14 +11,14 @@ from router_spark.footers import Footer, Numbers
 
 
 def file(name: str, first: int, last: int, *, router: str = "r", rows: int = 0) -> Footer:
-    """A file with these numbers; by default none is missing."""
+    """Return the footer of a file with these sequence numbers; by default none is missing."""
     numbers = Numbers(router, 1, first, last)
     count = rows or last - first + 1
     return Footer(Path(f"{name}.parquet"), count, 1, None, None, pa.schema([]), numbers)
 
 
 def several(name: str) -> Footer:
-    """A file with rows of several runs."""
+    """Return the footer of a file with rows of several runs."""
     return Footer(Path(f"{name}.parquet"), 9, 1, None, None, pa.schema([]))
 
 

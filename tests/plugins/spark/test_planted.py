@@ -44,7 +44,7 @@ class Planted:
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Planted:
-    """A small crowd."""
+    """Write a small data set of telemetry, and return it with the right answers."""
     lake = tmp_path_factory.mktemp("crowd") / "lake"
     world = crowd(ROWS)
     rows = sum(write_world(lake, world, ROWS_A_FILE).values())
@@ -53,7 +53,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Planted:
 
 
 def spoilt(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
-    """The tables, without their first rows."""
+    """Return the tables without their first rows."""
     return {name: table.slice(1) for name, table in tables.items()}
 
 

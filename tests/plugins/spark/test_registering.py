@@ -23,7 +23,7 @@ NEXT = date(2026, 11, 25)
 
 @pytest.fixture
 def catalog(tmp_path: Path) -> Catalog:
-    """A catalogue of its own, in a file."""
+    """Open a catalogue of this test's own, in a file."""
     (tmp_path / "warehouse").mkdir()
     return open_catalog(
         "test",

@@ -51,7 +51,7 @@ def test_the_period_before_is_as_long() -> None:
 
 
 def flow(address: str, count: int, **columns: object) -> dict[str, object]:
-    """What a client has sent."""
+    """Return the flow row of a client that has sent messages."""
     common = {"direction": "in", "role": "normal", "container": "s", "rejected": 1, "released": 0}
     return {**common, "modified": 0, "address": address, "deliveries": count, **columns}
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.spark
 def flow(
     container: str, address: str | None, count: int, role: str = "normal"
 ) -> dict[str, object]:
-    """What came in by one link."""
+    """Return the flow row of one incoming link."""
     return {
         "direction": "in",
         "container": container,

@@ -53,7 +53,7 @@ class Lake:
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
-    """A folder that a router has written nothing to."""
+    """Create a lake to which no router has written yet."""
     (tmp_path / "in" / "flows").mkdir(parents=True)
     return Lake(tmp_path / "in")
 
@@ -70,7 +70,7 @@ def streamed(spark: SparkSession, lake: Lake, files: int = 1000) -> dict[str, tu
 
 
 def hour(number: int) -> str:
-    """The name of the hour so many after that of START."""
+    """Return the name of the hour that is `number` hours after START."""
     return (START + timedelta(hours=number)).strftime("%Y-%m-%dT%H")
 
 

@@ -39,7 +39,7 @@ def sampled(count: int, receiver: str, first: int, origin: str = "s") -> list[di
 
 
 def flow(direction: str, container: str, address: str | None, count: int) -> dict[str, object]:
-    """What one link of a client has carried."""
+    """Return the flow row of one link of a client."""
     return {
         "direction": direction,
         "container": container,

@@ -22,12 +22,12 @@ COMMANDS = {"trioute-spark ": spark_main, "python -m router_telemetry ": telemet
 
 
 def blocks(language: str) -> list[str]:
-    """The code blocks of the page in a language."""
+    """Return the code blocks of the page in a language."""
     return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
 
 
 def words(line: str) -> list[str]:
-    """A line without the width of its columns."""
+    """Split a line into words, so that column widths do not matter."""
     return line.split()
 
 

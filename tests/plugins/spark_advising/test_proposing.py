@@ -56,7 +56,7 @@ def test_there_is_nothing_to_advise_where_nothing_was_measured() -> None:
 
 
 def slower(*costs: int) -> Observed:
-    """The triangle, whose direct line was changed last, by which messages have become slower."""
+    """Return the triangle after a change of its direct line that made messages slower."""
     return triangle(*costs, direct_ms=60.0, changed=True)
 
 

@@ -28,7 +28,7 @@ linkCapacity = 10000
 
 @pytest.fixture(scope="session")
 def spark_router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RouterProcess]:
-    """A router that takes many messages from a sender before the first is settled."""
+    """Run a router that takes many messages from a sender before the first is settled."""
     with running_router(tmp_path_factory.mktemp("spark-router"), ROUTER) as started:
         yield started
 
@@ -43,7 +43,7 @@ def proton() -> Iterator[ProtonPeers]:
 
 @pytest.fixture
 def address() -> str:
-    """An address of this test's own."""
+    """Return an address of this test's own."""
     return f"spark/{uuid.uuid4()}"
 
 
@@ -118,7 +118,7 @@ Stream = Callable[..., "DataFrame"]
 
 @pytest.fixture
 def stream(spark: SparkSession) -> Stream:
-    """A stream from a URL with an address."""
+    """Return a function that opens a stream from a URL with an address."""
 
     def make(url: str, schema: str | None = None, **options: object) -> DataFrame:
         reader = spark.readStream.format("amqp").option("url", url)

@@ -36,7 +36,7 @@ CLUSTER = "local-cluster[2,1,1024]"
 
 @contextmanager
 def driver(url: str, folder: Path, master: str = "local[2]") -> Iterator[subprocess.Popen[bytes]]:
-    """A driver, its JVM and its workers, all killed at the end of the block."""
+    """Start a driver; kill it, its JVM and its workers at the end of the block."""
     environment = {
         **os.environ,
         "PYSPARK_PYTHON": sys.executable,

@@ -30,7 +30,7 @@ def intake(url: str, *, drains: bool = False, **options: str) -> Iterator[Intake
 
 
 def cut(receiving: Intake, proton: ProtonPeers, limit: int) -> Batch:
-    """A batch of so many rows, once they are there."""
+    """Wait for `limit` rows and cut a batch of them."""
     proton.until(lambda: receiving.waiting >= limit, "the rows are there")
     batch = receiving.cut(limit)
     assert batch is not None

@@ -27,7 +27,7 @@ URL = {"url": "amqp://host/orders"}
 
 
 def columns(**kinds: DataType) -> StructType:
-    """A schema of columns by name."""
+    """Return a schema with these columns."""
     return StructType([StructField(name, kind) for name, kind in kinds.items()])
 
 

@@ -77,7 +77,7 @@ FULL = Message(
 
 
 def columns(**kinds: DataType) -> StructType:
-    """A schema of columns by name."""
+    """Return a schema with these columns."""
     return StructType([StructField(name, kind) for name, kind in kinds.items()])
 
 
@@ -88,7 +88,7 @@ def rows(
     message_format: int = 0,
     **options: str,
 ) -> list[dict[str, Any]]:
-    """The rows that messages become."""
+    """Convert messages to rows."""
     reader = RowReader(parse_options({**URL, **options}), schema)
     batch = reader.read(wire_batch([(each, message_format, settled) for each in payloads]))
     assert batch.schema.equals(to_arrow_schema(schema, timezone="UTC"))
@@ -97,7 +97,7 @@ def rows(
 
 
 def body(value: Any) -> bytes:
-    """A message whose body is a value, or octets."""
+    """Encode a message whose body is a value, or data if `value` is bytes."""
     section = Data(value) if isinstance(value, bytes) else AmqpValue(value)
     return encode_message(Message(properties=Properties(message_id="i"), body=(section,)))
 
@@ -305,7 +305,7 @@ def test_avro_needs_its_library_and_a_schema(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def written(schema: StructType, *cells: dict[str, object], **options: str) -> list[Message]:
-    """The messages that rows become."""
+    """Convert rows to messages."""
     writer = MessageWriter(parse_options({**URL, **options}), schema)
     batch = pa.RecordBatch.from_pylist(list(cells), to_arrow_schema(schema, timezone="UTC"))
     return [decode_message(each) for each in writer.write(batch, iter(["id-0", "id-1"]))]

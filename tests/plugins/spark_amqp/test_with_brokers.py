@@ -26,7 +26,7 @@ def can_drain(broker: Broker) -> bool:
 
 @pytest.fixture(params=KINDS, ids=lambda kind: kind.name)
 def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Broker]:
-    """A broker, running."""
+    """Start a broker, and stop it at the end."""
     kind: type[Broker] = request.param
     made = kind(tmp_path / "broker")
     try:

@@ -22,13 +22,13 @@ LAKE = "/var/lib/trioute/telemetry"
 
 
 def blocks(language: str) -> list[str]:
-    """The code of the page in one language."""
+    """Return the code blocks of the page in one language."""
     return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Path:
-    """What two routers have written: two messages of three, of which one was rejected."""
+    """Write the files of two routers, with two messages of three, one of them rejected."""
     flows = Rows(FLOWS, "a", 1, 100)
     now = round(datetime.now(UTC).timestamp() * US)
     for _ in range(2):

@@ -43,14 +43,14 @@ USUAL = {
 
 
 def samples(*rows: dict[str, int], wall_offset_ns: int = 1_000) -> SampleBatch:
-    """What the router returns; each row says what is not as usual."""
+    """Return a batch of samples as the router does; each row gives only what is not usual."""
     columns = {name: array("Q", [(USUAL | row)[name] for row in rows]) for name in USUAL}
     texts = ("", "q", "a", "far-client", "trioute:expired")
     return SampleBatch(len(rows), wall_offset_ns, columns, texts, LINKS)
 
 
 def written(*rows: dict[str, int], most: int = 100) -> list[dict[str, Any]]:
-    """The rows of a dataset with these samples."""
+    """Return the dataset rows made from these samples."""
     waiting = DeliveryRows("b", 17, most)
     waiting.add(samples(*rows), 0)
     found: list[dict[str, Any]] = []
@@ -62,7 +62,7 @@ def written(*rows: dict[str, int], most: int = 100) -> list[dict[str, Any]]:
 
 
 def seqs(waiting: DeliveryRows) -> list[int]:
-    """The numbers of the rows that wait, which are taken."""
+    """Take the waiting rows and return their sequence numbers."""
     return [row["seq"] for batch in waiting.take() for row in batch.table().to_pylist()]
 
 

@@ -41,7 +41,7 @@ VALUES: dict[str, Any] = {
 
 
 def made(event: type[plugin.Event]) -> plugin.Event:
-    """An event with values for all of its fields."""
+    """Create an event with values for all of its fields."""
     values = {field.name: VALUES[field.name] for field in attrs.fields(event)}
     if event is plugin.RoutersChanged:
         values["lost"] = ("d",)

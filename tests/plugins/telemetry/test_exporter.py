@@ -29,7 +29,7 @@ def _installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def configuration(directory: Path, **settings: object) -> Configuration:
-    """A router that exports to a folder; files are written when it stops."""
+    """Configure a router that exports to a folder, and writes its files when it stops."""
     every = {"directory": str(directory), "intervalSeconds": 3600, "rotateSeconds": 3600}
     section = PluginSettings(plugin="telemetry", settings=every | settings)
     return Configuration(listeners=(ListenerSettings(port=0),), plugins=(section,))

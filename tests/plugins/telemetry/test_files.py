@@ -13,7 +13,7 @@ from router_telemetry.schema import EVENTS
 
 
 def batch(count: int = 3) -> Batch:
-    """Some rows of the second of January 1970."""
+    """Create a batch of rows of the second of January 1970."""
     rows = Rows(EVENTS, "a/b", 7, 1000)
     for number in range(count):
         rows.add(time=DAY_US + number, kind="link-attached", routers_found=["x"])

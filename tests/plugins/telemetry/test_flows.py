@@ -17,7 +17,7 @@ CONNECTION = ConnectionInfo(3, "container", "127.0.0.1:1", "normal", None)
 
 
 def totals(number: int, deliveries: int, accepted: int = 0, unsettled: int = 0) -> LinkTotals:
-    """What a link has carried."""
+    """Return the totals of a link."""
     link = LinkInfo(number, f"3.0.{number}", f"link-{number}", "in", "orders", CONNECTION)
     return LinkTotals(link, deliveries, 0, accepted, 0, 0, 0, unsettled)
 
@@ -38,7 +38,7 @@ class World:
         return self.taken()
 
     def taken(self) -> list[dict[str, Any]]:
-        """The rows that were made."""
+        """Take the rows that were made."""
         return [row for batch in self.rows.take() for row in batch.table().to_pylist()]
 
 

@@ -32,7 +32,7 @@ def _installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def configuration(directory: Path, **settings: object) -> Configuration:
-    """A router that exports all deliveries, and sends records to an address."""
+    """Configure a router that exports all deliveries, and sends records to an address."""
     every = {"directory": str(directory), "sampleShare": 1, "recordAddress": ADDRESS}
     section = PluginSettings(plugin="telemetry", settings=every | settings)
     return Configuration(listeners=(ListenerSettings(port=0),), plugins=(section,))

@@ -91,7 +91,7 @@ def simulated(
 
 
 def total(rows: list[Row], name: str, **wanted: str) -> int:
-    """The sum of a column over the rows with these values."""
+    """Return the sum of a column over the rows with these values."""
     return sum(row[name] for row in rows if all(row[key] == wanted[key] for key in wanted))
 
 
@@ -184,7 +184,7 @@ def test_a_router_that_stands_still_writes_nothing_meanwhile() -> None:
 
 @pytest.fixture
 def plan(tmp_path: Path) -> Path:
-    """A topology file."""
+    """Write a topology file."""
     path = tmp_path / "line.toml"
     path.write_text(LINE)
     return path

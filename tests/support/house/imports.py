@@ -1,8 +1,8 @@
-"""Who may import whom: the stairs that a message walks, read off the import statements.
+"""Check the layers of the router by its import statements: which package may import which.
 
 An import counts wherever it stands, also inside a function or under TYPE_CHECKING: a name that is
-only needed for an annotation ties two rooms together all the same. The `cimport`s of the `.pxd`
-files count too.
+only needed for an annotation still couples two packages. The `cimport`s of the `.pxd` files count
+too.
 """
 
 from __future__ import annotations
@@ -202,8 +202,9 @@ def _is_room(root: Path, name: str) -> bool:
 
 
 def worldly_imports(root: Path) -> list[str]:
-    """Return every import of a clock, randomness, sockets or the like below `net`, and of all but
-    dice in a simulation.
+    """Return every import of a clock, randomness, sockets or the like below `net`.
+
+    A simulation may import randomness, but none of the others.
     """
     found = {
         (name, line, target.split(".")[0])

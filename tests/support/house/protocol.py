@@ -1,7 +1,7 @@
-"""The page of what the specification demands, written from statements and markers on tests.
+"""Write the page on protocol support from the statements and from markers on tests.
 
-`docs/protocol-support.toml` has the statements; `@pytest.mark.spec("2.6.7-3")` on a test says that
-it proves one. Markers are read from the source, so no test is run or even imported.
+`docs/protocol-support.toml` has the statements of the specification. `@pytest.mark.spec("2.6.7-3")`
+on a test says that it proves one. Markers are read from the source; no test is run or imported.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ test is named here where it carries the statement's id as a marker
 
 @attrs.frozen
 class Statement:
-    """One thing that the specification demands."""
+    """Demand of the specification."""
 
     id: str
     level: str
@@ -84,7 +84,7 @@ class Statement:
 
 @attrs.frozen
 class Catalogue:
-    """All statements, and the headings they are listed under.
+    """All statements, and the headings that they are listed under.
 
     A statement is listed under the longest heading that its section begins with.
     """
@@ -94,7 +94,7 @@ class Catalogue:
     statements: tuple[Statement, ...]
 
     def heading(self, statement: Statement) -> str | None:
-        """The section that a statement is listed under; None when there is no such section."""
+        """Return the section that a statement is listed under; None if there is none."""
         number = statement.section
         while number and number not in self.sections:
             number = number.rpartition(".")[0]
@@ -113,7 +113,7 @@ def read_catalogue(root: Path) -> Catalogue:
 
 @attrs.frozen
 class Marked:
-    """A marker on a test: where, and the ids it names; None for one that is no plain text."""
+    """Marker on a test: its place, and the ids it names; None for one that is no plain text."""
 
     path: str
     test: str
@@ -232,7 +232,7 @@ def _order_offences(catalogue: Catalogue) -> Iterator[str]:
 
 
 def _key(name: str) -> Any:
-    """What statements are in order by; the name itself comes last."""
+    """Return the sort key of a statement; the name itself comes last."""
     section, _, number = name.rpartition("-")
     letter = section.rstrip("0123456789.")
     parts = [int(part) for part in section.removeprefix(letter).split(".")]
@@ -243,7 +243,7 @@ def _key(name: str) -> Any:
 
 
 def format_page(root: Path) -> str:
-    """The whole page."""
+    """Return the whole page."""
     return "\n".join(_page(read_catalogue(root), tests_by_statement(root)))
 
 
@@ -308,7 +308,7 @@ def _row(statement: Statement, tests: Mapping[str, list[str]]) -> str:
 
 
 def _proofs(tests: Iterable[str]) -> str:
-    """The tests of a statement, file by file."""
+    """Return the tests of a statement, file by file."""
     by_file: dict[str, list[str]] = {}
     for each in tests:
         path, _, test = each.partition("::")

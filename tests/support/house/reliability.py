@@ -1,5 +1,6 @@
-"""What the page on failures says is shown by tests: each row of it, and by tests that there are. So
-are the tests that any other page names.
+"""Check the page on failures: each of its rows names tests, and these tests exist.
+
+Tests that any other page names must exist too.
 """
 
 from __future__ import annotations
