@@ -1,10 +1,11 @@
-"""The wheel's build hook: compile the data plane where that is possible, and record what was made.
+"""Build hook of the wheel: compile the data plane if possible, and record what was made.
 
 Read from the environment:
 
-    TRIOUTE_COMPILE=0   never compile TRIOUTE_COMPILE=1   a machine without a working compiler is an
-    error TRIOUTE_SANITIZE=1  compile with address and undefined-behaviour checks (implies
-    TRIOUTE_COMPILE=1)
+    TRIOUTE_COMPILE=0   never compile
+    TRIOUTE_COMPILE=1   treat a machine without a working compiler as an error
+    TRIOUTE_SANITIZE=1  compile with address and undefined-behaviour checks (implies
+                        TRIOUTE_COMPILE=1)
 
 With none of them a missing compiler costs speed, not the installation. Where a compiler works,
 though, code that does not compile is always an error: a wheel must not lose its data plane to a

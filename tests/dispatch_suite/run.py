@@ -2,10 +2,10 @@
 
     python tests/dispatch_suite/run.py CHECKOUT [FILE ...]
 
-CHECKOUT is a working copy of Dispatch 1.19; nothing of it is here, and nothing is written there. A
-FILE is the middle of a name: `one_router` is tests/system_tests_one_router.py. Without any, those
-of `expected.toml` are run, which also says what qdrouterd itself passes and which tests are known
-to fail, and why. Exits with 1 where others fail than those.
+CHECKOUT is a working copy of Dispatch 1.19. None of it is kept here, and nothing is written there.
+A FILE is the middle of a name: `one_router` is tests/system_tests_one_router.py. The default is all
+files of `expected.toml`, which also says how many tests qdrouterd itself passes, and which tests
+are known to fail and why. The exit code is 1 if any other test fails.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ class Suite:
         }
 
     def run(self, name: str, timeout_s: int, limit_s: int, options: Sequence[str]) -> list[Outcome]:
-        """Run one file; what it wrote stays in the folder."""
+        """Run one file; its output stays in the folder."""
         work = self.folder / name
         work.mkdir()
         report = work / "report.xml"
@@ -243,7 +243,7 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
 
 
 def print_table(suite: Suite, names: Iterable[str], given: argparse.Namespace) -> bool:
-    """Run the files and print what became of them; tells whether all is as it is known."""
+    """Run the files and print their outcomes; return whether all are as expected."""
     expectations: Mapping[str, Expectation] = read_expectations()
     options: list[Any] = ["-k", given.select] if given.select else []
     print(HEAD, flush=True)
@@ -260,7 +260,7 @@ def print_table(suite: Suite, names: Iterable[str], given: argparse.Namespace) -
 
 
 def main() -> None:
-    """Run what the command line says."""
+    """Run the files that the command line names."""
     given = parse_arguments()
     checkout = given.checkout.resolve()
     if not (checkout / "tests/system_test.py").is_file():

@@ -1,4 +1,4 @@
-"""The runner of Dispatch's tests, on a checkout of a few lines that is made here."""
+"""Runner of Dispatch's tests, on a small checkout that is made here."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def _tidy(network: Network, wild: Router, wires: list[Wire]) -> None:
 
 
 def message(choices: Choices, network: Network) -> Any:
-    """Any message, as a rule about routers that there are."""
+    """Return any message, usually about existing routers."""
     kind = choices.below(9)
     router = choices.of(NAMES)
     instance = _instance(choices, network, router)

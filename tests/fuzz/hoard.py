@@ -115,7 +115,7 @@ class HoardRouter(Router):
         self.turn.ledger.limit(MESSAGES_BYTES, STATE_BYTES, STATE_BYTES // 2)
 
     def event_received(self, connection: Connection, event: object) -> None:
-        """Nobody wants to know."""
+        """Ignore the event."""
 
 
 class Hoarder:
@@ -399,7 +399,7 @@ class Hoard:
             self.peers.remove(peer)
 
     def check(self) -> None:
-        """Hold what is resident against what is charged."""
+        """Compare resident memory with what is charged."""
         charged = self.charged()
         grown = self._resident() - self.fresh
         if charged > self.most_charged:
@@ -423,9 +423,7 @@ class Hoard:
         give_back()
 
     def run(self, steps: int, goes_on: Callable[[], bool] = lambda: True) -> None:
-        """Have the peers hoard for so many steps or as long as it `goes_on`, check, and send them
-        away.
-        """
+        """Have the peers hoard for `steps` steps or while `goes_on`, then check and empty."""
         while self.steps < steps and goes_on():
             self.step()
             self.steps += 1

@@ -1,4 +1,4 @@
-"""A plain mutator, for builds that tell nothing of what an input reached."""
+"""Plain mutator, for builds that do not report coverage."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class FuzzRouter(Router):
         self.asking: list[Connection] = []
 
     def event_received(self, connection: Connection, event: object) -> None:
-        """Only SASL wants an answer; a run's events are many and nobody reads them."""
+        """Note who waits for an answer to SASL; ignore all other events."""
         if isinstance(event, SaslInitReceived):
             self.asking.append(connection)
 
@@ -253,7 +253,7 @@ class Peer:
             self.said += octets
 
     def greet(self) -> None:
-        """Say what opens a connection, as a rule."""
+        """Say what usually opens a connection."""
         choices = self.choices
         way = choices.octet()
         if way == 255:
@@ -415,7 +415,7 @@ class Play:
         self.peers.append(peer)
 
     def run(self) -> None:
-        """Do what the script says, and check what must hold."""
+        """Do what the script says, and check the invariants."""
         while not self.choices.over:
             self.step()
             self.check()
@@ -524,7 +524,7 @@ class Play:
 
 
 def play(script: bytes) -> Play:
-    """Run a script; raises AssertionError, or what left the data plane."""
+    """Run a script; raise AssertionError, or what escaped from the data plane."""
     run = Play(script)
     run.run()
     return run

@@ -80,7 +80,7 @@ def changed(name: str, corpus: Path, random: Random, seconds: float) -> Iterator
 
 
 def plain(name: str, folder: Path, seconds: float, seed: int) -> None:
-    """Try what a plain mutator makes for one target; a finding is raised."""
+    """Try the plain mutator's inputs for one target; raise a finding."""
     from fuzz.targets import TARGETS
 
     finding = folder / "crashes" / f"{name}-{seed}"
@@ -113,7 +113,7 @@ def guided(name: str, folder: Path, seconds: float, seed: int) -> None:
 
 
 def replay(names: list[str], files: list[Path]) -> None:
-    """Do what once failed. A file that a run has kept begins with the name of its target."""
+    """Run inputs that failed once. A file kept by a run begins with the name of its target."""
     from fuzz.targets import TARGETS
 
     for file in files:

@@ -47,7 +47,7 @@ MOST_STEPS = 300
 
 
 def value(octets: bytes) -> None:
-    """Read a value, and write what was read."""
+    """Decode a value, and encode the result."""
     try:
         decoded, end = decode_value(octets)
     except AmqpError:
@@ -190,9 +190,9 @@ LONGEST_WORDS = 8 * KEPT_BYTES
 
 
 def trace(octets: bytes) -> None:
-    """Watch octets pass in pieces, and say what they are.
+    """Trace octets that pass in pieces.
 
-    The first octet tells how large the pieces are, and whether they are watched from the start.
+    The first octet gives the size of the pieces, and whether they are watched from the start.
     """
     step = octets[0] % 128 + 1 if octets else 1
     passed = octets[1:]
@@ -224,7 +224,7 @@ def conf(octets: bytes) -> None:
 
 
 def control(octets: bytes) -> None:
-    """Read what one router says to another, and write what was read."""
+    """Decode a message between routers, and encode the result."""
     try:
         message = decode_control(octets)
     except AmqpError:

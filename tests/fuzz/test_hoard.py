@@ -1,4 +1,4 @@
-"""Hostile peers at random, held against what is charged to them: in a process of its own."""
+"""Random hostile peers, compared with what is charged to them: in a process of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Peers without manners: whatever they say and in whatever order, the router stays sound."""
+"""Badly behaved peers: whatever they say and in whatever order, the router stays sound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runner keeps what fails, however the process ends, and runs it again."""
+"""Fuzz runner: it keeps failing inputs, however the process ends, and runs them again."""
 
 from __future__ import annotations
 

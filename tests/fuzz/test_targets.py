@@ -1,4 +1,4 @@
-"""The targets hold for any octets, and for the seeds: whole, cut short and changed a little."""
+"""Fuzz targets hold for any octets, and for the seeds: whole, cut short and changed a little."""
 
 from __future__ import annotations
 

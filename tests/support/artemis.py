@@ -105,8 +105,10 @@ SHORT_LIVED = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms64M", "-Xmx25
 
 
 class Artemis(Broker):
-    """Artemis. `connections` is what its broker.xml has of connections that it makes itself, and
-    `queues` are there from the start; without `security` anybody may do anything.
+    """Artemis broker.
+
+    `connections` is the part of broker.xml for connections that it makes itself. `queues` exist
+    from the start. Without `security` everybody may do everything.
     """
 
     name = "artemis"
@@ -147,7 +149,7 @@ class Artemis(Broker):
             (self._etc / name).write_text(text.format(**values), encoding="utf-8")
 
     def command(self) -> list[str | Path]:
-        """See the class: what its own script runs, less what a test does not need."""
+        """Return the command of its own script, without the parts that a test does not need."""
         java = shutil.which("java")
         if java is None:
             pytest.fail("there is no java to run ActiveMQ Artemis with")

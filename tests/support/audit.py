@@ -242,9 +242,9 @@ _NOT_INTO = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, Ro
 
 
 def check_nothing_is_left(router: Router, links: list[Any] | None = None) -> None:
-    """After everybody has gone nothing waits, nobody is remembered and every gauge is at zero.
+    """Check that after all peers have left nothing is held and every gauge is at zero.
 
-    `links` are the router's ends of the links that there were.
+    `links` are the router's ends of the links that existed.
     """
     core = router.forwarder
     for client in router.clients:

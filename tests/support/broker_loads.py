@@ -70,8 +70,10 @@ class Ledger:
         )
 
     def check(self, allowed: Collection[str] = ("accepted", "released", "modified", "")) -> None:
-        """What was accepted arrived, what was released or rejected did not, and no sender heard
-        anything but what the contract allows.
+        """Check the outcomes that senders heard against what arrived.
+
+        Accepted messages arrived, released and rejected ones did not, and each outcome that a
+        sender heard is `allowed`.
         """
         assert not self.missing, self.state()
         back = [
@@ -86,7 +88,7 @@ class Ledger:
     def check_once(
         self, allowed: Collection[str] = ("accepted", "released", "modified", "")
     ) -> None:
-        """Besides, nothing that was accepted arrived twice, where nobody keeps messages."""
+        """Check also that no accepted message arrived twice; for routes without a store."""
         self.check(allowed)
         accepted = [name for name, told in self.told.items() if told == "accepted"]
         twice = [name for name in accepted if self.arrived[name] > 1]
@@ -128,7 +130,7 @@ class Producer:
         self.persists = True
 
     def step(self) -> bool:
-        """Do what can be done now; returns whether all is done."""
+        """Do what can be done now; return whether all is done."""
         self._settle()
         if self.client.is_lost:
             assert self.connect is not None, "the router closed the connection"
@@ -213,7 +215,7 @@ class Consumer:
         self._not_before = 0.0
 
     def step(self) -> int:
-        """Do what can be done now; returns how many messages have come in all."""
+        """Do what can be done now; return how many messages have come in all."""
         if self.receiver is not None:
             for received in self.receiver.received[self.read :]:
                 self.ledger.arrive(received.message.subject or "")
@@ -284,7 +286,7 @@ class Traffic:
         return self.step_producers() and self.ledger.is_complete()
 
     def step_producers(self) -> bool:
-        """Let all who send do what they can; returns whether all was sent and accepted."""
+        """Let all producers do what they can; return whether all was sent and accepted."""
         # each of them, whatever the others say
         done = [producer.step() for producer in self.producers]
         return all(done)
@@ -302,11 +304,11 @@ class Traffic:
         return sum(producer.accepted for producer in self.producers)
 
     def has_heard(self, count: int) -> bool:
-        """Run on; returns whether senders have heard so many outcomes by now."""
+        """Run on; return whether senders have heard so many outcomes by now."""
         self.step()
         return sum(self.ledger.outcomes.values()) >= count
 
     def has_accepted(self, count: int) -> bool:
-        """Run on; returns whether so many were accepted by now."""
+        """Run on; return whether so many were accepted by now."""
         self.step()
         return self.accepted >= count

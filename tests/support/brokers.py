@@ -56,7 +56,7 @@ def last_lines(log: Path, count: int = LAST_LINES) -> str:
 
 
 def until_connected(proton: ProtonPeers, router: RouterProcess, count: int = 1) -> None:
-    """Wait until a router that nobody else talks to is connected to so many brokers."""
+    """Wait until a router without other clients is connected to so many brokers."""
     proton.until(
         lambda: router.log_text().count("connection opened") >= count, "the brokers are there"
     )
@@ -121,9 +121,9 @@ class Broker(ABC):
         return True
 
     def make_queues(self, proton: ProtonPeers, *queues: str) -> list[str]:
-        """Make durable queues; returns what a client calls each of them now that it exists.
+        """Make durable queues; return a client's address for each of them.
 
-        They exist for good: a kill does not undo it.
+        They survive a kill.
         """
         client = proton.connect(self.url())
         for queue in queues:
@@ -134,7 +134,7 @@ class Broker(ABC):
         return [self.own_address(queue) for queue in queues]
 
     def make_queue(self, proton: ProtonPeers, queue: str) -> str:
-        """Make a durable queue; returns what a client calls it now that it exists."""
+        """Make a durable queue; return a client's address for it."""
         return self.make_queues(proton, queue)[0]
 
     @property
@@ -144,7 +144,7 @@ class Broker(ABC):
 
     @property
     def pid(self) -> int:
-        """The process's id."""
+        """Return the process's id."""
         assert self.process is not None
         return self.process.pid
 

@@ -1,4 +1,4 @@
-"""Which build of the router the suite runs on, and whether that is the build it should run on."""
+"""Build of the router that the suite runs on, and whether it is the one it should run on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run the `trioute` command in its own process while the test goes on; see also `OtherSide`."""
+"""Command `trioute` in a process of its own while the test goes on, and its other side."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class OtherSide:
         return command.end()
 
     def settle(self, sender: ProtonSender) -> list[str]:
-        """Wait until a sender knows what became of all that it sent; that, as its outcomes."""
+        """Wait until all messages of a sender are settled, and return their outcomes."""
         self.peers.until(sender.all_settled, "all is settled")
         return sender.outcomes
 

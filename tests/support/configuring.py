@@ -1,4 +1,4 @@
-"""A router's configuration, entity by entity, as tests put it together."""
+"""Configuration of a router, put together entity by entity for tests."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ PATIENT = {"idleTimeoutSeconds": 120}
 
 
 def entity(kind: str, **attributes: str | int | bool) -> str:
-    """One entity in TOML, with the attributes' names as they are there."""
+    """Return one entity in TOML, with its attributes' names as given."""
     # what JSON writes of these, TOML reads
     lines = [f"{name} = {json.dumps(value)}" for name, value in attributes.items()]
     return "\n".join([f"[[{kind}]]", *lines, "", ""])
 
 
 def both_ways(kind: str, **attributes: str | int | bool) -> str:
-    """Two entities, one for each direction."""
+    """Return two entities, one for each direction."""
     return "".join(entity(kind, direction=direction, **attributes) for direction in ("in", "out"))

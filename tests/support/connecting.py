@@ -30,7 +30,7 @@ def connecting(port: int, **fields: Any) -> Configuration:
 
 
 async def open_as_server(peer: Peer, code: SaslCode = SaslCode.OK) -> str:
-    """Let the router in by SASL and answer its open; returns what it proved itself with."""
+    """Let the router in by SASL and answer its open; return its SASL response."""
     init = await peer.authenticate("PLAIN", "ANONYMOUS", code=code)
     if code is SaslCode.OK:
         assert await peer.octets(8) == AMQP_HEADER
@@ -60,7 +60,7 @@ class Server:
             yield Peer(stream)
 
     def is_untouched(self) -> bool:
-        """Whether nobody has tried to connect since."""
+        """Return whether nobody has tried to connect since."""
         try:
             self.listener.accept()[0].close()
         except BlockingIOError:
@@ -82,7 +82,7 @@ def places(count: int) -> Iterator[list[Server]]:
 
 
 async def meet(peer: Peer, **fields: Any) -> tuple[SaslInit, Open]:
-    """Let the router in; returns what it proved itself with, and its open. `fields` are of ours."""
+    """Let the router in; return its SASL response and its open. `fields` are of our open."""
     init = await peer.authenticate("PLAIN", "ANONYMOUS")
     assert await peer.octets(8) == AMQP_HEADER
     opened = await peer.hear(Open)

@@ -56,7 +56,7 @@ class ControlledRouter(Router):
 
     @property
     def auto_links(self) -> AutoLinks:
-        """Its auto-links."""
+        """Return its auto-links."""
         return self.control.auto_links
 
     def event_received(self, connection: Connection, event: object) -> None:
@@ -96,12 +96,12 @@ class Node:
     dispositions: list[Disposition] = attrs.Factory(list)
 
     def is_gone(self) -> bool:
-        """Whether it is detached, by either side, or its session has ended."""
+        """Return whether it is detached, by either side, or its session has ended."""
         return self.detached is not None
 
     @property
     def address(self) -> str:
-        """The container's own node."""
+        """Return the address of the container's own node."""
         terminus = self.attach.source if self.sends else self.attach.target
         return str(terminus.address)  # type: ignore[union-attr]
 
@@ -230,7 +230,7 @@ class Container:
         self.router.finish_turn()
 
     def catch_up(self) -> None:
-        """Say what we were silent about: the sessions that we did not begin or end."""
+        """Send the begins and ends that were held back."""
         for channel, session in list(self.connection.local_sessions.items()):
             if session.state == SessionState.BEGIN_SENT:
                 self.say(On(channel, _begun(channel)))
@@ -244,7 +244,7 @@ class Container:
         ]
 
     def carry(self) -> None:
-        """Take what the router has to say, and answer it."""
+        """Take the router's output, and answer it."""
         self.connection.write_due()
         waiting = bytes(self.connection.outbox.output.waiting())
         self._unread += waiting

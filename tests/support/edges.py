@@ -53,12 +53,12 @@ class Offering:
             self.under_way[id(sender.send_nowait(message(number, self.to)))] = number
 
     def count(self) -> Counter[str]:
-        """How many there are of each outcome."""
+        """Return how many there are of each outcome."""
         return Counter(self.outcomes.values())
 
     @property
     def credit(self) -> int:
-        """What the router lets it send."""
+        """Return the credit that the router has granted."""
         sender = self.plan.sender()
         return 0 if sender is None else int(sender.link.credit)
 
@@ -186,7 +186,7 @@ class World:
     # Books.
 
     def check(self) -> None:
-        """Nothing that was accepted is lost, and each of it came once."""
+        """Check that each accepted message came exactly once, and no released one came."""
         came = Counter(payload for inbox in self.received.values() for payload in inbox)
         for offering in self.offerings:
             assert len(offering.outcomes) + len(offering.under_way) == offering.sent

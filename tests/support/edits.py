@@ -1,4 +1,4 @@
-"""Edits of configurations: entities that have much to do with each other, added and removed."""
+"""Edits of configurations: closely related entities, added and removed."""
 
 from __future__ import annotations
 

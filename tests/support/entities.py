@@ -26,7 +26,7 @@ def view_of(running: Running) -> RouterView:
 
 
 def told(running: Running, entity_type: EntityType) -> list[dict[str, Any]]:
-    """All attributes of all entities of a type."""
+    """Return all attributes of all entities of a type."""
     _, entities = ENTITY_TYPES[entity_type.long_name]
     return [
         {each.name: each.read(entity) for each in entity_type.attributes}

@@ -1,4 +1,4 @@
-"""How many examples a test runs: its own number, times what the profile asks for.
+"""Number of examples of a test: its own number, scaled by the profile.
 
 `@settings(max_examples=300)` would hold in every profile, the long fuzzing one too.
 """
@@ -11,10 +11,10 @@ _USUAL = 100
 
 
 def examples(count: int) -> settings:
-    """Run `count` examples, or as many times more as the profile has more than the usual 100."""
+    """Run `count` examples, scaled as the profile scales the usual 100."""
     return settings(max_examples=max(1, count * settings().max_examples // _USUAL))
 
 
 def seeds(count: int) -> range:
-    """So many seeds, or as many times more."""
+    """Return a range of `count` seeds, scaled by the profile as `examples` are."""
     return range(examples(count).max_examples)

@@ -56,7 +56,7 @@ class Wire:
         self.connection.owner = self
 
     def carry(self) -> None:
-        """Take what the router has to say, as at the end of a turn."""
+        """Take the router's output, as at the end of a turn."""
         self.connection.write_due()
         output = self.connection.outbox.output
         waiting = bytes(output.waiting())
@@ -107,7 +107,7 @@ class Mesh:
         return self.routers[name]
 
     def join(self, one: str, other: str, cost: int = 1) -> None:
-        """Connect two routers; nobody knows of it until `learn`."""
+        """Connect two routers, which learn of it from `learn`."""
         ends = [
             Wire(self[one], self[other], True, cost, **self._settings(one)),
             Wire(self[other], self[one], False, cost, **self._settings(other)),
@@ -132,19 +132,19 @@ class Mesh:
             wire.lose()
 
     def hold(self, one: str, other: str, *, held: bool = True) -> None:
-        """Let what two routers say to each other be under way from now on, or arrive again."""
+        """Hold back all output between two routers from now on, or release it."""
         for wire in self.wires:
             if _between(wire, one, other):
                 wire.is_held = held
 
     def slow(self, one: str, other: str, octets: int) -> None:
-        """Let two routers hear no more than so many octets of each other at a time."""
+        """Limit the octets that two routers hear of each other at a time."""
         for wire in self.wires:
             if _between(wire, one, other):
                 wire.most = octets
 
     def step(self) -> bool:
-        """Let each router hear the next that is under way to it; whether there was anything."""
+        """Let each router hear the next output in flight to it; return whether there was any."""
         is_busy = False
         for wire in list(self.wires):
             if wire.under_way and not wire.is_held and not wire.is_cut:
@@ -156,7 +156,7 @@ class Mesh:
         return is_busy
 
     def learn(self, *names: str) -> None:
-        """Tell routers, or all, what the network is like by now."""
+        """Tell the present topology to these routers, or to all."""
         for name in names or self.routers:
             router = self[name]
             paths = self.paths(name)
@@ -203,7 +203,7 @@ class Mesh:
         return {name: Path(via, cost) for name, (cost, via) in found.items()}
 
     def run(self) -> None:
-        """Carry all that is said, and all news of who receives what, until nobody says more."""
+        """Carry all output and all news of receivers until no router has more."""
         is_busy = True
         while is_busy:
             is_busy = self.step()

@@ -1,4 +1,4 @@
-"""Golden output: what commands print, kept in files, with whatever changes from run to run masked.
+"""Golden files: output of commands, with everything masked that changes from run to run.
 
 A golden file holds commands, what each printed, and its exit code:
 
@@ -7,9 +7,9 @@ A golden file holds commands, what each printed, and its exit code:
     ...
     = 0
 
-`pytest tests/cli/test_golden.py --update-golden` writes them anew; read the difference then as any
-other change. What is volatile is declared in `MASKS`, by pattern, and in `VOLATILE`, by attribute.
-A mask is as wide as what it covers, so that columns stay where they are.
+`pytest tests/cli/test_golden.py --update-golden` writes them anew; review the difference as any
+other change. `MASKS` declares what is volatile by pattern, and `VOLATILE` by attribute. A mask is
+as wide as what it covers, so that columns stay aligned.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A router without sockets: one core, and clients whose octets are carried by hand.
+"""Router without sockets: one core, and clients whose octets are carried by hand.
 
     router = Router()
     receiver = router.client().receiver("q", credit=1)
@@ -7,8 +7,8 @@
     assert receiver.take() == b"hello"
 
 A `Client` keeps to the protocol and holds the router to it: credit, session windows, frame sizes,
-delivery-ids in order, one settlement a delivery. A turn ends after each thing a client says, as in
-`router.net.router_hub`; what a client with `reads` False would be sent waits in the router.
+delivery-ids in order, one settlement per delivery. A turn ends after each thing a client says, as
+in `router.net.router_hub`. The output for a client with `reads` False waits in the router.
 """
 
 from __future__ import annotations
@@ -118,13 +118,13 @@ class Router:
         return bool(self.turn.deferred) or self.forwarder.network.is_behind
 
     def go_on(self) -> None:
-        """Take a turn, in which a step is done of what was put off."""
+        """Take a turn, with one step of the deferred work."""
         self.turn.deferred.step()
         self.forwarder.network.go_on()
         self.end_turn()
 
     def catch_up(self) -> None:
-        """Take all turns that there are to be taken, of clients too; be patient no more."""
+        """Take all turns that are due, also those of clients; stop being patient."""
         self.is_patient = False
         self.finish_turn()
         while behind := [client for client in self.clients if client.is_behind()]:
@@ -153,7 +153,7 @@ class Router:
         self.given_up += count
 
     def wait(self, seconds: float) -> None:
-        """Let time pass, and expire what has expired, as the exchange does."""
+        """Let time pass and expire what is due, as the exchange does."""
         self.turn.now += seconds
         expiry = self.forwarder.backlog.deadlines.next
         if expiry and expiry <= self.turn.now:
@@ -265,7 +265,7 @@ class Client:
         return bool(self.connection.is_behind or self._unsaid)
 
     def go_on(self) -> None:
-        """Take a turn, in which the router does more of what was said."""
+        """Take a turn, in which the router goes on with what was said."""
         if self.connection.is_behind:
             self.connection.resume()
         elif self._unsaid:
@@ -289,7 +289,7 @@ class Client:
         buffer[:end] = b"\xff" * end
 
     def flow(self, **fields: Any) -> Flow:
-        """Tell the session's windows, and what else is given."""
+        """Send a flow with the session's windows, and other given fields."""
         # what we have not read yet, and what is sent before the router knows of this, may have been
         # sent into a wider window
         is_known = self.reads and not self.is_behind()
@@ -345,7 +345,7 @@ class Client:
     # What comes out.
 
     def carry(self) -> None:
-        """Take what the router has to say, as the shell sends it at the end of a turn."""
+        """Take the router's output, as the shell sends it at the end of a turn."""
         self.connection.write_due()
         waiting = bytes(self.connection.outbox.output.waiting())
         while waiting and self.reads:
@@ -356,14 +356,14 @@ class Client:
             self._hear()
 
     def read(self, *, reads: bool = True) -> None:
-        """Read what the router has to say, from now on or no more."""
+        """Read the router's output from now on, or stop reading."""
         self.reads = reads
         if reads:
             self.carry()
             self.router.finish_turn()
 
     def read_some(self, count: int) -> None:
-        """Read so many octets of what the router has to say, and no more for now."""
+        """Read so many octets of the router's output, and no more for now."""
         waiting = bytes(self.connection.outbox.output.waiting())[:count]
         self._unread += waiting
         self.connection.sent(len(waiting))
@@ -372,7 +372,7 @@ class Client:
         self.router.finish_turn()
 
     def overhear(self) -> None:
-        """Hear what has been said and not read, so that it is known; the router does not notice."""
+        """Hear output that was not read, so that it is known; the router does not notice."""
         self._mute = True
         self._unread += bytes(self.connection.outbox.output.waiting())
         while self._unread:
@@ -520,7 +520,7 @@ class SendingLink:
         self.drain = flow.drain
 
     def can_send(self) -> bool:
-        """Whether a new delivery may begin."""
+        """Return whether a new delivery may begin."""
         return (
             self.attached
             and not self.client.over

@@ -120,12 +120,12 @@ class Message:
 
     @property
     def tag(self) -> bytes:
-        """Its delivery-tag."""
+        """Return its delivery-tag."""
         return b"%d" % self.number
 
     @property
     def is_done(self) -> bool:
-        """Nothing more will be sent of it, or said to its sender."""
+        """Return whether no more of it will be sent, or said to its sender."""
         return self.sending.is_over and (self.aborted or not self.rest)
 
     def told(self) -> list[Arrival]:
@@ -289,7 +289,7 @@ class Ledger:
     # What is seen.
 
     def look(self) -> None:
-        """Read what has come since the last look; to be called after each step."""
+        """Read what has come since the last look; call it after each step."""
         for link, count in list(self._unread.items()):
             received = link.received
             for at in range(count, len(received)):
@@ -451,7 +451,7 @@ class Ledger:
         return list(self.router.forwarder.suspended._termini.values())
 
     def is_suspended(self, link: SendingLink | ReceivingLink | None) -> bool:
-        """Whether a link has gone and the router remembers its terminus."""
+        """Return whether a link has gone and the router remembers its terminus."""
         if link is None or router_end(link) is not None:
             return False
         return any(each.link is self.ends.get(link) for each in self._termini())
@@ -602,7 +602,7 @@ class Ledger:
     # The end.
 
     def check_outcomes(self) -> None:
-        """Everybody has heard everything: each message has the one outcome that it must have."""
+        """Check that each message has the outcome that it must have, once all was heard."""
         for message in self.messages:
             sending = message.sending
             states = [each for each in sending.states if isinstance(each, OUTCOMES)]

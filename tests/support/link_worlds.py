@@ -45,7 +45,7 @@ class LinkWorld:
         self.clients: list[Client] = []
 
     def act(self, step: Any) -> None:
-        """Do something, and let everybody hear of it."""
+        """Do a step, and let all routers and clients hear of it."""
         match step:
             case ("attach", at, sends):
                 self.attach(at, sends=sends)
@@ -65,10 +65,10 @@ class LinkWorld:
         self.listen()
 
     def change(self, step: Any) -> None:
-        """Do something to the network, or to brokers; what is no step of it is passed over."""
+        """Change the network or its brokers; ignore other steps."""
 
     def broker_comes(self, at: str) -> None:
-        """There is a broker at a router from now on."""
+        """Add a broker at a router."""
         self.brokers[at] = Broker(self.mesh[at], f"broker-{at}", self.ways[at])
 
     def attach(self, at: str, *, sends: bool) -> None:
@@ -87,7 +87,7 @@ class LinkWorld:
         client.is_over = True
 
     def has(self, at: str, client: Client) -> bool:
-        """Whether a broker has a client's link."""
+        """Return whether a broker has a client's link."""
         name = f"client-{self.clients.index(client)}"
         return any(link.attach.name.endswith(f"@{name}") for link in self.brokers[at].links)
 
@@ -110,7 +110,7 @@ class LinkWorld:
                 client.is_there = False
 
     def compare(self) -> None:
-        """Whoever has a link has it at one broker; there are no others, and no more hops."""
+        """Check that each link is at one broker, that there are no others, and the hops."""
         there = [client for client in self.clients if client.is_there]
         for client in there:
             assert [self.has(at, client) for at in self.brokers].count(True) == 1
@@ -132,7 +132,7 @@ class LinkWorld:
                         assert not link.terminus.is_lost
 
     def end(self) -> None:
-        """All clients leave; then nothing is left of their links."""
+        """Let all clients leave, and check that nothing is left of their links."""
         for client in self.clients:
             self._leave(client)
         self.listen()

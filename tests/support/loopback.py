@@ -56,12 +56,12 @@ class Running:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Where its first listener can be reached."""
+        """Return the address of its first listener."""
         return self.addresses[0]
 
     @property
     def pumps(self) -> list[Pump]:
-        """Its connections, in the order they were made."""
+        """Return its connections, in the order they were made."""
         return list(self.node.exchange.pumps.values())
 
     async def pump_of(self, peer: Peer) -> Pump:
@@ -112,12 +112,12 @@ class Peer(ServerPeer):
 
     @property
     def raw(self) -> socket.socket:
-        """The socket, for what trio keeps from us."""
+        """Return the socket, for what trio does not expose."""
         sock: socket.socket = self.stream.socket._sock  # type: ignore[attr-defined]
         return sock
 
     async def begin(self, **fields: Any) -> Open:
-        """Open the connection without SASL and begin a session; returns the router's open.
+        """Open the connection without SASL and begin a session; return the router's open.
 
         The container-id is this peer's own, unless another is given.
         """
@@ -161,7 +161,7 @@ class Peer(ServerPeer):
         await self.say(On(0, Transfer(0, delivery_id=number, **{**every, **fields}), payload))
 
     async def rest(self) -> bytes:
-        """All that comes until the router closes its side; a reset fails the test."""
+        """Return all octets until the router closes its side; a reset fails the test."""
         found, self._unread = self._unread, b""
         while more := await self.stream.receive_some():
             found += more

@@ -35,7 +35,7 @@ class Tool:
         return int(self.ask(body, **properties).properties["statusCode"])
 
     def query(self, kind: str, *names: str, **page: int) -> list[dict[str, Any]]:
-        """All entities of a type."""
+        """Return all entities of a type."""
         properties = {"operation": "QUERY", "entityType": P + kind, **page}
         node = {"type": "org.amqp.management", "name": "self"}
         answered = self.ask({"attributeNames": list(names)}, **properties, **node)

@@ -65,7 +65,7 @@ class End:
         self.is_frozen = False
 
     def carry(self) -> bool:
-        """Take what there is to say to the other end; whether there was anything."""
+        """Take the output for the other end; return whether there was any."""
         self.connection.write_due()
         octets = bytes(self.connection.outbox.output.waiting())
         if not octets:
@@ -76,7 +76,7 @@ class End:
         return True
 
     def read(self) -> bool:
-        """Read what has come; whether anything has."""
+        """Read what has come; return whether anything has."""
         if not self.inbox or self.is_frozen:
             return False
         octets, self.inbox = self.inbox, b""
@@ -128,7 +128,7 @@ class MeshRouter(Router):
         connection.close(error)
 
     def say(self) -> bool:
-        """Have others hear what is to be said to them; whether there was anything."""
+        """Have others hear the output for them; return whether there was any."""
         if self.is_mute:
             return False
         says, self.says = self.says, []
@@ -166,7 +166,7 @@ class Mesh:
 
     @classmethod
     def line(cls, *names: str, **fields: Any) -> Mesh:
-        """Each router joined to the next."""
+        """Return a mesh with each router joined to the next."""
         mesh = cls(*names, **fields)
         for one, other in pairwise(names):
             mesh.join(one, other)
@@ -199,7 +199,7 @@ class Mesh:
         self.settle()
 
     def cut(self, one: str, other: str) -> None:
-        """Lose the connection of two routers; who knows nothing of it yet is not told."""
+        """Lose the connection of two routers, without telling those that do not know yet."""
         for end in (self[one].ends.pop(other), self[other].ends.pop(one)):
             end.peer = None
             end.inbox = b""
@@ -216,7 +216,7 @@ class Mesh:
         self.settle()
 
     def tell(self) -> None:
-        """Tell all routers which ways there are now, and what is wanted at the ends of them."""
+        """Tell all routers the present paths, and what is wanted at their ends."""
         for name, router in self.routers.items():
             paths = self.paths(name)
             reach = router.forwarder.reach
@@ -254,7 +254,7 @@ class Mesh:
         return {name: Path(via, cost) for name, (cost, via) in found.items()}
 
     def settle(self) -> None:
-        """Let everybody hear what there is to hear, until nobody has anything more to say."""
+        """Carry all output until no router has more."""
         if self._settling:
             return
         self._settling = True

@@ -1,8 +1,8 @@
-"""Peers that come again: places where a connection is, and roles, which are links by name.
+"""Peers that come back: places, which have a connection, and roles, which are links by name.
 
-A `Place` has one connection at a time, and another when it is needed and the last one is over. A
-`Role` is a sender or receiver of one name; its link is attached at a place, and again, there or at
-another place, when it has gone or is to be stolen.
+A `Place` has one connection at a time, and makes another when it needs one and the last is over.
+A `Role` is a sender or receiver of one name. Its link is attached at a place, and attached again,
+there or at another place, when it has gone or is to be stolen.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MADE = "amqp:/temp/"
 
 @attrs.define(eq=False)
 class Place:
-    """Where one connection of a container is. `settings` are `Client`'s."""
+    """Place of one connection of a container. `settings` are those of `Client`."""
 
     router: Router
     container: str
@@ -43,7 +43,7 @@ class Place:
     current: Client | None = None
 
     def client(self) -> Client:
-        """The connection, made anew where the last one is over."""
+        """Return the connection, made anew if the last one is over."""
         if self.current is None or self.current.over:
             self.current = self.router.client(container=self.container, **self.settings)
         return self.current
@@ -51,7 +51,7 @@ class Place:
 
 @attrs.define(eq=False)
 class Network:
-    """All places and roles of a router, its ledger, and the ends of links that there ever were."""
+    """All places and roles of a router, its ledger, and all links' ends that ever existed."""
 
     router: Router
     ledger: Ledger
@@ -63,7 +63,7 @@ class Network:
     ends: list[Any] = attrs.Factory(list)
 
     def neighbour(self, at: int, step: int) -> int:
-        """The number of another place of the same container, or of this one."""
+        """Return the number of another place of the same container, or of this one."""
         same = [
             number
             for number, each in enumerate(self.places)
@@ -72,7 +72,7 @@ class Network:
         return same[(same.index(at) + step) % len(same)]
 
     def address(self, number: int) -> str:
-        """An address to send to; of a dynamic node that of one that is there and known."""
+        """Return an address to send to; for a dynamic node that of a known one, if any."""
         name = self.addresses[number % len(self.addresses)]
         if name != DYNAMIC:
             return name
@@ -91,7 +91,7 @@ class Network:
 
 
 def who_can(roles: list[R], role: R, can: Callable[[Any], bool]) -> R:
-    """This role, or else the first whose link is attached and can do something."""
+    """Return this role, or else the first with an attached link that can do something."""
     for each in (role, *roles):
         link = each.link
         if link is not None and link.attached and can(link):
@@ -110,7 +110,7 @@ def _some(tags: list[bytes], how: str) -> set[bytes]:
 
 @attrs.define(eq=False)
 class SenderRole:
-    """A sender of one name. Without an address (by its number) it is anonymous."""
+    """Sender of one name. Without an address (by its number) it is anonymous."""
 
     network: Network
     # the number of its place
@@ -124,12 +124,12 @@ class SenderRole:
     former: list[SendingLink] = attrs.Factory(list)
 
     def settles(self, *, settled: bool) -> bool:
-        """Whether it sends settled what it would send so, as its settle mode has it."""
+        """Return whether it sends a delivery settled, given its settle mode and the wish."""
         mode = self.fields["snd_settle_mode"]
         return mode == 1 or (mode == 2 and settled)
 
     def living(self) -> SendingLink:
-        """The link, attached if it is not."""
+        """Return the link; attach it first if it is not attached."""
         link = self.link
         if link is None or not link.attached or link.client.over:
             link = self.attach(0)
@@ -173,7 +173,7 @@ class SenderRole:
 
 @attrs.define(eq=False)
 class ReceiverRole:
-    """A receiver of one name."""
+    """Receiver of one name."""
 
     network: Network
     # the number of its place
@@ -187,7 +187,7 @@ class ReceiverRole:
     link: ReceivingLink | None = None
 
     def living(self) -> ReceivingLink:
-        """The link, attached if it is not."""
+        """Return the link; attach it first if it is not attached."""
         link = self.link
         if link is None or not link.attached or link.client.over:
             link = self.attach(0, self.credit)
@@ -241,7 +241,7 @@ class ReceiverRole:
         return link
 
     def _state(self, arrival: Arrival, said: Any) -> Any:
-        """What its map says of a delivery."""
+        """Return the state of a delivery for the unsettled map."""
         if arrival.told is not UNTOLD:
             return self.default_outcome if arrival.told is None else arrival.told
         if said is not None:
@@ -263,7 +263,7 @@ def is_resumed(
     *,
     was_suspended: bool,
 ) -> bool:
-    """Whether a link is resumed: the router's attach has a map."""
+    """Return whether a link is resumed: the router's attach has an unsettled map."""
     assert new.attach is not None
     is_same = old.client is new.client and how == PLAIN
     is_resumed = new.attach.unsettled is not None
@@ -273,8 +273,9 @@ def is_resumed(
 
 
 def settle_down(clients: list[Client], reasonable: Callable[[], None]) -> None:
-    """Let everybody hear, open windows and give credit; then let everybody do what is reasonable
-    until nothing changes any more. From then on no flow may help out.
+    """Let all clients read, open windows and grant credit, then act until nothing changes.
+
+    `reasonable` is called until it changes nothing; no more flows are sent here meanwhile.
     """
     for client in clients:
         client.read()
@@ -290,7 +291,7 @@ def settle_down(clients: list[Client], reasonable: Callable[[], None]) -> None:
 
 
 def senders_of(clients: list[Client]) -> list[SendingLink]:
-    """All senders that are attached."""
+    """Return all senders that are attached."""
     return [
         link
         for client in clients
@@ -300,7 +301,7 @@ def senders_of(clients: list[Client]) -> list[SendingLink]:
 
 
 def receivers_of(clients: list[Client]) -> list[ReceivingLink]:
-    """All receivers that are attached."""
+    """Return all receivers that are attached."""
     return [
         link
         for client in clients

@@ -1,4 +1,4 @@
-"""One of each outcome that a receiver may tell, with fields where it has some (section 3.4)."""
+"""Examples of each outcome of a receiver, with fields where it has some (section 3.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Routers with a few clients attached, as most tests of the core want them."""
+"""Routers with a few clients attached, as most tests of the core need them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from support.in_memory import ReceivingLink, Router, SendingLink
 def pair(
     credit: int = 10, *, default: str = "balanced", **receiver: Any
 ) -> tuple[Router, SendingLink, ReceivingLink]:
-    """A sender and a receiver of one address, on connections of their own."""
+    """Return a router, a sender and a receiver of one address, on separate connections."""
     router = Router(default=default)
     taking = router.client(**receiver).receiver("q", credit)
     return router, router.client().sender("q"), taking
 
 
 def several(default: str, counts: list[int], **link: Any) -> tuple[Any, ...]:
-    """A router, a sender and some receivers of one address."""
+    """Return a router, a sender and some receivers of one address."""
     router = Router(default=default)
     taking = [router.client().receiver("q", credit, **link) for credit in counts]
     return router, router.client().sender("q"), taking

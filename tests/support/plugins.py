@@ -72,13 +72,13 @@ def install_from_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **places:
 
 
 def configured(*plugins: str) -> Configuration:
-    """A router that runs these plugins."""
+    """Return the configuration of a router that runs these plugins."""
     sections = tuple(PluginSettings(plugin=each) for each in plugins)
     return Configuration(listeners=(ListenerSettings(port=0),), plugins=sections)
 
 
 def hosted(router: Running, name: str) -> HostedPlugin:
-    """How a plugin fares."""
+    """Return the state of a plugin."""
     found = router.node.plugins.state_of(name)
     assert found is not None
     return found
@@ -93,7 +93,7 @@ def build_wheel(project: Path, folder: Path) -> Path:
 
 
 def install_wheel(wheel: Path, folder: Path) -> None:
-    """Install a wheel into a folder by pip, without what it depends on."""
+    """Install a wheel into a folder by pip, without its dependencies."""
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
     command += ["--disable-pip-version-check", "--target", str(folder), str(wheel)]
     subprocess.run(command, check=True, capture_output=True, timeout=120)

@@ -1,7 +1,7 @@
-"""Ports for tests that have to name one before anybody listens.
+"""Ports for tests that must name one before anybody listens.
 
-The system gives none of them to those that ask for any port, to listen at or to connect from. So a
-broker that was killed finds its own free again, however long it takes to start.
+The system gives none of them to processes that ask for any port, to listen or to connect. So a
+broker that was killed finds its own port free again, however long it takes to start.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _given: set[int] = set()
 
 
 def free_port() -> int:
-    """A port that nobody listens on, and that was not given to anybody here before."""
+    """Return a port that nobody listens on and that was not returned here before."""
     end = int(SYSTEMS.read_text(encoding="ascii").split()[0])
     # not from a seed, which could be that of another worker
     choice = SystemRandom()
@@ -37,6 +37,6 @@ def free_port() -> int:
 
 
 def is_open(port: int) -> bool:
-    """Whether anybody listens on a port of this host."""
+    """Return whether anybody listens on a port of this host."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0

@@ -1,4 +1,4 @@
-"""Processes and what they have started, to be killed."""
+"""Processes and their descendants, to be killed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def kill(pid: int) -> None:
 
 
 def children() -> dict[int, list[int]]:
-    """The processes of this machine, by their parents."""
+    """Return the process ids of this machine by their parents."""
     found: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -31,7 +31,7 @@ def children() -> dict[int, list[int]]:
 
 
 def descendants(pid: int) -> list[int]:
-    """A process's descendants, whatever process groups they have made for themselves."""
+    """Return a process's descendants, whatever their process groups."""
     by_parent = children()
     found = list(by_parent.get(pid, []))
     for each in found:
@@ -40,12 +40,12 @@ def descendants(pid: int) -> list[int]:
 
 
 def has_child(pid: int, among: Iterable[int]) -> bool:
-    """Whether one of these is a child of a process."""
+    """Return whether one of these is a child of a process."""
     return not set(children().get(pid, [])).isdisjoint(among)
 
 
 def command_of(pid: int) -> str:
-    """A process's command line; nothing where it is gone."""
+    """Return a process's command line, empty if it is gone."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
     except (FileNotFoundError, ProcessLookupError):

@@ -1,6 +1,6 @@
-"""Prometheus itself, from Debian's package: its promtool, and a server that scrapes within a test.
+"""Prometheus from Debian's package: its promtool, and a server that scrapes within a test.
 
-Without it tests skip, loudly, or fail where `TRIOUTE_REQUIRE_INTEROP=1` asks for it.
+Without it tests skip with a clear message, or fail where `TRIOUTE_REQUIRE_INTEROP=1` requires it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LISTENING = re.compile(r'msg="Listening on" address=(\S+):(\d+)')
 
 
 def program(name: str) -> str:
-    """The path of `prometheus` or `promtool`."""
+    """Return the path of `prometheus` or `promtool`; skip or fail the test without it."""
     path = shutil.which(name) or shutil.which(name, path=str(UNPACKED))
     if path is not None:
         return path
@@ -46,14 +46,14 @@ def program(name: str) -> str:
 
 
 def promtool(*arguments: str | Path) -> str:
-    """What promtool says; fails the test if it is not content."""
+    """Return the output of promtool; fail the test if promtool fails."""
     done = _promtool(*arguments)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 def complaints(metrics: str) -> list[str]:
-    """What promtool has to say of the names and types of metrics in the text format."""
+    """Return promtool's complaints about names and types of metrics in the text format."""
     return _promtool("check", "metrics", given=metrics).stderr.splitlines()
 
 
@@ -68,19 +68,19 @@ def _promtool(*arguments: str | Path, given: str = "") -> subprocess.CompletedPr
 
 
 def hasty(rules: str, window: str) -> str:
-    """The same rules for a test that has no minutes: nothing has to last, ranges are short."""
+    """Return the rules for a test that has no minutes: no `for` durations, short ranges."""
     at_once = re.sub(r"for: \d+\w", "for: 0s", rules)
     return re.sub(r"\[\d+m\]", f"[{window}]", at_once)
 
 
 class Prometheus:
-    """A server that runs, and what it is asked by its HTTP API."""
+    """Running server, and queries by its HTTP API."""
 
     def __init__(self, port: int) -> None:
         self.port = port
 
     def get(self, path: str, **fields: str) -> Any:
-        """The data of an answer; AssertionError with its words where it is an error."""
+        """Return the data of an answer; raise AssertionError with its text if it is an error."""
         query = urllib.parse.urlencode(fields)
         url = f"http://127.0.0.1:{self.port}/api/v1/{path}?{query}"
         try:
@@ -92,12 +92,12 @@ class Prometheus:
         return answer["data"]
 
     def query(self, expression: str) -> list[dict[str, Any]]:
-        """The series that an expression gives now."""
+        """Return the series that an expression gives now."""
         found: list[dict[str, Any]] = self.get("query", query=expression)["result"]
         return found
 
     def firing(self) -> set[str]:
-        """The alerts that fire now."""
+        """Return the alerts that fire now."""
         alerts = self.get("alerts")["alerts"]
         return {each["labels"]["alertname"] for each in alerts if each["state"] == "firing"}
 

@@ -1,11 +1,11 @@
-"""A broker made of a proton connection: queues, and a transaction coordinator, for link routes.
+"""Broker made of a proton connection: queues, and a transaction coordinator, for link routes.
 
     broker = ProtonBroker(proton)
     broker.connect(url, container_id="artemis")
 
-It takes whatever links the router attaches. Each address is a queue; what comes into it is accepted
-at once and kept until somebody takes it. A transaction's messages are put in at its commit. It
-knows nothing of what a router is.
+It accepts whatever links the router attaches. Each address is a queue; a message is accepted at
+once and kept until a receiver takes it. A transaction's messages are queued at its commit. It knows
+nothing of routers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ACCEPTED = Described(ulong(0x24), [])
 
 
 class ProtonBroker(ProtonConnection):
-    """A container with queues. `refusing` is the condition it refuses links with, if it does."""
+    """Container with queues. `refusing` is the condition for refusing links, or None."""
 
     def __init__(self, peers: ProtonPeers) -> None:
         super().__init__(peers)
@@ -57,23 +57,23 @@ class ProtonBroker(ProtonConnection):
     # What proton calls.
 
     def on_session_remote_open(self, event: Any) -> None:
-        """A session is begun."""
+        """Answer a begin."""
         event.session.open()
 
     def on_session_remote_close(self, event: Any) -> None:
-        """It is ended."""
+        """Answer an end."""
         event.session.close()
 
     def on_link_remote_close(self, event: Any) -> None:
-        """A link is closed."""
+        """Answer a closing detach."""
         event.link.close()
 
     def on_link_remote_detach(self, event: Any) -> None:
-        """A link is detached."""
+        """Answer a detach."""
         event.link.detach()
 
     def on_link_remote_open(self, event: Any) -> None:
-        """A link is attached."""
+        """Answer an attach, or refuse the link."""
         link = event.link
         is_coordinator = link.is_receiver and link.remote_target.type == Terminus.COORDINATOR
         terminus = link.remote_source if link.is_sender else link.remote_target
@@ -95,12 +95,12 @@ class ProtonBroker(ProtonConnection):
             self._receivers[address].append(link)
 
     def on_link_flow(self, event: Any) -> None:
-        """Somebody wants messages."""
+        """Serve the queue of a receiver that has granted credit."""
         if event.link.is_sender:
             self._serve(event.link.source.address)
 
     def on_delivery(self, event: Any) -> None:
-        """A message, or a request to the coordinator, has come; or an outcome has."""
+        """Take a message, a request to the coordinator, or an outcome."""
         delivery, link = event.delivery, event.link
         if link.is_sender:
             if delivery.updated:

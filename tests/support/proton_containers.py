@@ -8,7 +8,7 @@ from support.proton_peers import ProtonConnection, ProtonPeers, ProtonReceiver, 
 
 
 class ProtonContainer(ProtonConnection):
-    """A connection whose peer attaches the links; `senders` and `receivers` are ours, in order.
+    """Connection whose peer attaches the links; `senders` and `receivers` are ours, in order.
 
     With `refuses` every attach is answered with this condition.
     """
@@ -28,15 +28,15 @@ class ProtonContainer(ProtonConnection):
         assert self.is_open, self.condition
 
     def on_session_remote_open(self, event: Any) -> None:
-        """A session is begun."""
+        """Answer a begin."""
         event.session.open()
 
     def on_session_remote_close(self, event: Any) -> None:
-        """A session is ended."""
+        """Answer an end."""
         event.session.close()
 
     def on_link_remote_open(self, event: Any) -> None:
-        """A link is attached: take it, or refuse it."""
+        """Answer an attach: take the link, or refuse it."""
         link = event.link
         if self.refuses is not None:
             link.open()

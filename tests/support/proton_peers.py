@@ -1,7 +1,7 @@
 """Qpid Proton as a peer: any number of its connections, driven step by step from a test.
 
-All of them live in one proton container, so a test that waits for anything drives everything, with
-no threads and no sleeps. `until` is the only way to wait, and it always has an end.
+All of them live in one proton container, so a test that waits for one thing drives everything,
+without threads and sleeps. `until` is the only way to wait, and it always has a time limit.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ _STEP_S = 0.02
 
 @runtime_checkable
 class Telling(Protocol):
-    """What can be waited for, and then tells what is missing where that was in vain."""
+    """Object to wait for, which tells its state when the wait was in vain."""
 
     def state(self) -> str:
-        """How it stands, on one line."""
+        """Return its state on one line."""
 
 
 def state_of(holds: Callable[[], Any]) -> str:
-    """How that stands whose method is waited for; nothing where it does not tell."""
+    """Return the state of the object whose method is waited for, empty if it has none."""
     owner = getattr(holds.func if isinstance(holds, partial) else holds, "__self__", None)
     return f": {owner.state()}" if isinstance(owner, Telling) else ""
 
 
 class ProtonPeers:
-    """A proton container whose connections each have a container-id of their own.
+    """Proton container whose connections each have a container-id of their own.
 
-    `patience_s` is how long anything may take, where nothing else is said.
+    `patience_s` is the default limit of a wait.
     """
 
     def __init__(self, patience_s: float = PATIENCE_S) -> None:
@@ -57,9 +57,9 @@ class ProtonPeers:
         self._connections: list[ProtonConnection] = []
 
     def until(self, holds: Callable[[], Any], what: str, patience_s: float | None = None) -> None:
-        """Run until `holds()` is true; fails, naming what it waited for, when it takes too long.
+        """Run until `holds()` is true; fail, naming what it waits for, after too long.
 
-        Where it is a method of something that tells its `state`, that is told as well.
+        If it is a method of an object with a `state`, the failure names that as well.
         """
         if patience_s is None:
             patience_s = self.patience_s
@@ -77,11 +77,11 @@ class ProtonPeers:
             self.container.process()
 
     def wake(self) -> None:
-        """From any thread: have `until` look again at once."""
+        """Have `until` look again at once; may be called from any thread."""
         self._injector.trigger(ApplicationEvent("news"))
 
     def listen(self, port: int, handler: Handler) -> Any:
-        """Listen on the loopback; returns what has to be closed in the end."""
+        """Listen on the loopback; return the acceptor, which has to be closed in the end."""
         container: Any = self.container
         return container.acceptor("127.0.0.1", port, handler)
 
@@ -106,7 +106,7 @@ class ProtonPeers:
         self._connections.append(connection)
 
     def all_lost(self) -> bool:
-        """Whether no connection is left."""
+        """Return whether no connection is left."""
         return all(connection.is_lost for connection in self._connections)
 
     def close(self) -> None:
@@ -124,7 +124,7 @@ class ProtonPeers:
 
 
 class ProtonConnection(Handler):
-    """One connection, and what happened on it."""
+    """Connection, and what happened on it."""
 
     def __init__(self, peers: ProtonPeers) -> None:
         super().__init__()
@@ -208,16 +208,16 @@ class ProtonConnection(Handler):
         self.opened += 1
 
     def on_connection_remote_close(self, event: Any) -> None:
-        """The peer closes: so do we."""
+        """Answer the peer's close."""
         self.condition = event.connection.remote_condition
         event.connection.close()
 
     def on_transport_error(self, event: Any) -> None:
-        """What the transport has to say of its end."""
+        """Record the condition of the transport's end."""
         self.transport_condition = event.transport.condition
 
     def on_transport_closed(self, event: Any) -> None:
-        """The socket is gone."""
+        """Record the loss of the socket."""
         self.is_open = False
         self.is_lost = True
         self.lost += 1
@@ -233,7 +233,7 @@ class _Link(Handler):
         self.condition: Condition | None = None
 
     def state(self) -> str:
-        """What it is, and its credit."""
+        """Return whether it is attached, and its credit and unsettled deliveries."""
         if not self.is_attached:
             return f"not attached ({self.condition})" if self.is_over else "being attached"
         return f"attached, credit {self.link.credit}, unsettled {self.link.unsettled}"
@@ -251,17 +251,17 @@ class _Link(Handler):
         self.peers.until(lambda: self.is_over, "the link is detached")
 
     def on_link_remote_open(self, event: Any) -> None:
-        """The peer has attached; without its terminus the attach is a refusal."""
+        """Record the peer's attach, which is a refusal without its terminus."""
         link = event.link
         terminus = link.remote_target if link.is_sender else link.remote_source
         self.is_attached = bool(terminus.type)
 
     def on_link_remote_close(self, event: Any) -> None:
-        """The peer has closed the link."""
+        """Record that the peer has closed the link."""
         self._over(event.link)
 
     def on_link_remote_detach(self, event: Any) -> None:
-        """The peer has detached the link."""
+        """Record that the peer has detached the link."""
         self._over(event.link)
 
     def _over(self, link: Any) -> None:
@@ -274,7 +274,7 @@ class _Link(Handler):
 
 @attrs.define(eq=False)
 class Sent:
-    """One delivery that a proton sender made, and what became of it."""
+    """Delivery that a proton sender made, and its outcome."""
 
     delivery: Any
     state: Any = None
@@ -287,12 +287,12 @@ class Sent:
 
     @property
     def outcome(self) -> str:
-        """The outcome in the specification's word, or "" while there is none."""
+        """Return the outcome by its name in the specification, "" while there is none."""
         return "" if self.state is None else getattr(self.state, "name", str(self.state)).lower()
 
 
 class ProtonSender(_Link):
-    """A link that sends."""
+    """Link that sends."""
 
     def __init__(self, peers: ProtonPeers) -> None:
         super().__init__(peers)
@@ -327,7 +327,7 @@ class ProtonSender(_Link):
         return self.follow(self.link.delivery(self.link.delivery_tag()))
 
     def follow(self, delivery: Any) -> Sent:
-        """Hear what becomes of a delivery that was made on this link."""
+        """Record the outcome of a delivery that was made on this link."""
         sent = Sent(delivery)
         self.sent.append(sent)
         self._open[delivery.tag] = sent
@@ -344,15 +344,15 @@ class ProtonSender(_Link):
 
     @property
     def outcomes(self) -> list[str]:
-        """What became of each message so far."""
+        """Return the outcome of each message so far."""
         return [sent.outcome for sent in self.sent]
 
     def all_settled(self) -> bool:
-        """Whether nothing that was sent is unsettled."""
+        """Return whether nothing that was sent is unsettled."""
         return all(sent.is_settled for sent in self.sent)
 
     def on_link_flow(self, event: Any) -> None:
-        """The receiver grants credit, or wants it back."""
+        """Count a drain, and give its credit back if `gives_back`."""
         link = event.link
         if link.drain_mode and link.credit and not link.queued:
             self.drains += 1
@@ -360,7 +360,7 @@ class ProtonSender(_Link):
                 link.drained()
 
     def on_delivery(self, event: Any) -> None:
-        """The receiver has said something of a delivery."""
+        """Record the receiver's state of a delivery, and settle it if the receiver has."""
         delivery = event.delivery
         if not delivery.updated:
             return
@@ -383,7 +383,7 @@ class ProtonSender(_Link):
 
 @attrs.define(eq=False)
 class Received:
-    """One message that came, with its delivery to be settled."""
+    """Message that came, with its delivery to be settled."""
 
     delivery: Any
     octets: bytes
@@ -391,14 +391,14 @@ class Received:
 
     @property
     def message(self) -> Message:
-        """The message, as proton reads it."""
+        """Return the message as proton reads it."""
         message = Message()
         message.decode(self.octets)
         return message
 
     @property
     def body(self) -> Any:
-        """Its body, as proton reads it."""
+        """Return its body as proton reads it."""
         message = self.message
         body: Any = message.body
         # binary is a view of the message's own memory
@@ -416,7 +416,7 @@ class Received:
 
 
 class ProtonReceiver(_Link):
-    """A link that receives; with `accept` every message is accepted as it comes."""
+    """Link that receives; with `accept` every message is accepted as it comes."""
 
     def __init__(self, peers: ProtonPeers, accept: bool) -> None:
         super().__init__(peers)
@@ -441,16 +441,16 @@ class ProtonReceiver(_Link):
         return self.received
 
     def bodies(self) -> list[Any]:
-        """The bodies of all that has come."""
+        """Return the bodies of all messages that have come."""
         return [received.body for received in self.received]
 
     def on_link_flow(self, event: Any) -> None:
-        """The sender has used its credit up on demand."""
+        """Record whether the sender has used up the drained credit."""
         if event.link.drained():
             self.is_drained = True
 
     def on_delivery(self, event: Any) -> None:
-        """A message, or a part of one, has come."""
+        """Read a message or a part of one, and settle what was aborted or is settled."""
         delivery = event.delivery
         if delivery.aborted:
             self.aborted += 1
@@ -490,7 +490,7 @@ def release(delivery: Any) -> None:
 
 
 def modify(delivery: Any) -> None:
-    """Modified, with everything that modified can have."""
+    """Give a delivery the state modified, with all fields that modified has."""
     delivery.local.failed = True
     delivery.local.undeliverable = True
     delivery.local.annotations = {symbol("x-opt-why"): "because"}

@@ -10,7 +10,7 @@ CHUNK = 256 * 1024
 
 
 class Stream:
-    """One message of many octets, sent piece by piece, never many of them at once."""
+    """Large message that is sent piece by piece, never many octets at once."""
 
     def __init__(self, sender: ProtonSender, size: int) -> None:
         self.sender = sender
@@ -37,7 +37,7 @@ class Stream:
 
 
 class Taking:
-    """The receiving end of a stream, which keeps nothing but a digest and what else it saw."""
+    """Receiving end of a stream, which keeps only a digest and a few observations."""
 
     def __init__(self) -> None:
         self.digest = hashlib.blake2b()

@@ -1,6 +1,6 @@
 """RabbitMQ with its AMQP 1.0 plugin, from Debian's packages, unpacked; see `support.brokers`.
 
-It wants an epmd, where Erlang's nodes find each other: each broker has one of its own.
+Erlang's nodes find each other by an epmd: each broker has its own.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FULL_AT = 5
 
 
 class RabbitMQ(Broker):
-    """RabbitMQ. A queue is durable there if the terminus is that made it."""
+    """RabbitMQ broker. Its queues are durable if the terminus that created them is."""
 
     name = "rabbitmq"
     user = "guest"
@@ -78,7 +78,7 @@ class RabbitMQ(Broker):
         return [self._programs / "usr/lib/rabbitmq/bin/rabbitmq-server"]
 
     def environment(self) -> Mapping[str, str]:
-        """All its places, and no other node to look for."""
+        """Return all its paths, and no other node to look for."""
         files = {
             "HOME": "",
             "RABBITMQ_CONFIG_FILE": "rabbitmq.conf",
@@ -103,11 +103,11 @@ class RabbitMQ(Broker):
         }
 
     def is_ready(self) -> bool:
-        """It says so."""
+        """Return whether its log says that it is ready."""
         return "Server startup complete" in self.log_text()
 
     def begin_start(self) -> None:
-        """An epmd goes before it, and listens: a broker that finds none starts one that stays."""
+        """Start an epmd first and wait for it: a broker that finds none starts one that stays."""
         if self._epmd is None or self._epmd.poll() is not None:
             epmd = ["epmd", "-address", "127.0.0.1", "-port", str(self._epmd_port)]
             program = self._programs / "usr/bin" / epmd[0]
@@ -126,7 +126,7 @@ class RabbitMQ(Broker):
         super().begin_start()
 
     def stop(self) -> None:
-        """The epmd goes after it."""
+        """Stop the broker, and its epmd after it."""
         super().stop()
         if self._epmd is not None:
             self._epmd.terminate()
@@ -134,9 +134,9 @@ class RabbitMQ(Broker):
             self._epmd = None
 
     def has_stored(self, queue: str) -> bool:
-        """Whether it has written that it decided to have the queue.
+        """Return whether it has logged its decision to have the queue.
 
-        It answers before: what it has is written at once, but that this is decided may be up to two
+        It answers before that: data is written at once, but the decision may be logged up to two
         seconds late, and what was not decided is undone when it starts again.
         """
         stored = self.folder / "data/rabbit@localhost"
@@ -158,5 +158,5 @@ class RabbitMQ(Broker):
         return f"/queue/{queue}"
 
     def own_address(self, queue: str) -> str:
-        """Attaching to one that does not exist is an error."""
+        """Return the address of an existing queue; attaching to any other is an error."""
         return f"/amq/queue/{queue}"

@@ -1,4 +1,4 @@
-"""Clients of random networks (`random_networks`), and the book that is kept of their messages."""
+"""Clients of random networks (`random_networks`), and the record of their messages."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PIECE_S = 0.02
 
 @attrs.define(eq=False)
 class Entry:
-    """One message: `taken` are the receivers that have accepted it, `seen` those that got it."""
+    """Message: `taken` are the receivers that have accepted it, `seen` those that got it."""
 
     flow: Flow
     size: int
@@ -47,14 +47,14 @@ class Entry:
 
 
 class Book:
-    """All messages, by number."""
+    """All messages by number."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.mistakes: list[str] = []
 
     def octets(self, number: int, to: str | None = None) -> bytes:
-        """The message of this number; it cannot be taken for a part of itself."""
+        """Return the message of this number; no part of it looks like the whole."""
         entry = self.entries[number]
         body = Random(number).randbytes(16) * (entry.size // 16 + 1)
         message = Message(
@@ -65,7 +65,7 @@ class Book:
         return encode_message(message)
 
     def read(self, payload: bytes) -> int:
-        """The number of a message that came; it is noted if that is not as it was sent."""
+        """Return the number of a message that came; note a mistake if it was changed."""
         message = decode_message(payload)
         assert message.properties is not None
         number = int(str(message.properties.message_id))
@@ -77,7 +77,7 @@ class Book:
 
 
 class Flow:
-    """Somebody who sends to one address, and goes on when the connection comes back."""
+    """Sender to one address, which goes on when its connection comes back."""
 
     def __init__(self, world: RandomNetwork, number: int, router: str, address: str) -> None:
         dice = world.dice
@@ -96,12 +96,12 @@ class Flow:
 
     @property
     def is_routed(self) -> bool:
-        """Whether its links are a container's own."""
+        """Return whether its links are a container's own."""
         return self.address.startswith("routed")
 
     @property
     def is_multicast(self) -> bool:
-        """Whether all receivers get what it sends."""
+        """Return whether all receivers get what it sends."""
         return self.address.startswith("multicast")
 
     def send(self) -> None:
@@ -191,7 +191,7 @@ class Flow:
 
 
 class Taker:
-    """Somebody who receives: how it settles is chance's."""
+    """Receiver that settles as chance decides."""
 
     def __init__(
         self, world: RandomNetwork, name: str, router: str, address: str, manner: str
@@ -233,7 +233,7 @@ class Taker:
 
 
 class Broker(Container):
-    """A container that a link route leads to: it takes each link, and all that comes by it."""
+    """Container that a link route leads to: it takes each link and all messages on it."""
 
     def __init__(self, world: RandomNetwork, name: str, host: SimulatedRouter) -> None:
         network = world.network
@@ -250,11 +250,11 @@ class Broker(Container):
         network.containers[name] = self
 
     def is_connected(self) -> bool:
-        """Whether it can be reached by its router."""
+        """Return whether its router can reach it."""
         return self._engine is not None and self._engine.is_open()
 
     def room_made(self) -> None:
-        """It sends nothing."""
+        """Do nothing: it sends nothing."""
 
     def event_received(self, event: Any) -> None:
         """Take every link that its router attaches."""
@@ -277,4 +277,4 @@ class Broker(Container):
         receiver.attached()
 
     def _begun(self, session: Any) -> None:
-        """Its router's sessions are for links that are taken as they come."""
+        """Do nothing: links on its router's sessions are taken as they come."""

@@ -1,4 +1,4 @@
-"""Networks in memory that chance draws, with all kinds of traffic, and what chance does to them.
+"""Random networks in memory, with all kinds of traffic and random failures.
 
     world = RandomNetwork(seed, most=12)
     world.start()
@@ -6,7 +6,7 @@
     world.come_to_rest()
 
 Each message is in a ledger by its number. What a receiver gets has to be whole, octet for octet;
-`check` holds what senders were told against what receivers took.
+`check` compares what senders were told with what receivers took.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ REST_S = 40.0
 
 
 class RandomNetwork:
-    """Up to `most` routers, some of them edges, joined as chance will have it."""
+    """Random network of up to `most` routers, some of them edges."""
 
     def __init__(self, seed: int, most: int = 12) -> None:
         self.dice = dice = Random(seed)
@@ -66,7 +66,7 @@ class RandomNetwork:
 
     @property
     def routers(self) -> list[str]:
-        """All of them, by name."""
+        """Return all of them by name."""
         return [*self.interiors, *self.edges]
 
     def _routers(self) -> None:
@@ -166,8 +166,9 @@ class RandomNetwork:
             flow.send()
 
     def happen(self) -> str:
-        """Let something happen to a router, to a connection or to a client, and perhaps be undone
-        soon; returns what it was.
+        """Let a router, a connection or a client fail or restart; return what happened.
+
+        Some of these failures are undone soon.
         """
         dice, network = self.dice, self.network
         name = dice.choice(self.routers)
@@ -207,7 +208,7 @@ class RandomNetwork:
         self.network.run(seconds)
 
     def come_to_rest(self) -> None:
-        """Undo all that has happened, and let everything come to its end."""
+        """Undo all failures, and let all traffic come to its end."""
         self.run(13)
         for act in self._repairs:
             act()
@@ -217,8 +218,9 @@ class RandomNetwork:
         self.run(REST_S)
 
     def send_in_calm(self, count: int) -> int:
-        """Have everybody send so many while nothing happens, and wait until all of it is settled;
-        returns the number of the stretch.
+        """Have all senders send `count` more in a calm stretch, and wait until all is settled.
+
+        Returns the number of the stretch.
         """
         self._calms += 1
         self.calm = self._calms
@@ -232,11 +234,11 @@ class RandomNetwork:
     # Books.
 
     def outcomes(self) -> Counter[str]:
-        """How often senders heard what."""
+        """Return how often senders heard each outcome."""
         return Counter(entry.outcome for entry in self.book.entries)
 
     def mistakes(self) -> list[str]:
-        """What must not be, message by message."""
+        """Return the violations, message by message."""
         return [*self.book.mistakes, *self._wrong()]
 
     def _wrong(self) -> list[str]:
@@ -260,8 +262,10 @@ class RandomNetwork:
         return found
 
     def disorder(self, calm: int) -> list[str]:
-        """What overtook, in a calm stretch, what the same link had sent before at its priority, at
-        a receiver that is its address's only one; an edge's several uplinks are several ways.
+        """Return the messages of a calm stretch that overtook others of their link and priority.
+
+        Only the receiver of an address with a single one is looked at. An edge with several uplinks
+        is left out, as these are several paths.
         """
         found = []
         alone = Counter(taker.address for taker in self.takers)
@@ -280,11 +284,11 @@ class RandomNetwork:
         return found
 
     def _uses_several(self, router: str) -> bool:
-        """Whether a router is an edge that uses several uplinks at once."""
+        """Return whether a router is an edge that uses several uplinks at once."""
         return self.network.hosts[router].configuration.router.active_uplinks > 1
 
     def unserved(self, calm: int) -> list[str]:
-        """What was sent in a calm stretch, has somebody to accept it, and was not accepted."""
+        """Return the messages of a calm stretch that should have been accepted and were not."""
         moody = {taker.address for taker in self.takers if taker.manner == "moody"}
         found = Counter(
             f"of {entry.flow.number} from {entry.flow.router} to {entry.flow.address}: "
@@ -302,14 +306,14 @@ class RandomNetwork:
         return [*(f"{count} {words}" for words, count in found.items()), *left]
 
     def left_over(self) -> list[str]:
-        """What routers still have though all clients have gone, a while ago."""
+        """Return what routers still hold though all clients have gone a while ago."""
         found = []
         for name, host in self.network.hosts.items():
             found += [f"{name}: {each}" for each in _left_over(host)]
         return found
 
     def close(self) -> None:
-        """Have all clients go, and let routers forget them."""
+        """Have all clients leave, and let routers forget them."""
         for container in self.network.containers.values():
             container.close()
         self.run(REST_S)

@@ -1,4 +1,4 @@
-"""A peer made of a socket and our own codec, for what no well-behaved client does."""
+"""Peer made of a socket and our own codec, to do what no well-behaved client does."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEADER_BYTES = 8
 
 
 class RawPeer:
-    """A connection without SASL that says what it is told to, and hears what comes back."""
+    """Connection without SASL that says what it is told to, and hears what comes back."""
 
     def __init__(
         self, port: int, *, receive_buffer_bytes: int = 0, host: str = "127.0.0.1"
@@ -55,7 +55,7 @@ class RawPeer:
         assert self._exactly(HEADER_BYTES) == AMQP_HEADER
 
     def hear(self) -> Any:
-        """The next frame's performative; None for a heartbeat."""
+        """Return the next frame's performative; None for a heartbeat."""
         head = self._exactly(HEADER_BYTES)
         size = int.from_bytes(head[:4], "big")
         body = self._exactly(size - HEADER_BYTES)
@@ -77,7 +77,7 @@ class RawPeer:
         return found
 
     def rest(self) -> bytes:
-        """Everything until the other side closes the socket, which it has to."""
+        """Return everything until the other side closes the socket, which it has to do."""
         found = b""
         try:
             while more := self.socket.recv(65536):

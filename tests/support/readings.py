@@ -1,4 +1,4 @@
-"""What the metrics read of a router that nobody is connected to, and their samples by name."""
+"""Readings of the metrics of a router without connections, and their samples by name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from router.net.router_hub import RouterHub
 
 
 def idle_exchange(*addresses: str) -> RouterHub:
-    """A router's hub without connections, with some addresses in use."""
+    """Return a router's hub without connections, with some addresses in use."""
     table = AddressTable([], "balanced", lambda _: "")
     for name in addresses:
         assert table.enter(name) is not None
@@ -20,13 +20,13 @@ def idle_exchange(*addresses: str) -> RouterHub:
 
 
 def reading_of(exchange: RouterHub, *, limit: int = 100) -> Reading:
-    """A reading after 1.5 seconds, with labels for so many."""
+    """Return a reading after 1.5 seconds, with labels up to `limit`."""
     labels = AddressLabels(exchange.table, limit)
     return take_reading(exchange, labels, ConnectionLabels(exchange, limit), 1.5)
 
 
 def samples(reading: Reading, name: str) -> dict[tuple[str, ...], Value]:
-    """The samples of one metric, by its labels' values."""
+    """Return the samples of one metric by its labels' values."""
     (metric,) = (each for each in METRICS if each.name == name)
     found = list(metric.read(reading))
     by_labels = dict(found)

@@ -1,4 +1,4 @@
-"""rhea's clients in the traffic of `broker_loads`: they come back as rhea does, by themselves."""
+"""Clients of rhea in the traffic of `broker_loads`; rhea reconnects them by itself."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _numbers = itertools.count(1)
 
 
 class _Client:
-    """A connection of a rhea process with one link, made anew when the router closes it."""
+    """Connection of a rhea process with one link, made anew when the router closes it."""
 
     def __init__(self, rhea: RheaPeer, ledger: Ledger, port: int, address: str) -> None:
         self.rhea = rhea
@@ -50,14 +50,14 @@ class _Client:
         raise NotImplementedError
 
     def heard(self, event: dict[str, Any]) -> None:
-        """Something has happened on the link."""
+        """Take an event of the link."""
         raise NotImplementedError
 
     def lost(self) -> None:
-        """The link is lost, and comes back."""
+        """Do nothing about a lost link, which comes back."""
 
     def follow(self) -> None:
-        """Act on all that rhea has told since."""
+        """Act on all events that rhea has reported since."""
         events = self.rhea.events
         while self._read < len(events):
             event = events[self._read]
@@ -89,13 +89,13 @@ class _Client:
                 self._connect()
 
     def state(self) -> str:
-        """The link and its connection."""
+        """Return the state of the link and its connection."""
         link = "attached" if self.is_attached else "not attached"
         return f"rhea, connected {self.connected} times, attached {self.attached} times, now {link}"
 
 
 class RheaProducer(_Client):
-    """Sends `count` messages, as many at a time as `window`, until all of them are accepted."""
+    """Sender of `count` messages, up to `window` at a time, until all of them are accepted."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class RheaProducer(_Client):
         self.rhea.tell("sender", connection=self.connection, link=self.link, options=options)
 
     def step(self) -> bool:
-        """Do what can be done now; returns whether all is done."""
+        """Do what can be done now; return whether all is done."""
         self.follow()
         while self.is_attached and self.todo and len(self.open) < self.window:
             number, attempt = self.todo.popleft()
@@ -140,13 +140,13 @@ class RheaProducer(_Client):
         return not self.todo and not self.open
 
     def heard(self, event: dict[str, Any]) -> None:
-        """An outcome, or settled without one."""
+        """Record an outcome, or a settlement without one."""
         kind = event["event"]
         if kind in (*OUTCOMES, "settled") and event["number"] in self.open:
             self._tell(event["number"], kind if kind in OUTCOMES else "")
 
     def lost(self) -> None:
-        """Nothing more will be heard of what is open."""
+        """Give up all open attempts, as their outcomes will never be heard."""
         for number in list(self.open):
             self._tell(number, "")
 
@@ -159,13 +159,13 @@ class RheaProducer(_Client):
             self.todo.append((number, attempt + 1))
 
     def state(self) -> str:
-        """How many messages are still to be accepted, and the link."""
+        """Return how many messages are still to be accepted, and the link's state."""
         counts = f"{self.accepted} accepted, {len(self.todo)} to send, {len(self.open)} unsettled"
         return f"{counts}; {super().state()}"
 
 
 class RheaConsumer(_Client):
-    """Receives and accepts whatever comes."""
+    """Receiver that accepts whatever comes."""
 
     def __init__(
         self, rhea: RheaPeer, ledger: Ledger, port: int, address: str, credit: int = 100
@@ -184,12 +184,12 @@ class RheaConsumer(_Client):
         self.rhea.tell("receiver", connection=self.connection, link=self.link, options=options)
 
     def step(self) -> int:
-        """Do what can be done now; returns how many messages have come in all."""
+        """Do what can be done now; return how many messages have come in all."""
         self.follow()
         return self.count
 
     def heard(self, event: dict[str, Any]) -> None:
-        """A message, which rhea has accepted."""
+        """Record a message, which rhea has accepted."""
         if event["event"] == "message":
             message = Message()
             message.decode(base64.b64decode(event["octets"]))
@@ -197,5 +197,5 @@ class RheaConsumer(_Client):
             self.count += 1
 
     def state(self) -> str:
-        """How many messages have come, and the link."""
+        """Return how many messages have come, and the link's state."""
         return f"{self.count} came; {super().state()}"

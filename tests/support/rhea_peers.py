@@ -1,4 +1,4 @@
-"""rhea as a peer: a Node process, `tests/interop/peer.js`, that speaks JSON lines with a test."""
+"""Use of rhea as a peer: a Node process, `tests/interop/peer.js`, that exchanges JSON lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ REQUIRED = "TRIOUTE_REQUIRE_INTEROP"
 
 
 def require_rhea() -> str:
-    """The path of Node; without it or rhea skips, or fails where `TRIOUTE_REQUIRE_INTEROP=1`."""
+    """Return the path of Node; skip without it or rhea.
+
+    Fail instead where `TRIOUTE_REQUIRE_INTEROP=1`.
+    """
     node = shutil.which("node")
     missing = "Node" if node is None else "rhea (run `make interop`)"
     if node is not None and (FOLDER / "node_modules" / "rhea").is_dir():
@@ -34,7 +37,7 @@ def require_rhea() -> str:
 
 
 class RheaPeer:
-    """One Node process with rhea in it. Everything that it tells is in `events`, in order."""
+    """Node process with rhea in it. All that it tells is in `events`, in order."""
 
     def __init__(self, peers: ProtonPeers) -> None:
         self.peers = peers
@@ -74,7 +77,7 @@ class RheaPeer:
         self.process.stdin.flush()
 
     def find(self, event: str, **facts: Any) -> list[dict[str, Any]]:
-        """The events of a kind so far of which all `facts` are true."""
+        """Return the events of a kind so far for which all `facts` are true."""
         return [
             each
             for each in list(self.events)
@@ -107,10 +110,10 @@ class RheaPeer:
         link: str = "resumed",
         **options: Any,
     ) -> dict[str, Any]:
-        """Attach a link anew, "sender" or "receiver", and return what is told of the answer.
+        """Attach a link anew, "sender" or "receiver", and return the event of its answer.
 
-        `of` is the link that it was; `unsettled` has the numbers of its deliveries that are told
-        in our map, with what became of each ("accepted") or None.
+        `of` is the old link; `unsettled` has the numbers of its deliveries for our unsettled map,
+        with the outcome of each ("accepted") or None.
         """
         key = "target" if what == "sender" else "source"
         options = {"name": of, key: {"address": address, **options.pop(key, {})}, **options}

@@ -1,4 +1,4 @@
-"""Containers and clients of a mesh: containers answer for themselves, clients say what they heard.
+"""Containers and clients of a mesh: containers answer by themselves, clients report frames.
 
 mesh = Mesh.line("a", "b", "c")
 broker = Broker(mesh["c"], "broker", serve(mesh["c"], "q"))
@@ -36,7 +36,7 @@ def serve(router: MeshRouter, prefix: str, **fields: Any) -> list[LinkRoute]:
 
 @attrs.define
 class BrokersLink:
-    """A link that a router has attached."""
+    """Link that a router has attached."""
 
     channel: int
     attach: Attach
@@ -45,13 +45,13 @@ class BrokersLink:
 
     @property
     def address(self) -> Any:
-        """What it is for."""
+        """Return the address of the link."""
         terminus: Any = self.attach.source if self.attach.role else self.attach.target
         return terminus.address
 
 
 class Broker(Peer):
-    """A container that takes every link, unless it `refuses`, and settles nothing by itself."""
+    """Container that takes every link, unless it `refuses`, and settles nothing by itself."""
 
     def __init__(
         self, router: MeshRouter, container: str, ways: list[LinkRoute], **fields: Any
@@ -70,7 +70,7 @@ class Broker(Peer):
 
     @property
     def links(self) -> list[BrokersLink]:
-        """Those that are attached, which it knows after it has listened."""
+        """Return the attached links, which it knows after it has listened."""
         self.listen()
         return [link for link in self.every if link.detached is None]
 
@@ -82,7 +82,7 @@ class Broker(Peer):
         self.router.finish_turn()
 
     def listen(self) -> None:
-        """Hear what there is, and answer it."""
+        """Hear all frames, and answer them."""
         while heard := self.frames():
             for frame in heard:
                 self._answer(frame.channel, frame.performative)
@@ -125,13 +125,13 @@ class Broker(Peer):
 
 @attrs.define
 class Heard:
-    """What became of an attach."""
+    """Result of an attach."""
 
     frames: list[Any]
 
     @property
     def is_there(self) -> bool:
-        """Whether it was answered, and that was all."""
+        """Return whether it was answered, and that was all."""
         (attach,) = self.frames
         terminus = attach.target if attach.role else attach.source
         return isinstance(attach, Attach) and terminus is not None
@@ -145,7 +145,7 @@ class Heard:
 
 
 class Guest(Peer):
-    """A client on one session."""
+    """Client with one session."""
 
     def __init__(self, router: MeshRouter, container: str, **fields: Any) -> None:
         user = fields.pop("user", None)
@@ -154,7 +154,7 @@ class Guest(Peer):
         self >> begin() << like(Begin)
 
     def attach(self, attach: Attach, *brokers: Broker) -> Heard:
-        """Attach a link, and let these brokers answer, or whoever of them is asked next."""
+        """Attach a link, and let these brokers answer; return what was heard."""
         self >> attach
         for _ in range(3):
             for broker in brokers:
@@ -162,11 +162,11 @@ class Guest(Peer):
         return Heard(self.heard())
 
     def heard(self) -> list[Any]:
-        """What it has heard."""
+        """Return the performatives that it has heard."""
         return [frame.performative for frame in self.frames()]
 
     def conditions(self) -> list[str]:
-        """The conditions of the detaches that it has heard."""
+        """Return the conditions of the detaches that it has heard."""
         return [
             str(each.error.condition) if each.error else ""
             for each in self.heard()
@@ -174,9 +174,9 @@ class Guest(Peer):
         ]
 
     def credit(self) -> list[int]:
-        """The link credit that it was told."""
+        """Return the link credit of the flows that it has heard."""
         return [each.link_credit or 0 for each in self.heard() if isinstance(each, Flow)]
 
     def states(self) -> list[Any]:
-        """The states of deliveries that it was told."""
+        """Return the states of the dispositions that it has heard."""
         return [each.state for each in self.heard() if isinstance(each, Disposition)]

@@ -1,4 +1,4 @@
-"""A client and a container whose links a router joins, or several, each spoken for frame by frame.
+"""Client and container whose links one or several routers join, driven frame by frame.
 
 pair = Pair()
 pair.attach(sender("q.a"))
@@ -28,7 +28,7 @@ EDGES = 4
 
 
 class Peer(Talk):
-    """One peer of a router; each thing that it hears comes after the end of a turn."""
+    """Peer of a router; whatever it hears comes after the end of a turn."""
 
     def __init__(self, router: Router, container: str, **settings: Any) -> None:
         remote = settings.pop("remote", {})
@@ -51,7 +51,7 @@ class Peer(Talk):
         self.router.forwarder.sent(self.router.turn.now)
 
     def carry(self) -> None:
-        """What it is told it hears when it listens."""
+        """Do nothing: it hears its frames when it listens."""
 
 
 def _between_edges(first: str, near: str, far: str, last: str) -> Mesh:
@@ -63,7 +63,7 @@ def _between_edges(first: str, near: str, far: str, last: str) -> Mesh:
 
 
 class Pair:
-    """A router with routes for all addresses below `q`, a client, and the routes' container.
+    """Router with routes for all addresses below `q`, a client, and the routes' container.
 
     With several `routers` in line the client is at the first one and the container at the last one,
     which alone has the routes; with `EDGES` both of these are edges, with interiors between them.
@@ -103,7 +103,7 @@ class Pair:
         return container
 
     def ask(self, attach: Attach) -> Attach:
-        """Have the client attach a link; what the container hears, which has not answered yet."""
+        """Have the client attach a link; return the attach that the container has to answer."""
         self.client >> attach
         (asked,) = self.container.frames()
         assert isinstance(asked.performative, Begin)
@@ -124,7 +124,7 @@ class Pair:
         self.container >> On(self.channel, attrs.evolve(asked, **{**every, **fields}))
 
     def attach(self, attach: Attach, **fields: Any) -> Attach:
-        """Have the client attach a link and the container answer; what the client hears."""
+        """Have the client attach a link and the container answer; return what the client hears."""
         self.answer(self.ask(attach), **fields)
         (heard,) = self.client.frames()
         assert isinstance(heard.performative, Attach)
@@ -136,7 +136,7 @@ class Pair:
         return self.container
 
     def to_container(self) -> list[Any]:
-        """What the container hears; its ends of sessions are answered."""
+        """Return what the container hears; its ends of sessions are answered."""
         heard = self.container.frames()
         for each in heard:
             if isinstance(each.performative, End):
@@ -144,8 +144,9 @@ class Pair:
         return [each.performative for each in heard]
 
     def to_container_till_end(self) -> list[Any]:
-        """What the container hears up to the end of the session. Between several routers a detach
-        is one of the other side's and awaits its answer.
+        """Return what the container hears up to the end of the session.
+
+        Between several routers a detach comes from the other side and waits for its answer.
         """
         heard = self.to_container()
         if self.mesh is not None and isinstance(heard[-1], Detach):
@@ -154,12 +155,12 @@ class Pair:
         return heard
 
     def to_client(self) -> list[Any]:
-        """What the client hears."""
+        """Return what the client hears."""
         return [each.performative for each in self.client.frames()]
 
 
 def flow(handle: int = 0, credit: int | None = 10, count: int | None = 0, **fields: Any) -> Flow:
-    """A flow of a link, with wide windows."""
+    """Return a flow of a link, with wide windows."""
     every: dict[str, Any] = {"next_incoming_id": 0, "next_outgoing_id": 0}
     return Flow(
         incoming_window=10000,
@@ -172,7 +173,7 @@ def flow(handle: int = 0, credit: int | None = 10, count: int | None = 0, **fiel
 
 
 def sender(address: str = "q.a", handle: int = 0, **fields: Any) -> Attach:
-    """The attach of a client that sends."""
+    """Return the attach of a client that sends."""
     every: dict[str, Any] = {
         "source": Source(),
         "target": Target(address=address),
@@ -183,6 +184,6 @@ def sender(address: str = "q.a", handle: int = 0, **fields: Any) -> Attach:
 
 
 def receiver(address: str = "q.a", handle: int = 0, **fields: Any) -> Attach:
-    """The attach of a client that receives."""
+    """Return the attach of a client that receives."""
     every: dict[str, Any] = {"source": Source(address=address), "target": Target()}
     return Attach("r", handle, True, **{**every, **fields})

@@ -19,8 +19,9 @@ PATIENCE_S = 60.0
 
 
 def interior(name: str, *joined: RouterProcess, costs: tuple[int, ...] = (), more: str = "") -> str:
-    """The configuration of a router that is connected to these, by their second listeners; `costs`
-    are those of the connections, 1 where there are none.
+    """Return the configuration of a router with connectors to the second listeners of `joined`.
+
+    `costs` are those of the connections, 1 where there are none.
     """
     configuration = f'[router]\nid = "{name}"\nmode = "interior"\n\n'
     configuration += entity("listener", name="clients", host="127.0.0.1", port=0, **PATIENT)
@@ -43,8 +44,9 @@ EDGES = entity("listener", name="edges", host="127.0.0.1", port=0, role="edge")
 
 
 def edge(name: str, *interiors: RouterProcess, more: str = "") -> str:
-    """The configuration of an edge router with uplinks to these, whose third listeners are for
-    edges.
+    """Return the configuration of an edge router with uplinks to the third listeners of these.
+
+    These listeners are for edges.
     """
     configuration = f'[router]\nid = "{name}"\nmode = "edge"\nedgeHeartbeatSeconds = 0.5\n'
     configuration += "edgeHeartbeatMaxAgeSeconds = 3\n\n"
@@ -90,7 +92,7 @@ def until_known(router: RouterProcess, *keys: str, known: bool = True) -> None:
 
 
 def ask_for_route(router: RouterProcess, pattern: str) -> BlockingConnection:
-    """A container's connection that has asked for the links that send to a pattern."""
+    """Return a container's connection that has created a link route in for a pattern."""
     connection = BlockingConnection(router.url())
     request = Message(
         body={"pattern": pattern, "direction": "in"},

@@ -1,5 +1,6 @@
-"""Networks of real routers: each a process that can be killed, stopped, continued and started again
-where it was, and each line between two a wire that can be cut.
+"""Networks of real routers: processes that can be killed, stopped, continued and restarted.
+
+A router restarts on its old ports, and each line between two routers is a wire that can be cut.
 
     network = RouterNetwork(routers, [Line("a", "b"), Line("b", "c", cost=5)], edges={"e": "ab"})
     network.start()
@@ -39,7 +40,7 @@ ADDRESSES = "".join(
 
 @attrs.frozen
 class Line:
-    """A connection between two interior routers, of which the first one dials."""
+    """Connection between two interior routers; the first one dials."""
 
     dials: str
     listens: str
@@ -57,7 +58,7 @@ class RouterNetwork:
     """Routers by name. Nothing runs before `start`.
 
     `edges` has for each edge router the interior routers that it connects to, of which it uses
-    `active_uplinks` at a time; `more` is what else stands in every configuration.
+    `active_uplinks` at a time; `more` is added to every configuration.
     """
 
     def __init__(
@@ -94,22 +95,23 @@ class RouterNetwork:
         return self._routers[name]
 
     def url(self, name: str) -> str:
-        """Where clients connect to a router, whether it runs or not."""
+        """Return the URL where clients connect to a router, whether it runs or not."""
         return f"amqp://127.0.0.1:{self._ports[name].clients}"
 
     def port(self, name: str) -> int:
-        """The port of `url`."""
+        """Return the port of `url`."""
         return self._ports[name].clients
 
     def wire(self, one: str, other: str) -> Wire:
-        """What joins two routers."""
+        """Return the wire that joins two routers."""
         return self._wires.get((one, other)) or self._wires[other, one]
 
     # What may happen to it.
 
     def start(self, *names: str) -> None:
-        """Start these routers, all where none is named, and wait until they know each other and
-        use every line between them.
+        """Start these routers, or all, and wait until they know each other.
+
+        Returns when they use every line between them.
         """
         # whoever dials comes after whom it dials, and need not try again
         for name in names or [*reversed(self.interiors), *self._edges]:
@@ -145,7 +147,7 @@ class RouterNetwork:
     # What it knows of itself.
 
     def running(self) -> list[str]:
-        """The interior routers that can answer."""
+        """Return the interior routers that can answer."""
         return [
             name
             for name in self.interiors
@@ -155,7 +157,7 @@ class RouterNetwork:
         ]
 
     def reached(self, name: str) -> dict[str, int]:
-        """The routers that one reaches, with what it costs."""
+        """Return the routers that one reaches, with their costs."""
         tool = Tool(self._routers[name])
         try:
             nodes = tool.query("router.node", "id", "cost")
@@ -164,8 +166,9 @@ class RouterNetwork:
         return {each["id"]: each["cost"] for each in nodes if each["cost"]}
 
     def until_whole(self, *names: str) -> float:
-        """Wait until these interior routers, else all that run, reach exactly one another; returns
-        how long that took, in seconds.
+        """Wait until these interior routers, or all that run, reach exactly one another.
+
+        Returns how long that took, in seconds.
         """
         wanted = set(names or self.running())
         began = time.monotonic()
@@ -177,8 +180,9 @@ class RouterNetwork:
         return time.monotonic() - began
 
     def until_joined(self) -> None:
-        """Wait until all interior routers that run know of every line between two of them that is
-        not cut.
+        """Wait until all running interior routers know of every line between them.
+
+        Lines that are cut do not count.
         """
         running = self.running()
         ends = [(line.dials, line.listens) for line in self._lines]
@@ -208,7 +212,7 @@ class RouterNetwork:
             assert time.monotonic() < deadline, f"{name} reaches {found}, not {costs}"
 
     def configuration(self, name: str) -> str:
-        """That of a router."""
+        """Return a router's configuration."""
         ports = self._ports[name]
         is_edge = name in self._edges
         text = f'[router]\nid = "{name}"\nmode = "{"edge" if is_edge else "interior"}"\n'
@@ -234,7 +238,7 @@ class RouterNetwork:
 
 
 class StartNetwork(Protocol):
-    """What starts networks; its arguments are those of `RouterNetwork`."""
+    """Fixture function that starts networks; its arguments are those of `RouterNetwork`."""
 
     def __call__(
         self,
@@ -263,7 +267,7 @@ def during(
 
 
 class Load(Traffic):
-    """Clients at routers of a network, who come back when theirs is lost, and their ledger."""
+    """Clients at routers of a network, which reconnect when theirs is lost, and their ledger."""
 
     def __init__(self, proton: ProtonPeers, network: RouterNetwork) -> None:
         super().__init__(Ledger(), [], [])
@@ -283,8 +287,9 @@ class Load(Traffic):
         size: int = 0,
         rhea: RheaPeer | None = None,
     ) -> None:
-        """Have somebody at a router send so many messages, until all of them are accepted; by
-        Proton, or by rhea.
+        """Have a client at a router send `count` messages, until all of them are accepted.
+
+        The client is Proton's unless `rhea` is given.
         """
         name = f"{at}{len(self.producers)}."
         if rhea is not None:
@@ -310,7 +315,7 @@ class Load(Traffic):
     def receive(
         self, at: str, address: str, credit: int = 100, *, rhea: RheaPeer | None = None
     ) -> None:
-        """Have somebody at a router receive whatever comes; by Proton, or by rhea."""
+        """Have a client at a router receive whatever comes; by Proton, or by rhea."""
         if rhea is not None:
             port = self._network.port(at)
             self.consumers.append(RheaConsumer(rhea, self.ledger, port, address, credit))
@@ -319,17 +324,17 @@ class Load(Traffic):
         self.consumers.append(Consumer(self.ledger, connect(), address, credit, connect=connect))
 
     def during(self, work: Callable[[], R]) -> R:
-        """Run on while something is done in a thread, and return what it returns."""
+        """Run on while a function runs in a thread, and return its result."""
         return during(self._proton, work, self.step)
 
     def have_accepted(self, count: int) -> bool:
-        """Run on; returns whether so many of each sender's were accepted, or all of them."""
+        """Run on; return whether so many of each sender's were accepted, or all of them."""
         self.step()
         return all(each.accepted >= count or not each.todo for each in self.producers)
 
 
 def run(proton: ProtonPeers, load: Load, limit_s: float) -> None:
-    """Let everything be sent, and hold it against what arrived."""
+    """Let everything be sent, and compare it with what arrived."""
     proton.until(load.step, "all has arrived", limit_s)
     # what is under way twice would come now
     proton.run_for(0.3)

@@ -1,4 +1,4 @@
-"""Real routers, each in a process of its own on a port that the system chose, for tests to talk to.
+"""Real routers for tests, each in a process of its own on a port that the system chose.
 
 `router_process` is one plain router that a whole test run shares: use addresses that no other test
 uses. `start_router` starts further ones with a configuration of their own.
@@ -45,14 +45,16 @@ STOP_S = 60.0
 
 
 def trioute(*arguments: str | Path) -> list[str]:
-    """The command line that runs `trioute` from the build under test."""
+    """Return the command line that runs `trioute` from the build under test."""
     return [sys.executable, "-P", "-c", _COMMAND, *map(str, arguments)]
 
 
 @attrs.define
 class RouterProcess:
-    """A running router. `addresses` are the (host, port) of its AMQP listeners, as it said them,
-    and `http_addresses` those of its HTTP listeners.
+    """Running router.
+
+    `addresses` are the (host, port) of its AMQP listeners, as it logged them, and `http_addresses`
+    those of its HTTP listeners.
     """
 
     process: subprocess.Popen[str]
@@ -63,30 +65,30 @@ class RouterProcess:
 
     @property
     def host(self) -> str:
-        """Where the first listener is bound."""
+        """Return the host that the first listener is bound to."""
         return self.addresses[0][0]
 
     @property
     def port(self) -> int:
-        """The port of the first listener."""
+        """Return the port of the first listener."""
         return self.addresses[0][1]
 
     @property
     def pid(self) -> int:
-        """The process's id."""
+        """Return the process's id."""
         return self.process.pid
 
     def url(self, address: str = "", *, listener: int = 0, user: str = "") -> str:
-        """An address of this router; `user` is `name:password`."""
+        """Return the URL of an address at this router; `user` is `name:password`."""
         host, port = self.addresses[listener]
         return f"amqp://{user + '@' if user else ''}{host}:{port}/{address}"
 
     def log_text(self) -> str:
-        """What it has logged so far."""
+        """Return what it has logged so far."""
         return self.log.read_text(encoding="utf-8")
 
     def begin_stop(self, number: int = signal.SIGTERM) -> bool:
-        """Send it a signal to end by and do not wait; whether it runs, or has had that before."""
+        """Send a signal to end, once, and do not wait; return whether it was ever sent."""
         if self.process.poll() is None and number not in self._sent:
             self.process.send_signal(number)
             self._sent.add(number)
@@ -159,13 +161,13 @@ def running_router(
 
 @pytest.fixture(scope="session")
 def router_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RouterProcess]:
-    """One router for all tests that only need some router; see `PLAIN` for its configuration."""
+    """Start one router for all tests that need any router; its configuration is `PLAIN`."""
     with running_router(tmp_path_factory.mktemp("router")) as started:
         yield started
 
 
 class StartRouter(Protocol):
-    """What `start_router` gives."""
+    """Type of the fixture `start_router`."""
 
     def __call__(self, configuration: str = PLAIN) -> RouterProcess:
         """Start a router, which is stopped when the test ends."""

@@ -1,8 +1,9 @@
-"""Many routers' routing protocols, joined by connections that take time: no sockets, no clock.
+"""Routing protocols of many routers, joined by connections with delays: no sockets, no clock.
 
 Everything that happens is an event at a time, in an order that a seed decides, so that a run can be
-repeated. Each message is written and read on its way, as it would be. What each router came to
-believe is kept as the core would (`RoutingState`), and `Truth` says what it should be.
+repeated. Each message is encoded and decoded on its way, as in a real network. What each router
+believes is kept as the core would (`RoutingState`), and `Network.mistakes` compares it with the
+truth.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ BALANCED = Interest(1)
 
 
 class Router:
-    """One router: its protocol, what its core knows, and what it has heard of conflicts."""
+    """Router with its protocol, what its core knows, and the conflicts that it has heard of."""
 
     def __init__(self, network: Network, name: str, instance: int) -> None:
         self.network = network
@@ -51,7 +52,7 @@ class Router:
         self.wakes_at = float("inf")
 
     def want(self, *keys: str, interest: Interest | None = BALANCED) -> None:
-        """Somebody receives here from now on, or with None nobody does."""
+        """Set the interest in addresses at this router; None removes it."""
         for key in keys:
             if interest is None:
                 self.interests.pop(key, None)
@@ -89,7 +90,7 @@ class Router:
 
 
 class Wire:
-    """A connection between two routers, whose number is the same at both ends."""
+    """Connection between two routers, with the same number at both ends."""
 
     def __init__(self, network: Network, ends: tuple[Router, Router], cost: int) -> None:
         self.network = network
@@ -111,7 +112,7 @@ class Wire:
             end.protocol.link_up(self.number, other.name, other.instance, self.cost, now)
 
     def lose(self, *, after_what_was_sent: bool = False) -> None:
-        """The connection is over, which its ends hear of after a while."""
+        """End the connection; its ends hear of that after a delay."""
         if not self.is_up:
             return
         delay = 0.0
@@ -161,13 +162,13 @@ class Network:
         self._instances = itertools.count(1_000, 1_000)
 
     def delay(self) -> float:
-        """How long something takes on its way."""
+        """Return how long something takes on its way."""
         return self.random.random() * self.most_delay_s
 
     # What there is.
 
     def add(self, name: str, instance: int | None = None) -> Router:
-        """A router starts; of two with the same name `routers` has the last."""
+        """Start a router; of two with the same name `routers` has the last."""
         router = Router(self, name, next(self._instances) if instance is None else instance)
         self.routers[name] = router
         self.everybody.append(router)
@@ -180,18 +181,18 @@ class Network:
         return Wire(self, (ends[0], ends[1]), cost)
 
     def wires_of(self, router: Router) -> list[Wire]:
-        """The connections that a router has."""
+        """Return the connections of a router."""
         return [wire for wire in self.wires.values() if router in wire.ends]
 
     def kill(self, name: str) -> None:
-        """A router is gone, and its connections with it."""
+        """Remove a router and its connections."""
         router = self.routers.pop(name)
         router.is_alive = False
         for wire in self.wires_of(router):
             wire.lose()
 
     def restart(self, name: str) -> Router:
-        """A router is killed and starts again; its connections are made again."""
+        """Kill a router and start it again; its connections are made again."""
         before = self.routers[name]
         wires = self.wires_of(before)
         self.kill(name)
@@ -207,11 +208,11 @@ class Network:
             self.join(name, other, cost)
 
     def pause(self, name: str) -> None:
-        """A router does nothing, until `resume`."""
+        """Have a router do nothing until `resume`."""
         self.routers[name].is_paused = True
 
     def resume(self, name: str) -> None:
-        """A router finds all that came meanwhile."""
+        """Let a paused router go on, with all that came meanwhile."""
         router = self.routers[name]
         router.is_paused = False
         kept, router.kept = router.kept, []
@@ -238,7 +239,7 @@ class Network:
         router.protocol.tick(self.now)
 
     def send(self, sender: Router, send: Send) -> None:
-        """A message sets out."""
+        """Send a message."""
         octets = encode_control(send.message)
         assert len(octets) <= 2 * CHUNK_BYTES
         self.sent[send.message.opcode] += 1
@@ -279,13 +280,13 @@ class Network:
         raise AssertionError("\n".join(self.mistakes()[:20]))
 
     def count(self) -> int:
-        """How many messages have been sent that do not belong to the heartbeat."""
+        """Return how many messages have been sent that do not belong to the heartbeat."""
         return sum(number for opcode, number in self.sent.items() if opcode != "HELLO")
 
     # What is true.
 
     def mistakes(self) -> list[str]:
-        """What routers believe that is not so."""
+        """Return what routers believe that is not true."""
         found = []
         links = self._links()
         truth = {name: cheapest(links, name) for name in links}
@@ -330,7 +331,7 @@ class Network:
 
 
 def cheapest(links: dict[str, dict[str, int]], root: str) -> dict[str, int]:
-    """What the ways from a root cost, found as Bellman and Ford did."""
+    """Return the costs of the paths from a root, by the algorithm of Bellman and Ford."""
     costs = {root: 0}
     changed = True
     while changed:
@@ -346,7 +347,7 @@ def cheapest(links: dict[str, dict[str, int]], root: str) -> dict[str, int]:
 
 
 def random_links(chance: random.Random, routers: int, links: int) -> dict[str, dict[str, int]]:
-    """Some routers, and links between them, by name."""
+    """Return random links between some routers, by name."""
     found: dict[str, dict[str, int]] = {f"r{number}": {} for number in range(routers)}
     names = list(found)
     for _ in range(links):

@@ -1,7 +1,7 @@
-"""Schedules: what several peers of one router do, step by step, and what must hold at the end.
+"""Schedules: the steps of several peers of one router, and what must hold at the end.
 
 A schedule is a list of steps; each names what happens and, by number, to whom. Steps that make no
-sense at their moment are passed over, so that hypothesis may leave any of them out. After the last
+sense when they come are passed over, so that hypothesis may leave out any of them. After the last
 step every peer does what is reasonable: reads, opens its window, grants credit, settles.
 """
 
@@ -55,11 +55,11 @@ TTL_100_MS = bytes.fromhex("005370c00503404052 64")
 
 
 class Play:
-    """One router, a few clients, and the ledger of what they sent and received.
+    """Router with a few clients, and the ledger of what they sent and received.
 
-    Beside the usual receivers there are `crowd` more, with much credit, at the unicast addresses.
+    Besides the usual receivers there are `crowd` more, with much credit, at the unicast addresses.
     With `copies_at_once` only so many copies of a message are made in a turn. The others are made
-    when a step says so, and so is all that a client says behind the message.
+    when a step says so, and all that a client says after the message waits for that, too.
     """
 
     def __init__(self, crowd: int = 0, copies_at_once: int | None = None) -> None:
@@ -205,8 +205,9 @@ class Play:
         receiver.settle(state, settled=settled)
 
     def steal(self, link: SendingLink | ReceivingLink, how: int) -> None:
-        """Attach a link again, on the same session or on another connection, as often as not to
-        the same address.
+        """Attach a link again, on the same session or on another connection.
+
+        As often as not it is to the same address.
         """
         # a peer that does not read may send on a link that was stolen before; that is ignored, and
         # so is what the router comes to too late
@@ -256,7 +257,7 @@ class Play:
         raise AssertionError("it never comes to rest")
 
     def settle_as_senders(self) -> None:
-        """Have senders settle what they were told an outcome of and is theirs to settle."""
+        """Have senders settle deliveries with an outcome that are theirs to settle."""
         for sending in self.sendings:
             is_told = any(isinstance(state, Outcome) for state in sending.states)
             if is_told and not sending.is_over and sending.link.attached:
@@ -268,9 +269,9 @@ class Play:
         return received, over, [link.credit for link in self.senders()]
 
     def check_ledger(self) -> None:
-        """Each unsettled delivery has its one outcome; none comes twice but to be tried again.
+        """Check that each unsettled delivery has one outcome and comes twice only for a retry.
 
-        For each time more that it comes, a receiver gave it back; and no link has it twice.
+        Each further time a receiver gave it back before; and no link has it twice.
         """
         for sending in self.sendings:
             if sending.link.attached and sending.complete and not sending.settled:
@@ -296,7 +297,7 @@ class Play:
         ]
 
     def check_liveness(self) -> None:
-        """Whoever has receivers can send, and it arrives and is settled."""
+        """Check that senders to addresses with receivers can send, and all of it is settled."""
         for sender in self.senders():
             addresses = {link.address for link in self.receivers()}
             if sender.address is not None and sender.address not in addresses:
@@ -321,21 +322,21 @@ def mark_of(received: Received) -> bytes:
 
 
 def to_section(address: str) -> bytes:
-    """A properties section with nothing but `to`."""
+    """Return a properties section with only `to`."""
     to = address.encode()
     items = b"\x40\x40\xa1" + bytes((len(to),)) + to
     return b"\x00\x53\x73\xc0" + bytes((len(items) + 1, 3)) + items
 
 
 def data_section(octets: bytes) -> bytes:
-    """A body, or a part of one."""
+    """Return a data section, for a body or a part of one."""
     return b"\x00\x53\x75\xb0" + len(octets).to_bytes(4, "big") + octets
 
 
 def play(
     schedule: list[tuple[str, int, int]], crowd: int = 0, copies_at_once: int | None = None
 ) -> int:
-    """Play a schedule to its end and look at what came of it; returns how often was redelivered."""
+    """Play a schedule to its end, check the result, and return the number of redeliveries."""
     game = Play(crowd, copies_at_once)
     for what, one, other in schedule:
         game.step(what, one, other)

@@ -1,4 +1,4 @@
-"""A router in this process with an HTTP listener, and what tests ask it over HTTP."""
+"""Router in this process with an HTTP listener, and HTTP requests to it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HTTP = ListenerSettings(port=0, http=True, name="http")
 
 @attrs.frozen
 class Response:
-    """An HTTP response; header names are in lower case."""
+    """HTTP response; header names are in lower case."""
 
     status: int
     headers: dict[str, str]
@@ -38,12 +38,12 @@ class Response:
 
     @property
     def text(self) -> str:
-        """The body of a text."""
+        """Return the body as text."""
         return self.body.decode()
 
 
 class Scrape:
-    """The samples of one scrape, found by name and labels."""
+    """Samples of one scrape, found by name and labels."""
 
     def __init__(self, families: Iterable[Family]) -> None:
         self.families = {family.name: family for family in families}
@@ -55,11 +55,11 @@ class Scrape:
                 self.samples[key] = sample.value
 
     def __call__(self, name: str, **labels: str) -> float:
-        """One sample's value; KeyError where it is missing."""
+        """Return one sample's value; raise KeyError if it is missing."""
         return self.samples[name, frozenset(labels.items())]
 
     def by(self, label: str, name: str, **others: str) -> dict[str, float]:
-        """The samples of a name by one of their labels, the others being as given."""
+        """Return the samples of a name by one label; the other labels are as given."""
         found = {}
         for (sample, pairs), value in self.samples.items():
             labels = dict(pairs)
@@ -71,7 +71,7 @@ class Scrape:
 
 @attrs.frozen
 class RunningNode:
-    """A node that runs in this process, with one AMQP listener and one for HTTP."""
+    """Node that runs in this process, with one AMQP listener and one for HTTP."""
 
     node: Node
     stop: trio.Event
@@ -81,11 +81,11 @@ class RunningNode:
     async def request(
         self, path: str, method: str = "GET", headers: dict[str, str] | None = None
     ) -> Response:
-        """One request on a connection of its own."""
+        """Send one request on a connection of its own."""
         return await request(self.http_port, path, method, headers)
 
     async def scrape(self) -> Scrape:
-        """The metrics, in the text format."""
+        """Return the metrics, read in the text format."""
         response = await self.request("/metrics")
         assert response.status == 200
         return Scrape(parse_text(response.text))
@@ -135,7 +135,7 @@ async def running_node(
 async def request(
     port: int, path: str, method: str = "GET", headers: dict[str, str] | None = None
 ) -> Response:
-    """One request to a server on this machine, on a connection of its own."""
+    """Send one request to a server on this machine, on a connection of its own."""
     async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
         return await ask(stream, path, method, {"connection": "close", **(headers or {})})
 
@@ -143,7 +143,7 @@ async def request(
 async def ask(
     stream: trio.SocketStream, path: str, method: str = "GET", headers: dict[str, str] | None = None
 ) -> Response:
-    """One request on a connection that may be used for further ones."""
+    """Send one request on a connection that may be used for further ones."""
     client = h11.Connection(h11.CLIENT)
     asked = h11.Request(
         method=method, target=path, headers=[("host", "localhost"), *(headers or {}).items()]
@@ -174,5 +174,5 @@ async def _response(client: h11.Connection, receive: Callable[[], Awaitable[byte
 
 
 def openmetrics(text: str) -> Scrape:
-    """A scrape in the format of OpenMetrics, whose parser is the stricter one."""
+    """Return a scrape read as OpenMetrics, whose parser is the stricter one."""
     return Scrape(parse_openmetrics(text))  # type: ignore[no-untyped-call]

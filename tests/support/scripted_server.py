@@ -1,4 +1,4 @@
-"""A server whose every word a test decides, for clients to talk to: a script for each connection.
+"""Server whose every frame a test decides, for clients to talk to: a script for each connection.
 
     async def script(peer: ServerPeer) -> None:
         await peer.open()
@@ -50,14 +50,14 @@ P = TypeVar("P")
 
 
 class ServerPeer:
-    """The server's end of one connection; a session of the client's is answered on channel 0."""
+    """Server's end of one connection; a session of the client's is answered on channel 0."""
 
     def __init__(self, stream: trio.SocketStream) -> None:
         self.stream = stream
         self._unread = b""
 
     async def octets(self, count: int) -> bytes:
-        """So many octets; raises EndOfFile where the client has closed its side."""
+        """Return `count` octets; raise EOFError if the client has closed its side."""
         while len(self._unread) < count:
             more = await self.stream.receive_some()
             if not more:
@@ -67,7 +67,7 @@ class ServerPeer:
         return taken
 
     async def frame(self) -> On:
-        """The next frame that is not empty."""
+        """Return the next frame that is not empty."""
         while True:
             size = await self.octets(4)
             rest = await self.octets(int.from_bytes(size, "big") - 4)
@@ -75,20 +75,20 @@ class ServerPeer:
                 return read_frame(size + rest)
 
     async def hear(self, kind: type[P]) -> P:
-        """The next frame's performative, which has to be of this kind."""
+        """Return the next frame's performative, which has to be of this kind."""
         found = (await self.frame()).performative
         assert isinstance(found, kind), f"{found} where {kind.__name__} was expected"
         return found
 
     async def hear_until(self, kind: type[P]) -> P:
-        """The first performative of this kind, whatever comes before it."""
+        """Return the first performative of this kind, whatever comes before it."""
         while True:
             found = (await self.frame()).performative
             if isinstance(found, kind):
                 return found
 
     async def message(self) -> tuple[Transfer, bytes]:
-        """The next transfer, and its payload."""
+        """Return the next transfer and its payload."""
         while True:
             found = await self.frame()
             if isinstance(found.performative, Transfer):

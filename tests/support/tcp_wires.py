@@ -1,4 +1,4 @@
-"""A wire to a port that a test can cut, freeze and mend: a TCP proxy in threads of its own."""
+"""Wire to a port that a test can cut, freeze and mend: a TCP proxy in threads of its own."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class _Connection:
 
 
 class Wire:
-    """Carries connections to a port of this host; dial `port` to get there.
+    """TCP proxy to a port of this host; dial `port` to get there.
 
-    Cut, it drops what is connected and turns away whoever dials. Frozen, connections stay as they
-    are and nothing more comes through, in both directions or in one: towards the port that it
-    leads to (`there`), or from it (`back`). What was on its way comes when it is mended.
+    When cut, it drops its connections and refuses new ones. When frozen, connections stay open but
+    nothing comes through, in both directions or in one: towards the port that it leads to
+    (`there`), or from it (`back`). Mending it releases the octets under way.
     """
 
     def __init__(self, to: int) -> None:
@@ -56,11 +56,11 @@ class Wire:
 
     @property
     def is_cut(self) -> bool:
-        """Whether it lets no connection come about."""
+        """Return whether it lets no connection come about."""
         return self._is_cut
 
     def cut(self) -> None:
-        """Drop every connection, and let none come about."""
+        """Drop every connection, and refuse new ones."""
         with self._lock:
             self._is_cut = True
             for connection in self._connections:

@@ -1,4 +1,4 @@
-"""How much memory Python's own objects take, by its allocator."""
+"""Memory that Python's own objects take, by its allocator."""
 
 from __future__ import annotations
 

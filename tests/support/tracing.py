@@ -1,4 +1,4 @@
-"""Asking a router for traces, and what they say."""
+"""Requests to a router for traces, and the lines that it sends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.loopback import Running
 
 @asynccontextmanager
 async def asking(running: Running) -> AsyncIterator[tuple[ManagementClient, Receiver]]:
-    """A client that may ask, and a receiver for what is traced."""
+    """Yield a management client, and a receiver for its traces."""
     host, port = running.address
     async with connect(f"amqp://{host}:{port}") as connection:
         management = await open_management(connection)
@@ -22,7 +22,7 @@ async def asking(running: Running) -> AsyncIterator[tuple[ManagementClient, Rece
 
 
 async def lines(receiver: Receiver, count: int) -> list[dict[str, Any]]:
-    """The next lines, at least so many."""
+    """Return the next trace lines, at least `count`."""
     found: list[dict[str, Any]] = []
     while len(found) < count:
         received = await receiver.receive()

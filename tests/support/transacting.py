@@ -1,4 +1,4 @@
-"""Proton's transactions, step by step: declared, committed or rolled back, with what was said."""
+"""Transactions of Proton, step by step: declare, commit or roll back, with the answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from support.proton_peers import ProtonConnection, ProtonSender, Sent
 
 
 class Transacting(TransactionHandler):
-    """One transaction on a connection. `said` is what the coordinator has answered so far."""
+    """Transaction on a connection. `said` has the coordinator's answers so far."""
 
     def __init__(self, client: ProtonConnection) -> None:
         super().__init__()
@@ -20,7 +20,7 @@ class Transacting(TransactionHandler):
 
     @property
     def control(self) -> Any:
-        """The link to the coordinator, which all transactions of a connection share."""
+        """Return the link to the coordinator, which all transactions of a connection share."""
         return self.declared.txn_ctrl
 
     def wait(self, what: str) -> None:
@@ -39,7 +39,7 @@ class Transacting(TransactionHandler):
         return sender.follow(self.declared.send(sender.link, message))
 
     def accept(self, delivery: Any) -> None:
-        """Accept what was received, under this transaction."""
+        """Accept a received message under this transaction."""
         self.declared.accept(delivery)
 
     def commit(self) -> None:

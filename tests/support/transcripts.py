@@ -47,7 +47,7 @@ _BUFFER_BYTES: Final = _READ_BYTES + (1 << 18)
 
 @attrs.frozen
 class On:
-    """A frame on a channel of its own, or with a payload; expected payloads of None are any."""
+    """Frame on a channel of its own, or with a payload; an expected payload of None matches any."""
 
     channel: int
     performative: Any
@@ -123,7 +123,7 @@ def attach_receiver(handle: int = 1, address: str | None = "q", **fields: Any) -
 
 
 def message_format(payload: bytes) -> int:
-    """0 for what may be a message of AMQP's own, another for octets that say nothing."""
+    """Return 0 for what may be an AMQP message, OPAQUE for other octets."""
     return 0 if payload[:2] == b"\0\x53" else OPAQUE
 
 
@@ -135,14 +135,14 @@ def message(delivery_id: int, payload: bytes = b"x", handle: int = 0, **fields: 
 
 @attrs.frozen
 class Heard:
-    """What a handler was told: a name, and what a test wants to compare."""
+    """Call of a handler: a name, and what a test wants to compare."""
 
     what: str
     about: tuple[Any, ...] = ()
 
 
 class Recorder(Handler):
-    """A handler that accepts every link and writes down what it hears.
+    """Handler that accepts every link and writes down what it hears.
 
     `heard` has everything but payloads; `payloads` has them by delivery-id. With `accepts` False
     attaches are left without an answer.
@@ -157,11 +157,11 @@ class Recorder(Handler):
         self.accepts = accepts
 
     def told(self, what: str) -> list[tuple[Any, ...]]:
-        """What was told under one name, in order."""
+        """Return what was told under one name, in order."""
         return [heard.about for heard in self.heard if heard.what == what]
 
     def of(self, kind: type) -> list[Any]:
-        """The events of one kind, in order."""
+        """Return the events of one kind, in order."""
         return [event for event in self.events if isinstance(event, kind)]
 
     def _hear(self, what: str, *about: Any) -> None:
@@ -205,12 +205,12 @@ class Recorder(Handler):
 
 
 def server_settings(**fields: Any) -> ConnectionSettings:
-    """The router's side, small enough for tests to reach its limits."""
+    """Return settings of the router's side with limits small enough for tests to reach."""
     return ConnectionSettings(**{"container_id": "router", **fields})
 
 
 class Talk:
-    """One connection under test and the peer that talks to it."""
+    """Connection under test and the peer that talks to it."""
 
     def __init__(
         self,
@@ -233,7 +233,7 @@ class Talk:
 
     @property
     def recorder(self) -> Recorder:
-        """The handler, where it is one that writes down what it hears."""
+        """Return the handler, which must be a recorder."""
         assert isinstance(self.handler, Recorder)
         return self.handler
 
@@ -272,7 +272,7 @@ class Talk:
         return self
 
     def drain(self) -> None:
-        """Take what the connection has to say, as a socket does at the end of a turn."""
+        """Take the connection's output, as a socket does at the end of a turn."""
         self.turn.touched.clear()
         self.connection.write_due()
         waiting = bytes(self.connection.outbox.output.waiting())
@@ -286,7 +286,7 @@ class Talk:
             self.connection.sent(len(more))
 
     def frames(self) -> list[On]:
-        """All frames that wait to be heard."""
+        """Return all frames that wait to be heard."""
         self.drain()
         found = []
         while self._said:
@@ -294,7 +294,7 @@ class Talk:
         return found
 
     def skip(self) -> Talk:
-        """Do not listen to what has been said so far."""
+        """Ignore what has been said so far."""
         self.drain()
         self._said = b""
         return self
@@ -314,7 +314,7 @@ def read_frame(octets: bytes) -> On:
 
 
 def wire(said: Any) -> bytes:
-    """The octets of what a peer says: octets, a performative, `On` or a list of these."""
+    """Return the octets of what a peer says: octets, a performative, `On` or a list of these."""
     if isinstance(said, bytes):
         return said
     if isinstance(said, list):
@@ -326,7 +326,7 @@ def wire(said: Any) -> bytes:
 
 
 def cuts(octets: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """All the ways to cut octets in two."""
+    """Return all ways to cut octets in two."""
     return ((octets[:at], octets[at:]) for at in range(1, len(octets)))
 
 
@@ -352,7 +352,7 @@ def _compare(found: On, expected: Any) -> None:
 
 
 def opened(handler: Handler | None = None, **settings: Any) -> Talk:
-    """A connection that a peer without SASL has opened, with nothing left to hear."""
+    """Return a connection that a peer without SASL has opened, with nothing left to hear."""
     remote = settings.pop("remote", Open("peer"))
     settings.setdefault("sasl_mechanisms", ())
     talk = Talk(handler, **settings)
@@ -361,24 +361,24 @@ def opened(handler: Handler | None = None, **settings: Any) -> Talk:
 
 
 def begun(handler: Handler | None = None, **settings: Any) -> Talk:
-    """An open connection with a session on channel 0."""
+    """Return an open connection with a session on channel 0."""
     fields = settings.pop("begin", {})
     return (opened(handler, **settings) >> begin(**fields)).skip()
 
 
 def linked(handler: Handler | None = None, **settings: Any) -> Talk:
-    """A session with the peer's sender at handle 0 and its receiver at handle 1."""
+    """Return a session with the peer's sender at handle 0 and its receiver at handle 1."""
     talk = begun(handler, **settings)
     return (talk >> [attach_sender(), attach_receiver()]).skip()
 
 
 def session_of(talk: Talk, channel: int = 0) -> Any:
-    """The router's end of a session, by its own channel."""
+    """Return the router's end of a session, by its own channel."""
     return talk.connection.local_sessions[channel]
 
 
 def gone(talk: Talk) -> list[tuple[str, bool, bool]]:
-    """The links that are over: their names, and whether they were closed, or lost."""
+    """Return the links that are over: their names, and whether they were closed or lost."""
     return [(e.link.name, e.closed, e.lost) for e in talk.recorder.of(LinkDetached)]
 
 

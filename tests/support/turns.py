@@ -1,4 +1,4 @@
-"""How much of something is done in one turn, counted rather than timed."""
+"""Amount of work that is done in one turn, counted rather than timed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from support.in_memory import Router
 
 
 def most_in_a_turn(router: Router, count: Callable[[], int], act: Callable[[], object]) -> int:
-    """By how much `count` changes at most in one turn, while something is done and until all that
-    it has led to is done as well.
-    """
+    """Return the largest change of `count` in one turn, from `act` until all its work is done."""
     counts = [count()]
     router.turn_ended = lambda: counts.append(count())
     act()
@@ -24,9 +22,7 @@ def most_in_a_turn(router: Router, count: Callable[[], int], act: Callable[[], o
 
 @contextmanager
 def turns_of(host: SimulatedRouter, count: Callable[[], int]) -> Iterator[list[int]]:
-    """What `count` is before the first turn of a router in a network, and after each that is taken
-    within.
-    """
+    """Yield the values of `count`: before a router's first turn, and after each within."""
     counts, finish = [count()], host.exchange.finish_turn
 
     def finish_turn() -> None:
@@ -41,5 +37,5 @@ def turns_of(host: SimulatedRouter, count: Callable[[], int]) -> Iterator[list[i
 
 
 def longest(counts: list[int]) -> int:
-    """By how much a count changed at most from one turn to the next."""
+    """Return the largest change of a count from one turn to the next."""
     return max(abs(after - before) for before, after in pairwise(counts))

@@ -1,4 +1,4 @@
-"""Octets written by hand from section 1.6, and the values that they are."""
+"""Octets written by hand from section 1.6, and the values that they encode."""
 
 from __future__ import annotations
 

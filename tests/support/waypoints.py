@@ -1,4 +1,4 @@
-"""Links of waypoints and fallbacks, and messages whose bodies are texts."""
+"""Links of waypoints and fallbacks, and messages whose bodies are text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def message(
     subject: str | None = None,
     header: Header | None = None,
 ) -> bytes:
-    """A message that says `text`."""
+    """Return a message with the body `text`."""
     return encode_message(
         Message(
             header=header,
@@ -38,24 +38,24 @@ def message(
 
 
 def text_of(octets: bytes) -> Any:
-    """What a message says."""
+    """Return the body of a message."""
     (body,) = decode_message(octets).body
     assert isinstance(body, AmqpValue)
     return body.value
 
 
 def texts(receiver: ReceivingLink) -> list[Any]:
-    """What a receiver has got so far."""
+    """Return the bodies that a receiver has got so far."""
     return [text_of(each.payload) for each in receiver.received if each.complete]
 
 
 def into(client: Client, capability: str, address: str = "q") -> SendingLink:
-    """A waypoint's link for what it gives on."""
+    """Attach a waypoint's link for the messages that it returns."""
     target = Target(address=address, capabilities=(Symbol(capability),))
     return client.sender(address, target=target)
 
 
 def out_of(client: Client, capability: str, address: str = "q", credit: int = 10) -> ReceivingLink:
-    """A waypoint's link for what it takes, or that of a fallback."""
+    """Attach a waypoint's link for the messages that it takes, or a fallback's."""
     source = Source(address=address, capabilities=(Symbol(capability),))
     return client.receiver(address, source=source, credit=credit)

@@ -1,4 +1,4 @@
-"""AMQP values and composites at random, and what tests ask about their octets.
+"""Random AMQP values and composites, and what tests ask about their octets.
 
 Composites are drawn from the very tables that encode and decode them, so a field that is added is
 tested from then on.
@@ -112,7 +112,7 @@ def _arrays(inner: SearchStrategy[Any]) -> SearchStrategy[Array]:
 
 
 def _maps(inner: SearchStrategy[Any]) -> SearchStrategy[Map]:
-    """Maps that no dict can stand for, because of their keys."""
+    """Return a strategy for maps that no dict can stand for, because of their keys."""
     keys = st.lists(SCALARS, max_size=2) | st.uuids()
     pairs = st.tuples(keys, inner)
     return st.lists(

@@ -36,11 +36,6 @@ class Dataset:
     time_column: str
     columns: tuple[Column, ...]
 
-    @property
-    def texts(self) -> list[str]:
-        """Return the names of the text columns, in which values repeat often."""
-        return [column.name for column in self.columns if column.type == pa.string()]
-
     def arrow_schema(self) -> pa.Schema:
         """Return the columns as an Arrow schema."""
         return pa.schema([pa.field(column.name, column.type) for column in self.columns])

@@ -28,6 +28,7 @@ PLUGINS = [
 sys.path[:0] = [str(ROOT / "tests"), *PLUGINS]
 
 from router_spark.session import SessionSettings, spark_session  # noqa: E402
+from router_telemetry.files import ROW_GROUP  # noqa: E402
 
 from bench import report  # noqa: E402
 from bench.pipeline import amqp, engines, goals, streams  # noqa: E402
@@ -38,7 +39,7 @@ from support.pipeline.answers import Answers, answers  # noqa: E402
 from support.pipeline.crowds import crowd  # noqa: E402
 from support.pipeline.damage import damage  # noqa: E402
 from support.pipeline.jobs import JOBS  # noqa: E402
-from support.pipeline.telemetry import ROW_GROUP, write_world  # noqa: E402
+from support.pipeline.telemetry import write_world  # noqa: E402
 
 # A router writes three files or more, however few rows there are.
 LEAST_FILES = 40

@@ -1,4 +1,4 @@
-"""How the code inside the files is written: docstrings, exceptions, sleeps."""
+"""Rules on the code inside the files: docstrings, exceptions, sleeps."""
 
 from __future__ import annotations
 

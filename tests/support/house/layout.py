@@ -1,4 +1,4 @@
-"""Where files lie, what they are called and how long they are."""
+"""Rules on files: their places, names and lengths."""
 
 from __future__ import annotations
 

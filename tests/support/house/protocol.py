@@ -70,11 +70,11 @@ class Statement:
 
     @property
     def section(self) -> str:
-        """The section that it stands in."""
+        """Return the section that it is in."""
         return self.id.rpartition("-")[0]
 
     def stands(self, tests: Mapping[str, list[str]]) -> str:
-        """How it stands with it, given the tests by statement."""
+        """Return its state of support, given the tests by statement."""
         if self.no:
             return NOT_OURS
         if self.gap:
@@ -102,7 +102,7 @@ class Catalogue:
 
 
 def read_catalogue(root: Path) -> Catalogue:
-    """Read the statements of a tree; raises TypeError for a field that there is not."""
+    """Read the statements of a tree; raise TypeError for an unknown field."""
     found = tomllib.loads((root / STATEMENTS).read_text(encoding="utf-8"))
     statements = tuple(Statement(**each) for each in found["statement"])
     return Catalogue(found["sections"], found["binds"], statements)
@@ -157,7 +157,7 @@ def _ids(call: ast.Call) -> tuple[str | None, ...]:
 
 
 def tests_by_statement(root: Path) -> dict[str, list[str]]:
-    """The tests that prove each statement, as `path::test`, each once."""
+    """Return the tests that prove each statement, as `path::test`, each once."""
     found: dict[str, list[str]] = {}
     for marked in markers(root):
         for each in marked.ids:

@@ -1,4 +1,4 @@
-"""Finding and parsing the files that the rules of the house are about."""
+"""Find and parse the files that the rules apply to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the repository's texts must not hold: somebody's workplace, and links that lead nowhere."""
+"""Rules on the repository's texts: no paths of a developer's machine, no dead links."""
 
 from __future__ import annotations
 

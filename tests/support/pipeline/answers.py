@@ -1,4 +1,4 @@
-"""The answers that jobs must find in a made-up network, from what was planted and drawn."""
+"""Answers that jobs must find in a synthetic network, from what was planted and drawn."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Loss = tuple[str, str | None, str | None, str, str | None, str | None]
 
 @attrs.define
 class Answers:
-    """What was planted in a world.
+    """Expected results of the jobs on a world.
 
     `arrived` are the deliveries of each cell, and `sampled` those of them that have rows.
     """
@@ -58,7 +58,7 @@ class Answers:
 
 
 def answers(world: World) -> Answers:
-    """Draw all streams again, and count what is to be found."""
+    """Draw all streams again, and count what the jobs should find."""
     found = Answers(world, counted(world))
     for number in range(len(world.streams)):
         sent = draw(world, number)
@@ -109,7 +109,7 @@ def _loss(sent: Sent, fate: Fate, end: int) -> Loss:
 
 @attrs.frozen
 class Trend:
-    """The line through the loads of a link's whole hours; its rates are a second and a day."""
+    """Line fitted to the loads of a link's whole hours; rates are per second and per day."""
 
     hours: int
     mean_per_s: float

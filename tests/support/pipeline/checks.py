@@ -1,4 +1,4 @@
-"""Compare what jobs have found with what was planted. Each check says in words what is wrong."""
+"""Compare the results of jobs with what was planted. Each check returns the errors as text."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def near(found: float, planted: float) -> bool:
 
 
 def check_traffic(answers: Answers, tables: Tables) -> Wrong:
-    """Sampled rows and totals are exact, estimates within their errors."""
+    """Check that sampled rows and totals are exact, and estimates within their errors."""
     cells: dict[Cell, dict[str, Any]] = {
         (row["origin_container"], row["address"], row["destination"]): row
         for row in tables["matrix"].to_pylist()
@@ -71,7 +71,7 @@ def _sums(link: Counted, *names: str) -> tuple[int, ...]:
 
 
 def check_paths(answers: Answers, tables: Tables) -> Wrong:
-    """Each trace has its way and its state."""
+    """Check that each trace has its path and its state."""
     rows = tables["paths"]
     ways = pc.binary_join(rows.column("routers"), " ")
     names = ("state", "lost_at", "lost_to", "has_loop", "copies")
@@ -103,7 +103,7 @@ def check_offsets(answers: Answers, tables: Tables) -> Wrong:
 
 
 def check_losses(answers: Answers, tables: Tables) -> Wrong:
-    """Who decided what is exact, and so is what the sampled ones stand for."""
+    """Check the losses by who decided them, and their shares of the samples."""
     names = ("outcome", "decided_by", "reason", "router", "link", "next_container")
     rows = tables["losses"].to_pylist()
     found = Counter({tuple(row[name] for name in names): row["sampled"] for row in rows})
@@ -116,7 +116,7 @@ def check_losses(answers: Answers, tables: Tables) -> Wrong:
 
 
 def check_incidents(answers: Answers, tables: Tables) -> Wrong:
-    """All incidents and no others, with their times and names."""
+    """Check that all incidents are found and no others, with their times and names."""
     found = [
         (
             *(row["incident"], row["subject"], tuple(row["routers"])),
@@ -214,7 +214,7 @@ def _address(row: Mapping[str, Any]) -> str | None:
 
 
 def check_causes(answers: Answers, tables: Tables) -> Wrong:
-    """The slow line, the war for a link and the line that flaps are named, and nothing else."""
+    """Check that exactly the slow line, the steal war and the flapping line are named."""
     found = {(row["kind"], row["subject"]) for row in tables["causes"].to_pylist()}
     planted = {
         ("slow-line", f"{FAULT.a}-{FAULT.b}"),

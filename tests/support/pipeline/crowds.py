@@ -1,4 +1,4 @@
-"""A network with everything planted that jobs are to find, of as many rows as are wanted."""
+"""Synthetic network of any size, with everything planted that the jobs should find."""
 
 from __future__ import annotations
 

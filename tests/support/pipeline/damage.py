@@ -17,7 +17,7 @@ TORN_OCTETS = 100
 
 @attrs.define
 class Damage:
-    """What was done: torn files, and rows of `deliveries` that are lost or twice, by router."""
+    """Damage done: torn files, and rows of `deliveries` lost or doubled, by router."""
 
     directory: Path
     torn: list[Path] = attrs.field(factory=list)

@@ -1,4 +1,4 @@
-"""What becomes of each delivery of a stream, drawn by seed: the same whoever asks."""
+"""Fate of each delivery of a stream, drawn by seed: the same for each caller."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 
 
 class Fate(IntEnum):
-    """How a delivery ends."""
+    """End of a delivery."""
 
     ACCEPTED = 0
     REJECTED = 1
@@ -33,7 +33,7 @@ class Fate(IntEnum):
 
 @attrs.frozen
 class Ending:
-    """What rows say of a fate. By its own decision, the last router gives a reason."""
+    """Columns of a fate in the rows. The last router gives a reason for its own decisions."""
 
     outcome: str
     decided_by: str | None
@@ -76,9 +76,9 @@ def fates_of(stream: Stream) -> dict[Fate, int]:
 
 @attrs.frozen
 class Sent:
-    """The deliveries of a stream, by the true time at which each entered the network.
+    """Deliveries of a stream, by the true time at which each entered the network.
 
-    `ends` is the index of the last router of its way that has a row of it; `kept` are sampled.
+    `ends` is the index of the last router of its path that has a row of it; `kept` are sampled.
     """
 
     stream: Stream
@@ -104,7 +104,7 @@ class Sent:
 
 
 def draw(world: World, number: int) -> Sent:
-    """Draw what a stream sends."""
+    """Draw the deliveries of a stream."""
     stream = world.streams[number]
     way = world.way(stream)
     rng = np.random.default_rng([world.seed, number])

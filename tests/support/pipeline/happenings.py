@@ -1,4 +1,4 @@
-"""Events of a made-up network, and the incidents that they are."""
+"""Events of a synthetic network, and the incidents that they amount to."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GAP_S: Final = 60
 
 @attrs.frozen
 class KindOfIncident:
-    """Which incident events of a kind are, from how many on, and what it is about."""
+    """Incident that events of a kind amount to, its subject and its least count of events."""
 
     incident: str
     subject: str | None
@@ -54,7 +54,7 @@ def event_rows(burst: Burst) -> Mapping[str, Any]:
 
 @attrs.frozen
 class PlantedIncident:
-    """What is to be found."""
+    """Incident that the job should find."""
 
     incident: str
     subject: str | None

@@ -1,4 +1,4 @@
-"""The jobs as their commands run them on the crowd, each with the check of its answer."""
+"""Jobs as their commands run them on the crowd, each with the check of its results."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Check = Callable[[Answers, Path, Mapping[str, pa.Table]], list[str]]
 
 @attrs.frozen
 class Job:
-    """What a job reads, its tables, and what is wrong with them: by the answers and the lake."""
+    """Job with its input, its tables, and their check against the answers and the lake."""
 
     datasets: tuple[Dataset, ...]
     compute: Compute

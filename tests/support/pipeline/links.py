@@ -1,4 +1,4 @@
-"""What each link of a made-up network has carried, interval by interval."""
+"""Counters of each link of a synthetic network, interval by interval."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Key = tuple[str, str, str, str | None]
 
 @attrs.define
 class Counted:
-    """A link, and its counters for each interval; `address` is None between routers."""
+    """Link with its counters for each interval; `address` is None between routers."""
 
     router: str
     direction: str
@@ -35,17 +35,17 @@ class Counted:
 
     @property
     def deliveries(self) -> Longs:
-        """The deliveries of each interval."""
+        """Return the deliveries of each interval."""
         return self.counts["deliveries"]
 
     @property
     def role(self) -> str:
-        """The role of its connection."""
+        """Return the role of its connection."""
         return "inter-router" if self.address is None else "normal"
 
 
 def counted(world: World) -> dict[Key, Counted]:
-    """Count what passes each link, by router, direction, peer and address."""
+    """Count the deliveries of each link, by router, direction, peer and address."""
     end = START_US + round(world.hours * HOUR_US)
     edges = np.arange(START_US, end + 1, world.interval_s * 1_000_000)
     links: dict[Key, Counted] = {}

@@ -1,4 +1,4 @@
-"""Networks drawn by chance in which costs are advised and applied again and again."""
+"""Random networks in which costs are advised and applied again and again."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ MEASURED_S: Final = 6.0
 
 @attrs.frozen
 class Stream:
-    """What enters at one router and leaves at another."""
+    """Traffic that enters at one router and leaves at another."""
 
     talker: Talker
     taker: Taker
 
 
 class Loop:
-    """A network of 4 to 7 routers whose lines have delays, bandwidths and costs by chance."""
+    """Network of 4 to 7 routers whose lines have random delays, bandwidths and costs."""
 
     def __init__(self, seed: int) -> None:
         self.chance = Random(f"loop/{seed}")
@@ -53,7 +53,7 @@ class Loop:
         self.streams = [self._stream(number) for number in range(self.chance.randint(3, 6))]
 
     def _pairs(self) -> list[Pair]:
-        """A ring and a few chords, so that there is more than one way."""
+        """Return a ring and a few chords, so that there are several paths."""
         names = self.routers
         ring = {tuple(sorted(pair)) for pair in zip(names, [*names[1:], names[0]], strict=True)}
         others = [pair for pair in combinations(names, 2) if pair not in ring]

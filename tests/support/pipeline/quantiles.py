@@ -26,7 +26,7 @@ Key = tuple[str, str | None, str, int]
 
 @attrs.frozen
 class Values:
-    """The values of a group, sorted."""
+    """Sorted values of a group."""
 
     sorted: Longs
 
@@ -41,7 +41,7 @@ class Values:
 
 
 def check_latency(lake: Path, tables: Mapping[str, pa.Table]) -> list[str]:
-    """Counts are exact, and quantiles near the rank that they are of, hour by hour and by day."""
+    """Check by hour and by day that counts are exact and quantiles near their rank."""
     wrong: list[str] = []
     day_us = 24 * HOUR_US
     for name, time, unit_us in (("hours", "hour", HOUR_US), ("days", "day", day_us)):

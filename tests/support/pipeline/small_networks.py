@@ -1,4 +1,4 @@
-"""Small networks as telemetry would show them."""
+"""Small networks in the form that telemetry has."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def line(
     back: Direction | None = None,
     idle_ms: float | None = None,
 ) -> Line:
-    """A line between two routers of one letter each, with the costs that it has had."""
+    """Return a line between two routers of one letter each, with its costs over time."""
     one, other = tuple(pair)
     history = tuple(CostChange(number, cost) for number, cost in enumerate(costs))
     return Line((one, other), history, there, back, idle_ms)
 
 
 def measured(per_s: float, least_ms: float, mean_ms: float | None = None) -> Direction:
-    """A direction that many messages have passed."""
+    """Return a direction that many messages have passed."""
     mean = least_ms if mean_ms is None else mean_ms
     return Direction(1000, float(per_s), float(least_ms), float(mean))
 

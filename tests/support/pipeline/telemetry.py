@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
+from router_telemetry.files import ROW_GROUP, storage
 from router_telemetry.schema import DELIVERIES, EVENTS, FLOWS, VERSION, Dataset
 
 from support.pipeline.fates import (
@@ -33,7 +34,6 @@ __all__ = ["START_US"]
 
 EPOCH = 1_700_000_000_000_000
 DAY_US = 24 * HOUR_US
-ROW_GROUP = 131_072
 # In nanoseconds: the least that a router and a receiver take, and what comes on top on average.
 FORWARD_NS = (20_000, 50_000)
 SERVICE_NS = (500_000, 2_000_000)
@@ -246,14 +246,7 @@ def write(directory: Path, dataset: Dataset, rows: pa.Table, number: int = 1) ->
     folder = directory / dataset.name / f"dt={day:%Y-%m-%d}" / f"router_id={router}"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{dataset.name}-{router}-{EPOCH}-{number}.parquet"
-    pq.write_table(
-        rows,
-        path,
-        compression="zstd",
-        row_group_size=ROW_GROUP,
-        use_dictionary=dataset.texts,
-        store_schema=False,
-    )
+    pq.write_table(rows, path, **storage(dataset))
     return path
 
 
