@@ -125,8 +125,8 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
 
 def _parts(given: argparse.Namespace) -> frozenset[str]:
     parts = FORWARDING | NETWORKS
-    if given.allowed_attributes:
-        parts = frozenset().union(*(GROUPS.get(name, {name}) for name in given.allowed_attributes))
+    if given.only:
+        parts = frozenset().union(*(GROUPS.get(name, {name}) for name in given.only))
     if given.no_networks:
         parts -= NETWORKS
     left_out = {"broker": given.no_broker, "memory": given.no_memory}

@@ -144,7 +144,7 @@ def main(words: Sequence[str] | None = None) -> int:
     chosen = {
         name: operation
         for name, operation in OPERATIONS.items()
-        if not given.allowed_attributes or any(text in name for text in given.allowed_attributes)
+        if not given.only or any(text in name for text in given.only)
     }
     sizes = [n for n in SIZES if n <= given.most]
     print(f"data plane: {data_plane()}\n\n{HEAD}", flush=True)
