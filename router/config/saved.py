@@ -143,8 +143,8 @@ def choose_start(
             f"{base.source} was edited since changes were saved over it in {file}, and not all of "
             "them are in it. In what was saved there is, other than in the file:\n"
             f"{format_differences(differences)}\n"
-            "With --prefer saved that is run, and with --prefer file the file, and what was saved "
-            f"is put backup_path as {backup_path(file)}"
+            "Give --prefer saved to run what was saved, or --prefer file to run the file and "
+            f"move the saved configuration to {backup_path(file)}"
         )
     return Start(saved.configuration, differences, saved.revision)
 
