@@ -2,8 +2,8 @@
 
 What comes from one side goes to any consumer here, and to those of every other side: never back to
 the edge that it came from, and from one router of the network to the next only by a link made for
-it. With closest it goes to the nearest of these. All of this is for addresses that are `remote_ends`; it
-runs only for deliveries that wait, not per message.
+it. With closest it goes to the nearest of these. All of this is for addresses with links to other
+sides (`Address.remote_ends`); it runs only for deliveries that wait, not per message.
 """
 
 from __future__ import annotations

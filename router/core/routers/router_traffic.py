@@ -105,7 +105,7 @@ def _may_be_across(address: Address) -> bool:
     """Return whether an address may have links of other routers, as few have."""
     if address.remote_ends or address.transit is not None or address.treatment == ROUTED:
         return True
-    # a link that takes its leave no longer counts in `sided`
+    # a link that is being detached no longer counts in `remote_ends`
     return bool(address.resuming)
 
 
