@@ -19,6 +19,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from support.house.imports import imported_modules  # noqa: E402
+from support.house.sources import dotted, line_count, python_files  # noqa: E402
+
 LEAST_LINES = 3
 OPENINGS = ("What", "Whether", "Who", "Whose", "How", "Why", "Which", "Where", "It", "Its", "There")
 """First words of docstrings that say something about the object, not what it does."""
@@ -90,25 +96,26 @@ def first_word(docstring: str | None) -> str:
 
 def sources(root: Path) -> Iterator[tuple[str, str, str]]:
     """Yield the package, the dotted name and the text of each file that counts."""
-    for top in ("router", *sorted(str(each.relative_to(root)) for each in root.glob("plugins/*"))):
-        for path in sorted((root / top).rglob("*.py")):
-            parts = path.relative_to(root).with_suffix("").parts
-            text = path.read_text(encoding="utf-8")
-            if text.count("\n") >= LEAST_LINES and "build" not in parts[:-1]:
-                package = "/".join(parts[:2]) if len(parts) > 2 else parts[0]
-                yield package, ".".join(parts).removesuffix(".__init__"), text
+    for path in python_files(root, "router", "plugins"):
+        text = path.read_text(encoding="utf-8")
+        if line_count(path) >= LEAST_LINES:
+            name = path.relative_to(root).as_posix()
+            folders = name.split("/")[:-1]
+            # the folder of a plugin holds its package, which others import
+            module = dotted("/".join(name.split("/")[2:]) if folders[0] == "plugins" else name)
+            yield "/".join(folders[:2]), module, text
 
 
 def imported(module: str, text: str, modules: frozenset[str]) -> set[str]:
     """Return the modules among `modules` that a module imports when it is loaded."""
-    found = set()
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            names = (f"{node.module}.{alias.name}" for alias in node.names)
-            found |= {name if name in modules else node.module for name in names}
-        elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-    return (found & modules) - {module}
+    tree = ast.parse(text)
+    at_load = ast.Module(
+        [each for each in tree.body if isinstance(each, ast.Import | ast.ImportFrom)], []
+    )
+    names = {name for _, name in imported_modules(at_load, module, package=False)}
+    # `from a import b` yields the package as well, which is imported for its module's sake
+    nested = {name.rpartition(".")[0] for name in names & modules}
+    return (names & modules) - nested - {module}
 
 
 def cycles(graph: Mapping[str, set[str]]) -> list[list[str]]:
@@ -159,5 +166,5 @@ def lines(root: Path) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    here = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[1]
+    here = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT
     sys.stdout.writelines(f"{line}\n" for line in lines(here))

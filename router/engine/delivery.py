@@ -93,7 +93,7 @@ class Delivery:
     # is 0, for a tag made of the delivery-id
     tag: bytes | None
     kept_tag_size: int
-    # the core's: what is recorded of it (`core.sampling`); None as a rule
+    # the core's: what is recorded of it (`sampling`); None as a rule
     sample: Any
 
 

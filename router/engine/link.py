@@ -92,11 +92,11 @@ class Link:
         self.modified = 0
         self.delayed_1s = 0
         self.delayed_10s = 0
-        # unsettled deliveries that have been so for long (`core.watch`)
+        # unsettled deliveries that have been so for long (`stuck_deliveries`)
         self.stuck = 0
         # the settled count at two recent times, for a rate: (then, count, before, count)
         self.samples: tuple[float, int, float, int] | None = None
-        # the batch of sampled deliveries that it was last described for (`core.sampling`)
+        # the batch of sampled deliveries that it was last described for (`sampling`)
         self.sampled_in = 0
 
     def is_attached(self) -> bool:

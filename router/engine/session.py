@@ -42,7 +42,7 @@ class Session:
         self.connection = connection
         # the core's: what it was begun for, None where the peer began it
         self.owner: Any = None
-        # the core's: the outcomes that the peer understands (`core.vocabulary`), None for all
+        # the core's: the outcomes that the peer understands (`peer_outcomes`), None for all
         self.vocabulary: Any = None
         self.outbox: Outbox = connection.outbox
         self.handler: Handler = connection.handler

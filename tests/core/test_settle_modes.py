@@ -33,7 +33,7 @@ from support.schedules import TTL_100_MS, to_section
 FIRST = ReceiverSettleMode.FIRST
 SECOND = ReceiverSettleMode.SECOND
 FAILED = Modified(delivery_failed=True)
-# what `core.credit` has, which keeps it in C when compiled
+# what `deliveries.credit` has, which keeps it in C when compiled
 UNSETTLED_LIMIT = 65536
 MINE = Described(Symbol("x:mine:list"), ["whatever", 1])
 

@@ -14,7 +14,7 @@ import attrs
 
 
 class Settled(Protocol):
-    """Delivery of a row, which can be settled; `router.client.Received` is one."""
+    """Delivery of a row, which can be settled; `router.client.ReceivedMessage` is one."""
 
     def accept(self) -> None:
         """Settle as accepted: the message was processed."""

@@ -20,7 +20,7 @@ LARGE = 60_000
 CONGESTED_BYTES = 512 * 1024
 # how often the less urgent are passed over at most (`engine.held_up`)
 PATIENCE = 16
-# what it counts that a message which waited is sent (`core.dispensing`)
+# what it counts that a message which waited is sent (`queue_service`)
 MESSAGE_WORK = 64
 
 

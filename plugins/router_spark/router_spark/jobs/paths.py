@@ -127,8 +127,10 @@ def _described(traces: DataFrame, names: DataFrame, most_hops: int) -> DataFrame
     """Replace numbers by names, and add the state of each trace."""
     all_codes = [sf.col(f"code_{hop}") for hop in range(1, most_hops + 1)]
     known = sf.least(sf.col("hops"), sf.lit(most_hops))
-    is_lost = _hop_of(sf.col("last_passed_on")) == sf.col("hops")
-    state = sf.when(sf.col("recorded") < known, "gap").when(is_lost, "lost").otherwise("complete")
+    was_passed_on = _hop_of(sf.col("last_passed_on")) == sf.col("hops")
+    state = (
+        sf.when(sf.col("recorded") < known, "gap").when(was_passed_on, "lost").otherwise("complete")
+    )
     is_gap, is_lost = sf.col("state") == "gap", sf.col("state") == "lost"
     routers = sf.array(*(sf.get("names", code) for code in all_codes))
     codes = sf.array_compact(sf.array(*all_codes))
