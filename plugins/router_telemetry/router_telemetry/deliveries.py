@@ -80,9 +80,7 @@ class _Part:
         return pa.Array.from_buffers(pa.uint64(), len(self), [None, buffer])
 
     def _numbers(self, name: str) -> pa.Array:
-        """Return a column of numbers below 2**63, without copying it."""
-        buffer = pa.py_buffer(self.samples.columns[name])
-        return pa.Array.from_buffers(pa.int64(), len(self), [None, buffer])
+        return _numbers(self.samples.columns[name])
 
     def _duration(self, name: str) -> pa.Array:
         """Return a column of durations, null for ABSENT, the only value above 2**63."""
@@ -204,8 +202,9 @@ def _by_day(samples: SampleBatch) -> list[tuple[int, SampleBatch]]:
     """Divide samples by the day of their arrival; usually there is only one."""
     arrived = samples.columns["arrived_ns"]
     day_ns = DAY_US * NS_A_US
-    earliest = (min(arrived) + samples.wall_offset_ns) // day_ns
-    latest = (max(arrived) + samples.wall_offset_ns) // day_ns
+    first, last = pc.min_max(_numbers(arrived)).values()
+    earliest = (first.as_py() + samples.wall_offset_ns) // day_ns
+    latest = (last.as_py() + samples.wall_offset_ns) // day_ns
     if earliest == latest:
         return [(earliest, samples)]
     days = [(each + samples.wall_offset_ns) // day_ns for each in arrived]
@@ -218,6 +217,11 @@ def _by_day(samples: SampleBatch) -> list[tuple[int, SampleBatch]]:
         part = attrs.evolve(samples, count=days.count(day), columns=columns)
         parts.append((day, part))
     return parts
+
+
+def _numbers(column: array[int]) -> pa.Array:
+    """Return a column of numbers below 2**63, without copying it."""
+    return pa.Array.from_buffers(pa.int64(), len(column), [None, pa.py_buffer(column)])
 
 
 def _encoded(indices: pa.Array, texts: pa.Array) -> pa.Array:

@@ -231,7 +231,10 @@ class Sampler:
         columns = {}
         for place, name in enumerate(COLUMNS):
             start = place * self._capacity
-            columns[name] = array("Q", self._words[start : start + self.count])
+            # as octets, so that no word becomes a Python integer
+            column = memoryview(self._words[start : start + self.count]).cast("B")
+            columns[name] = array("Q")
+            columns[name].frombytes(column)
         rows = Rows(self.count, columns, tuple(self._texts), self._links)
         self.count = 0
         self._texts = {"": 0}
