@@ -208,7 +208,7 @@ class Endpoints:
                 connector.renew(settings)
             else:
                 if connector is not None:
-                    ended.append((connector, "the connector is configured anew"))
+                    ended.append((connector, "the connector was reconfigured"))
                 connector = AmqpConnector(settings, self._exchange, self._container_id)
                 accepting.start_soon(connector.serve, connections)
             self.connectors[settings.name] = connector
@@ -240,7 +240,7 @@ class Endpoints:
             if home.pump is not None and home.pump.connection is connection:
                 break
         else:
-            return "its container has connected by itself"
+            return "its connection was not opened by a connector"
         if self._is_stopping:
             return "the router is shutting down"
         settings = home.connector
@@ -283,7 +283,7 @@ class Endpoints:
 
 
 async def _stop(connector: AmqpConnector) -> None:
-    connector.stop("its link has left")
+    connector.stop("its redirected link has ended")
 
 
 async def _serve(

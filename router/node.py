@@ -141,7 +141,7 @@ class Node(ReconfigurableRouter):
                 stuck = await self.plugins.stop()
                 await close_all(self.exchange)
                 if stuck:
-                    log.error("plugins do not end", plugins=stuck)
+                    log.error("plugins did not stop", plugins=stuck)
                     self.on_stuck()
                 own.cancel_scope.cancel()
             connections.cancel_scope.cancel()
@@ -191,7 +191,7 @@ class Node(ReconfigurableRouter):
 
     def _lost_agent(self) -> str | None:
         node = self.table.in_use(NODE)
-        return None if node and node.consumers else f"{NODE} is not answered"
+        return None if node and node.consumers else f"{NODE} has no agent"
 
     def _http_app(self, listener: ListenerSettings) -> App:
         return App(

@@ -122,7 +122,7 @@ class ReconfigurableRouter:
             except (OSError, InvalidConfiguration) as error:
                 raise NotApplied([str(error)]) from None
             except trio.TooSlowError:
-                reason = f"a listener's host was not found out within {LONGEST_BIND_S:g} s"
+                reason = f"a listener's host was not resolved within {LONGEST_BIND_S:g} s"
                 raise NotApplied([reason]) from None
             try:
                 await self._enter(changes)

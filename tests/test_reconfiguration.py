@@ -55,7 +55,7 @@ async def test_who_comes_second_with_a_change_of_the_same_has_to_look_again() ->
             for limit in (1, 2):
                 nursery.start_soon(change, limit)
     refused = [each for each in results if isinstance(each, str)]
-    assert refused == ["the configuration was changed meanwhile: look again"]
+    assert refused == ["the configuration was changed meanwhile: read it and try again"]
 
 
 async def test_it_does_not_change_before_it_runs_nor_after() -> None:
@@ -156,7 +156,7 @@ async def test_a_name_that_nobody_answers_for_holds_nothing_up_for_long(
         trio.socket.set_custom_hostname_resolver(Silent())
 
         async def apply() -> None:
-            with pytest.raises(NotApplied, match="a listener's host was not found out within 10 s"):
+            with pytest.raises(NotApplied, match="a listener's host was not resolved within 10 s"):
                 await running.node.apply(wanted)
 
         async with trio.open_nursery() as nursery:

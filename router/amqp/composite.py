@@ -208,7 +208,7 @@ def composite_from(value: Any, where: str) -> Composite:
     if type(items) is not list:
         raise malformed(f"{cls.NAME} is a {type(items).__name__}, not a list")
     if len(items) > len(fields):
-        raise malformed(f"{cls.NAME} with {len(items)} fields, and there are {len(fields)}")
+        raise malformed(f"{cls.NAME} has {len(items)} fields; at most {len(fields)} are allowed")
     items = items + [None] * (len(fields) - len(items))
     return cls(
         **{

@@ -94,7 +94,7 @@ class Describer:
         if isinstance(seen, SeenFrame):
             return self._frame(seen)
         shown = "" if self._may_be_secret else f" {show_octets(seen.octets, LONGEST_OCTETS)}"
-        return Words("nonsense", note=f"(octets that are no frame follow{shown})")
+        return Words("not AMQP", note=f"(not a frame; rest of the stream ignored{shown})")
 
     def _frame(self, seen: SeenFrame) -> Words:
         if not seen.body and not seen.left:

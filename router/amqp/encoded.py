@@ -188,7 +188,7 @@ class EncodedMap:
             code = _AS_SYMBOL.get(octets[at], _DESCRIBED)
             if code not in codes:
                 read_key(decode_value(self.octets, at)[0])
-                raise malformed("a key of a type that may not be there")
+                raise malformed("a map key of a type that is not allowed here")
             octets[at] = code
         kept = EncodedMap(bytes(octets))
         limits = DEFAULT_LIMITS
@@ -237,7 +237,7 @@ def decode_map(octets: bytes) -> EncodedMap:
     """Return the map that octets encode; raises AmqpError if they do not encode a map."""
     value, _ = decode_value(octets, 0, None, FRAME_LIMITS, EncodedMap)
     if not isinstance(value, EncodedMap):
-        raise malformed("a value that is no map, where there can only be one")
+        raise malformed("a value that is not a map; only a map is allowed here")
     return value
 
 

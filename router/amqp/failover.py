@@ -38,7 +38,7 @@ def read_failover_list(value: Any) -> tuple[tuple[FailoverServer, ...], int]:
     Unknown keys of an entry are ignored. Raises ValueError if it is not a list.
     """
     if not isinstance(value, (list, tuple)):
-        raise ValueError("it is no list")
+        raise ValueError("it is not a list")
     read = [_read_server(each) for each in value[:MOST_READ]]
     found = tuple(dict.fromkeys(each for each in read if each is not None))
     taken = found[:MOST_TAKEN]

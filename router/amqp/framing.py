@@ -59,7 +59,7 @@ def parse_protocol_header(data: Buffer, at: int = 0) -> ProtocolHeader:
     """
     octets = bytes(data[at : at + PROTOCOL_HEADER_SIZE])
     if len(octets) < PROTOCOL_HEADER_SIZE or not octets.startswith(b"AMQP"):
-        raise _framing_error(f"{octets!r} is no protocol header")
+        raise _framing_error(f"{octets!r} is not a protocol header")
     return ProtocolHeader(*octets[4:])
 
 
@@ -112,7 +112,7 @@ def decode_frame_body(
     value, after = decode_value(data, at, end, limits, keep)
     performative = composite_from(value, "a frame's performative")
     if performative.PROVIDES.isdisjoint(("frame", "sasl-frame")):
-        raise malformed(f"{performative.NAME} is not for a frame")
+        raise malformed(f"{performative.NAME} cannot be the body of a frame")
     return performative, after
 
 

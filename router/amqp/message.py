@@ -181,7 +181,7 @@ def encode_message(message: Message) -> bytes:
     if len({type(section) for section in message.body}) > 1 or (
         len(message.body) > 1 and isinstance(message.body[0], AmqpValue)
     ):
-        raise ValueError("a body is of one kind of section, and has one amqp-value at most")
+        raise ValueError("a body has sections of one kind only, and at most one amqp-value")
     buffer = bytearray()
     if message.header is not None:
         encode_value_into(buffer, message.header)

@@ -112,5 +112,5 @@ def check_state(octets: bytes) -> None:
     """
     value, after = decode_value(octets)
     if after != len(octets):
-        raise malformed("a delivery state of another size than it tells")
+        raise malformed("octets left over after a delivery state")
     t.DELIVERY_STATE.read(value, "disposition.state")

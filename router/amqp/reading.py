@@ -175,7 +175,7 @@ class Cursor:
         if constructor == 0x52 or constructor == 0x70:
             raise malformed("the frame ends inside a value")
         if constructor != 0x40:
-            raise malformed(f"constructor 0x{constructor:02x} where an uint belongs")
+            raise malformed(f"constructor 0x{constructor:02x} where a uint belongs")
         return absent
 
     def take_ubyte(self, absent: int) -> int:
@@ -184,7 +184,7 @@ class Cursor:
         if constructor == 0x50:
             return self.take_u8()
         if constructor != 0x40:
-            raise malformed(f"constructor 0x{constructor:02x} where an ubyte belongs")
+            raise malformed(f"constructor 0x{constructor:02x} where a ubyte belongs")
         return absent
 
     def take_boolean(self, absent: bool) -> bool:
@@ -328,7 +328,7 @@ class TransferFrame:
         self.state_at = self.state_end = 0
         self.is_unusual = False
         if count < 1 or count > 11:
-            raise malformed(f"a transfer of {count} fields; it has a handle, and 11 at most")
+            raise malformed(f"transfer of {count} fields; 1 to 11 are allowed")
         at = cursor.at
         self.handle = cursor.take_uint(0)
         if self.handle == 0 and cursor.octets[at] == 0x40:

@@ -35,7 +35,7 @@ class DispositionFrame:
         if count < 2:
             raise malformed("a disposition without its role or first")
         if count > 6:
-            raise malformed("a disposition has 6 fields")
+            raise malformed(f"disposition of {count} fields; 2 to 6 are allowed")
         if cursor.at >= cursor.end or cursor.octets[cursor.at] == 0x40:
             raise malformed("a disposition without its role")
         self.from_receiver = cursor.take_boolean(False)

@@ -32,7 +32,7 @@ class FlowFrame:
         count = cursor.enter_list()
         cursor.end = cursor.value_end
         if count < 4 or count > 11:
-            raise malformed(f"a flow of {count} fields; it has the windows, and 11 at most")
+            raise malformed(f"flow of {count} fields; 4 to 11 are allowed")
         self.has_next_incoming_id = not cursor.take_null()
         self.next_incoming_id = cursor.take_uint(0) if self.has_next_incoming_id else 0
         self.incoming_window = self._mandatory(cursor)

@@ -55,7 +55,7 @@ class Redirect:
         """Return the place for people: `amqp://10.0.0.2:5672/orders (hostname eu.example.org)`."""
         host = self.host
         if host is None:
-            return "a place that is not named" if self.address is None else repr(self.address)
+            return "an unnamed place" if self.address is None else repr(self.address)
         place = f"amqp://[{host}]" if ":" in host else f"amqp://{host}"
         if self.port is not None:
             place += f":{self.port}"

@@ -88,10 +88,12 @@ def read_advice(text: str, now: datetime) -> Advice:
     except ValueError as error:
         raise BadAdvice(f"is not JSON: {error}") from None
     if not isinstance(data, Mapping) or "changes" not in data:
-        raise BadAdvice("is not advice: `trioute-spark advise --advice FILE` writes some")
+        raise BadAdvice(
+            "is not a file with advice: `trioute-spark advise --advice FILE` writes one"
+        )
     version = data.get("version")
     if version != VERSION:
-        raise BadAdvice(f"is of version {version} of advice; this release reads version {VERSION}")
+        raise BadAdvice(f"has version {version}; this release reads version {VERSION}")
     try:
         advice = _CONVERTER.structure(data, Advice)
     except BaseValidationError as error:
@@ -100,15 +102,15 @@ def read_advice(text: str, now: datetime) -> Advice:
         raise BadAdvice("has a time without a time zone")
     if advice.expires <= now:
         raise BadAdvice(
-            f"has expired on {advice.expires.astimezone(UTC):%Y-%m-%d at %H:%M} UTC: "
-            "have costs advised again"
+            f"expired on {advice.expires.astimezone(UTC):%Y-%m-%d at %H:%M} UTC: run "
+            "`trioute-spark advise` again"
         )
     return advice
 
 
 def _names(data: object, _: object) -> tuple[str, str]:
     if not isinstance(data, list) or len(data) != 2 or not all(isinstance(x, str) for x in data):
-        raise ValueError("routers are two ids")
+        raise ValueError("routers must be a list of two router ids")
     return data[0], data[1]
 
 

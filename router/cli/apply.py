@@ -62,7 +62,7 @@ def _read_revision(
         return value
     if value.isascii() and value.isdigit() and len(value) < 10:
         return int(value)
-    raise click.BadParameter(f"{value!r} is no number of a revision")
+    raise click.BadParameter(f"{value!r} is not a revision number")
 
 
 @click.command()
@@ -77,31 +77,31 @@ def _read_revision(
     is_flag=False,
     flag_value=PREVIOUS,
     metavar="[REVISION]",
-    help="Run what was run before, or what had this number, instead of a FILE.",
+    help="Return to the previous revision, or to this one, instead of applying a FILE.",
 )
 @click.option(
     "--advice",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
     metavar="FILE",
-    help="Change costs between routers of the network, as `trioute-spark advise` has advised.",
+    help="Change the costs of connections between routers as `trioute-spark advise` advised.",
 )
 @click.option(
     "--step",
     type=click.FloatRange(1),
     default=2.0,
     show_default=True,
-    help="With --advice: the factor by which a cost changes at most.",
+    help="With --advice: the greatest factor by which a cost changes.",
 )
 @click.option(
     "--least-samples",
     type=click.IntRange(1),
     default=100,
     show_default=True,
-    help="With --advice: samples that a change rests on at least.",
+    help="With --advice: the minimum number of samples for a change.",
 )
-@click.option("--history", is_flag=True, help="Show what was run, with the numbers.")
-@click.option("--show", is_flag=True, help="Print what the router runs, without passwords.")
-@click.option("--export", is_flag=True, help="Print what the router runs, with passwords.")
+@click.option("--history", is_flag=True, help="Show the revisions that have run.")
+@click.option("--show", is_flag=True, help="Print the running configuration, without passwords.")
+@click.option("--export", is_flag=True, help="Print the running configuration, with passwords.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @place_options
 def apply(
@@ -157,7 +157,9 @@ def _name_of(file: str | None) -> str:
 
 def _check_asking(*, is_sure: bool, as_json: bool) -> None:
     if not is_sure and (as_json or not sys.stdin.isatty()):
-        raise click.UsageError("nobody can be asked here: give --yes or --dry-run")
+        raise click.UsageError(
+            "cannot ask for confirmation without a terminal: give --yes or --dry-run"
+        )
 
 
 def _read_text(file: str) -> str:
@@ -165,14 +167,15 @@ def _read_text(file: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise click.UsageError(f"{file} is not UTF-8 text, as it has to be") from None
+        raise click.UsageError(f"{file} is not UTF-8 text") from None
 
 
 def _read(file: str) -> str:
     text = _read_text(file)
     if detect_form(text) != "toml":
         raise click.UsageError(
-            f"{file} is a configuration of Dispatch's: apply what `trioute convert` makes of it"
+            f"{file} is a Dispatch configuration: convert it with `trioute convert` and apply the "
+            "result"
         )
     return text
 
@@ -182,7 +185,7 @@ async def _become(management: ManagementClient, order: Order) -> None:
     if not order.as_json:
         _print(_lines(looked))
     if not looked["count"]:
-        _tell(order, looked, "nothing to do: the router runs that")
+        _tell(order, looked, "nothing to do: the router runs this configuration already")
         return
     if order.dry_run:
         _tell(order, looked, "nothing was changed")

@@ -137,7 +137,7 @@ async def _step_at(
     least = min(costs, default=1)
     now = max(int(connector["cost"]), least)
     if now != change.cost:
-        return Step(change, left_out=f"it costs {now} by now")
+        return Step(change, left_out=f"its cost is {now} now")
     if change.advised < least:
         words = f"all listeners of {there} for routers have a cost of {least} or more"
         return Step(change, left_out=words)

@@ -51,9 +51,9 @@ def check(file: Path, weaker_security: bool) -> None:
                 click.echo(line)
         raise SystemExit(1) from None
     if loaded.report is None:
-        click.echo(f"{file}: nothing is wrong")
+        click.echo(f"{file}: no mistakes")
     else:
-        click.echo(f"{file}: a file of Dispatch's; {loaded.report.summary()}")
+        click.echo(f"{file}: a Dispatch file; {loaded.report.summary()}")
         for line in loaded.report.lines():
             click.echo(line)
     for line in format_summary(loaded.configuration):
@@ -78,7 +78,7 @@ def format_summary(configuration: Configuration) -> Iterator[str]:
 
 
 def _router(router: RouterSettings) -> str:
-    name = router.id or "named after the host"
+    name = router.id or "id: the host's name"
     return f"{name}, {router.mode}, other addresses {router.default_distribution}"
 
 

@@ -23,7 +23,7 @@ from router.net.first_frames import find_too_long
     "-o",
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write it to this file, which is not to be there yet, and not to standard output.",
+    help="Write to this file, which must not exist yet, instead of standard output.",
 )
 @click.option(FLAG, is_flag=True, help=WEAKER_SECURITY)
 def convert(file: Path, output: Path | None, weaker_security: bool) -> None:
@@ -38,7 +38,7 @@ def convert(file: Path, output: Path | None, weaker_security: bool) -> None:
     try:
         text = _converted(file, output, weaker_security)
         if output is not None and output.exists():
-            raise InvalidConfiguration([Mistake(str(output), 0, 0, "", "", "is there already")])
+            raise InvalidConfiguration([Mistake(str(output), 0, 0, "", "", "exists already")])
     except InvalidConfiguration as invalid:
         for mistake in invalid.mistakes:
             click.echo(str(mistake), err=True)

@@ -35,12 +35,12 @@ _COUNTED: Final = {
     "rejected": "rejected",
     "released": "released",
     "modified": "modified",
-    "redelivered": "offered again",
+    "redelivered": "redelivered",
     "redirectedToFallback": "to fallback",
     "expired": "expired (ttl)",
     "noDestination": "had no destination",
     "droppedPresettled": "presettled and dropped",
-    "shed": "given up for want of memory",
+    "shed": "given up for lack of memory",
     "malformed": "malformed",
 }
 _TO_WHOM: Final = ("connection", "link", "container", "user")
@@ -195,15 +195,15 @@ def _rule(told: Mapping[str, Any]) -> str:
     why = "no rule matches" if rule is None else f"by the {rule['kind']} {text(rule['pattern'])}"
     words = [f"{told['distribution']}, {why}"]
     if told["isOwnNode"]:
-        words.append("a node of the router's own")
+        words.append("a node of the router itself")
     if told["isDynamic"]:
         words.append("made for a link")
     if told["phase"]:
         words.append(f"at phase {told['phase']}")
     if told.get("toFallback"):
-        words.append("nobody else receives, so that it goes to the fallback")
+        words.append("no other receivers, so messages go to the fallback")
     if rule is not None and rule["deadLetterAddress"]:
-        words.append(f"what expires goes to {text(rule['deadLetterAddress'])}")
+        words.append(f"expired messages go to {text(rule['deadLetterAddress'])}")
     return "; ".join(words)
 
 
@@ -314,7 +314,7 @@ def _ends(
     heads.append(Head("user", cut=True, rank=5))
     heads += [Head(name, right=True, rank=3) for name in numbers]
     heads.append(Head("next" if is_choice else "", rank=1 if is_choice else 6))
-    heads.append(Head("kept back by", cut=True, rank=0))
+    heads.append(Head("held back by", cut=True, rank=0))
     rows = [
         [
             *(Cell(_to_whom(end, name)) for name in _TO_WHOM),

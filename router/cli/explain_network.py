@@ -16,12 +16,12 @@ def format_network(network: Mapping[str, Any], width: int | None) -> Iterator[st
         [
             Head("router", cut=True, rank=0),
             Head("cost", right=True, rank=3),
-            Head("by way of", cut=True, rank=2),
+            Head("next hop", cut=True, rank=2),
             Head("conn", rank=4),
             Head("link", rank=1),
             Head("credit", right=True, rank=3),
             Head("next", rank=1),
-            Head("kept back by", cut=True, rank=0),
+            Head("held back by", cut=True, rank=0),
         ],
         [
             [
@@ -44,7 +44,7 @@ def format_network(network: Mapping[str, Any], width: int | None) -> Iterator[st
             Head("link", rank=1),
             Head("credit", right=True, rank=3),
             Head("next", rank=1),
-            Head("kept back by", cut=True, rank=0),
+            Head("held back by", cut=True, rank=0),
         ],
         [
             [

@@ -51,10 +51,10 @@ class Order:
         try:
             given = json.load(sys.stdin)
         except ValueError as error:
-            raise click.UsageError(f"standard input is no JSON: {error}") from None
+            raise click.UsageError(f"standard input is not JSON: {error}") from None
         several = given if isinstance(given, list) else [given]
         if not all(isinstance(each, dict) for each in several):
-            raise click.UsageError("standard input is no JSON map and no list of maps")
+            raise click.UsageError("standard input is neither a JSON map nor a list of maps")
         return several
 
     def assignments(self) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class Order:
 @click.option("--name", help="The name of the entity.")
 @click.option("--identity", metavar="ID", help="The identity of the entity.")
 @click.option("--stdin", is_flag=True, help="Read attributes as JSON: a map, or a list of maps.")
-@click.option("--body", metavar="JSON", help="The body of an operation that is none of the usual.")
+@click.option("--body", metavar="JSON", help="The body of an operation that is not listed above.")
 @click.option("--properties", metavar="JSON", help="Further properties of such an operation.")
 @click.option(
     "--indent",
@@ -220,7 +220,7 @@ def _assigned(argument: str, kind: str | None) -> tuple[str, Any]:
     """Return the name and value of `attribute=value`, typed as the schema says."""
     name, equals, text = argument.partition("=")
     if not name:
-        raise click.UsageError(f"{argument!r} is no attribute=value")
+        raise click.UsageError(f"{argument!r} is not of the form attribute=value")
     if not equals:
         return name, None
     if text in ("true", "false"):
@@ -244,7 +244,7 @@ def _json_or_text(text: str) -> Any:
     except ValueError as error:
         if not set('"{}[]') & set(text):
             return text
-        raise click.UsageError(f"{text!r} is no JSON: {error}") from None
+        raise click.UsageError(f"{text!r} is not JSON: {error}") from None
 
 
 def _json_map(text: str | None) -> dict[str, Any]:
@@ -252,7 +252,7 @@ def _json_map(text: str | None) -> dict[str, Any]:
         return {}
     value = _json_or_text(text)
     if not isinstance(value, dict):
-        raise click.UsageError("--properties is a JSON map")
+        raise click.UsageError("--properties must be a JSON map")
     return value
 
 

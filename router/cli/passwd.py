@@ -36,7 +36,7 @@ def passwd(file: Path, user: str, stdin: bool) -> None:
         password = _read_password(stdin=stdin)
         replace_file(file, _with_user(_old_text(file), user, hash_password(password)))
     except InvalidConfiguration as invalid:
-        raise click.ClickException(f"the file is left as it was:\n{invalid}") from None
+        raise click.ClickException(f"the file was not changed:\n{invalid}") from None
     except ValueError as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:

@@ -43,11 +43,13 @@ _ABSOLUTE: Final = click.Path(path_type=Path, dir_okay=False, resolve_path=True)
     show_default=True,
     help="The configuration file: Dispatch's, or TOML.",
 )
-@click.option("-I", "--include", metavar="PATH", help="Accepted, and without an effect.")
-@click.option("-d", "--daemon", is_flag=True, help="Go on in the background once it runs.")
+@click.option("-I", "--include", metavar="PATH", help="Accepted and ignored.")
+@click.option(
+    "-d", "--daemon", is_flag=True, help="Run in the background; return once the router runs."
+)
 @click.option("-P", "--pidfile", type=_ABSOLUTE, help="Write the process' id to this file.")
-@click.option("-U", "--user", help="Go on as this user, with that user's groups.")
-@click.option("-T", "--test-hooks", is_flag=True, help="Accepted, and without an effect.")
+@click.option("-U", "--user", help="Run as this user, with the user's groups.")
+@click.option("-T", "--test-hooks", is_flag=True, help="Accepted and ignored.")
 @click.option(FLAG, is_flag=True, help=WEAKER_SECURITY)
 @click.version_option(__version__, "-v", "--version", message="%(version)s")
 def command(
@@ -99,7 +101,10 @@ def _run(file: Path, folder: Path, parent: Parent | None, weaker_security: bool)
             write_log_to(log_file)
         return run_until_stopped(beginning, _ignore_start, stops=STOPS_OF_DISPATCH)
     if log_file is None:
-        say(f"trioute-qdrouterd: nothing is logged: {file} has no outputFile of module DEFAULT")
+        say(
+            f"trioute-qdrouterd: there will be no log: {file} has no log entity of module DEFAULT "
+            "with an outputFile"
+        )
     write_log_to(log_file)
     waiting = parent
 

@@ -65,10 +65,10 @@ class Plan:
     type=click.Choice(list(SETTLE)),
     default="accept",
     show_default=True,
-    help="What to tell the sender of each message.",
+    help="The outcome with which each message is settled.",
 )
-@click.option("--presettled", is_flag=True, help="Ask for messages that need no settlement.")
-@click.option("--drain", is_flag=True, help="Take what is there now, and end.")
+@click.option("--presettled", is_flag=True, help="Ask for messages that are sent settled.")
+@click.option("--drain", is_flag=True, help="Receive the messages that are available now, and end.")
 @click.option(
     "--print",
     "shown",
@@ -183,8 +183,8 @@ async def _next_came(receiver: Receiver, plan: Plan, tally: RunStatistics) -> bo
     if plan.count is None:
         return False
     raise Incomplete(
-        f"{tally.count} of {plan.count} messages came, and no further one within"
-        f" {plan.timeout_s:g} s"
+        f"{tally.count} of {plan.count} messages came, and no further one within "
+        f"{plan.timeout_s:g} s"
     )
 
 
@@ -192,7 +192,7 @@ def _rendered(received: ReceivedMessage, shown: str) -> bytes:
     try:
         message = received.message
     except AmqpError as error:
-        click.echo(f"trioute: a message that cannot be read: {error}", err=True)
+        click.echo(f"trioute: a message cannot be decoded: {error}", err=True)
         return b""
     if shown == "body":
         return body_octets(message) + b"\n"

@@ -46,7 +46,7 @@ def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         url = _with_user(bus, sasl_username, sasl_password_file)
         if router is not None and edge_router is not None:
-            raise click.UsageError("--router and --edge-router cannot be together")
+            raise click.UsageError("--router and --edge-router cannot be combined")
         node = url.address or MANAGEMENT_NODE
         if router is not None:
             node = f"_topo/0/{router}/{MANAGEMENT_NODE}"
@@ -75,7 +75,10 @@ _OPTIONS: Final = (
         "-r", "--router", metavar="ID", help="Ask this router, by way of the one connected to."
     ),
     click.option(
-        "-d", "--edge-router", metavar="ID", help="Ask this edge router, by way of that one."
+        "-d",
+        "--edge-router",
+        metavar="ID",
+        help="Ask this edge router, by way of the one connected to.",
     ),
     click.option(
         "-t",
@@ -86,7 +89,7 @@ _OPTIONS: Final = (
         show_default=True,
         help="How long the connection, and each answer, may take.",
     ),
-    click.option("--sasl-username", metavar="NAME", help="The user, where the URL has none."),
+    click.option("--sasl-username", metavar="NAME", help="The user, if the URL has none."),
     click.option(
         "--sasl-password-file",
         metavar="FILE",

@@ -39,8 +39,8 @@ REPORT_EVERY_S = 5.0
 STOPS = (signal.SIGTERM, signal.SIGINT)
 Started = Callable[[Node, list[ListenerAddresses], Path | None], None]
 WEAKER_SECURITY = (
-    "Start with a file of Dispatch's even where it asks for TLS, authentication or policies that "
-    "are not supported, and run without them."
+    "Start with a Dispatch file even if it asks for TLS, authentication or policies that are not "
+    "supported, and run without them."
 )
 
 
@@ -55,14 +55,14 @@ WEAKER_SECURITY = (
 @click.option(
     "--state",
     type=click.Path(path_type=Path, dir_okay=False, resolve_path=True),
-    help="Keep what is changed while the router runs in this file, and begin with it the next "
-    "time. Without one it is lost when the router stops.",
+    help="Save changes made while the router runs in this file, and start with them the next "
+    "time. Without it they are lost when the router stops.",
 )
 @click.option(
     "--prefer",
     type=click.Choice(["saved", "file"]),
-    help="Which counts where the configuration file was edited after changes were saved. "
-    "[default: neither; the router says what is different and does not start]",
+    help="Which one applies if the configuration file was edited after changes were saved. "
+    "[default: neither; the router reports the differences and does not start]",
 )
 @click.option(FLAG, is_flag=True, help=WEAKER_SECURITY)
 def run(

@@ -78,7 +78,7 @@ def _properties(
     help="How many messages to send.",
 )
 @click.option("--body", help=f"The body, as text. [default: {DEFAULT_BODY}]")
-@click.option("--size", type=click.IntRange(0), help="A body of so many bytes instead.")
+@click.option("--size", type=click.IntRange(0), help="Send a body of this many bytes instead.")
 @click.option(
     "--file",
     "file",
@@ -88,11 +88,11 @@ def _properties(
 @click.option(
     "--rate",
     type=click.FloatRange(0, min_open=True),
-    help="Messages a second. [default: as fast as it goes]",
+    help="Messages a second. [default: as fast as possible]",
 )
 @click.option("--durable", is_flag=True, help="Mark the message durable.")
 @click.option(
-    "--ttl", type=click.IntRange(0, 2**32 - 1), help="How long the message lives, in milliseconds."
+    "--ttl", type=click.IntRange(0, 2**32 - 1), help="The message's time to live, in milliseconds."
 )
 @click.option("--priority", type=click.IntRange(0, 9), help="The message's priority.")
 @click.option(
@@ -111,7 +111,7 @@ def _properties(
     help="An application property, as text; may be repeated.",
 )
 @click.option("--subject", help="The message's subject.")
-@click.option("--reply-to", help="Where an answer should go.")
+@click.option("--reply-to", help="The address for replies (reply-to).")
 @click.option("--to", help="Send to this address through the anonymous relay; URL then has none.")
 @click.option(
     "--timeout",
@@ -203,7 +203,7 @@ async def send_all(plan: Plan, tally: RunStatistics) -> None:
         sender.outcome_told = settled
         await _send_messages(sender, plan, tally)
         while sender.unsettled and not sender.is_over:
-            await _change(sender, plan, f"no outcome of {sender.unsettled} messages")
+            await _change(sender, plan, f"no outcome for {sender.unsettled} messages")
         await sender.wait_until_settled()
     refused = 0 if plan.presettled else tally.count - tally.outcomes["accepted"]
     if refused:

@@ -30,7 +30,7 @@ PROGRESS_S: Final = 0.5
 LINE_S: Final = 15.0
 
 _HEADS: Final = (
-    Head("WHAT HAPPENED", cut=True, rank=0),
+    Head("EVENT", cut=True, rank=0),
     Head("AT", right=True, rank=2),
     Head("CONVERGED", right=True, rank=0),
     Head("CONTROL", right=True, rank=1),
@@ -42,7 +42,7 @@ _HEADS: Final = (
     Head("REJECTED", right=True, rank=4),
     Head("LOST", right=True, rank=0),
     Head("DOUBLED", right=True, rank=3),
-    Head("NO WAY", right=True, rank=0),
+    Head("MAX WAIT", right=True, rank=0),
     Head("LATENCY", right=True, rank=2),
     Head("STRETCH", right=True, rank=2),
 )
@@ -50,9 +50,11 @@ _HEADS: Final = (
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--json", "is_json", is_flag=True, help="Print the result as JSON, with all of it.")
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="In place of the file's seed.")
-@click.option("--quiet", "-q", is_flag=True, help="Do not say how far it is.")
+@click.option("--json", "is_json", is_flag=True, help="Print the complete result as JSON.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**63 - 1), help="Use this seed instead of the file's."
+)
+@click.option("--quiet", "-q", is_flag=True, help="Do not report progress.")
 def simulate(file: Path, is_json: bool, seed: int | None, quiet: bool) -> None:
     """Simulate the network of routers that FILE describes, with its traffic and its failures.
 
@@ -133,9 +135,9 @@ def format_result(result: Result, width: int | None) -> Iterator[str]:
     told = ", ".join(f"{count} {word}" for word, count in sorted(result.outcomes.items()))
     yield f"messages   {result.sent} sent: {told or 'none'}"
     if not result.mistakes:
-        yield "ledger     every message was told of once, and delivered once when it was accepted"
+        yield "ledger     every message had one outcome, and was delivered once if it was accepted"
     else:
-        yield f"ledger     {len(result.mistakes)} messages were not treated as is promised:"
+        yield f"ledger     {len(result.mistakes)} messages broke a guarantee:"
         for mistake in result.mistakes[:MOST_MISTAKES]:
             yield f"           {mistake}"
 

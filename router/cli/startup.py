@@ -82,7 +82,7 @@ def _check_place(state: Path, file: Path | None) -> None:
     if file is not None and state.absolute() == file.absolute():
         problem = "is the configuration file itself; give --state a file of its own"
     elif not os.access(state.parent, os.W_OK | os.X_OK):
-        problem = f"cannot be written: {state.parent} is no folder that the router may write to"
+        problem = f"cannot be written: {state.parent} is not a folder that the router may write to"
     if problem:
         raise InvalidConfiguration([Mistake(str(state), 0, 0, "", "", problem)])
 
@@ -92,10 +92,10 @@ def tell_beginning(beginning: StartupConfiguration) -> None:
     base, differences = beginning.base, beginning.start.differences
     _tell_report(base)
     if beginning.put_aside:
-        log.warning("what was saved is put aside, and the file is run", file=base.source)
+        log.warning("saved changes are put aside: the configuration file is used", file=base.source)
     if differences and beginning.keeper is not None:
         log.warning(
-            "what was saved is run in place of the file",
+            "saved changes are used instead of the configuration file",
             saved=str(beginning.keeper.file),
             file=base.source,
             differences=len(differences),
@@ -107,7 +107,7 @@ def _tell_report(base: BaseConfiguration) -> None:
     """Log what a file of Dispatch asks for and does not get."""
     if base.report is None:
         return
-    log.info("Dispatch's configuration is run", file=base.source, found=base.report.summary())
+    log.info("running a Dispatch configuration", file=base.source, found=base.report.summary())
     for sort in ("guard", "missing"):
         for remark in base.report.of(sort)[:MOST_LOGGED]:
             log.warning("not supported", what=remark.shown(base.source))

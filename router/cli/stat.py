@@ -75,28 +75,28 @@ _SPELLINGS: Final = {
     LOGS: ("--log", "--logs"),
 }
 _WHAT: Final = {
-    "general": "the router as a whole, as is shown where no view is named",
+    "general": "the router as a whole, which is the default",
     "connections": "connections",
     "connectors": "connectors, and why one has no connection",
     "links": "links",
     "nodes": "other routers",
     "edges": "connections with edge routers",
     "addresses": "addresses in use",
-    "memory": "what memory is used for, and by whom",
-    "holders": "what each connection's peer makes the router keep, most first",
+    "memory": "memory use, in total and by connection",
+    "holders": "the memory kept for the peer of each connection, most first",
     "auto-links": "auto-links",
     "link-routes": "link routes",
     "exchanges": "exchanges",
     "vhosts": "vhosts",
-    "policy": "the policy, and what was denied by it",
-    LOGS: "what was logged last",
+    "policy": "the policy and its denials",
+    LOGS: "the latest log lines",
 }
 
 
 @click.command()
 @click.argument("views", nargs=-1, type=click.Choice(NAMES), metavar="[VIEW]...")
 @_view_options
-@click.option("--all-entities", is_flag=True, help="Show all of them, logs excepted.")
+@click.option("--all-entities", is_flag=True, help="Show all views except logs.")
 @click.option("-v", "--verbose", count=True, help="Show more columns.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, under the attributes' names.")
 @click.option("--json", "is_json", is_flag=True, help="Print JSON: a list of maps for each view.")
@@ -108,7 +108,7 @@ _WHAT: Final = {
     type=click.IntRange(0),
     metavar="N",
     default=0,
-    help="Pass over N entities, in the order in which the router tells them.",
+    help="Skip N entities, in the router's order.",
 )
 @click.option(
     "--width",
@@ -123,7 +123,7 @@ _WHAT: Final = {
     flag_value=WATCH_S,
     type=click.FloatRange(0.1),
     metavar="[SECONDS]",
-    help=f"Look again and again, with rates; every {WATCH_S:g} s where no other time is given.",
+    help=f"Refresh repeatedly, with rates; every {WATCH_S:g} s unless given.",
 )
 @click.option(
     "--looks", type=click.IntRange(1), metavar="N", help="With --watch: end after N looks."
@@ -157,13 +157,15 @@ def stat(
     if "memory" in chosen and "holders" not in chosen and not (as_csv or is_json):
         chosen.insert(chosen.index("memory") + 1, "holders")
     if as_csv and (is_json or len(chosen) > 1):
-        raise click.UsageError("--csv shows one view, and goes without --json")
+        raise click.UsageError("--csv shows one view, and cannot be combined with --json")
     if LOGS in chosen and (as_csv or (is_json and len(chosen) > 1)):
-        raise click.UsageError("logs are no CSV, and with --json they are shown alone")
+        raise click.UsageError(
+            "logs cannot be shown as CSV; with --json they must be the only view"
+        )
     if looks is not None and watch_s is None:
-        raise click.UsageError("--looks goes with --watch")
+        raise click.UsageError("--looks needs --watch")
     if watch_s is not None and LOGS in chosen:
-        raise click.UsageError("logs are not watched")
+        raise click.UsageError("logs cannot be watched")
     is_terminal = sys.stdout.isatty()
     if width is None and is_terminal:
         width = shutil.get_terminal_size().columns

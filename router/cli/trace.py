@@ -55,20 +55,24 @@ class Wanted:
 @click.option("--container", metavar="ID", help="The connections of a container.")
 @click.option("--user", metavar="NAME", help="The connections of a user.")
 @click.option("--peer", metavar="HOST[:PORT]", help="The connections from a host, or a port of it.")
-@click.option("--all", "every", is_flag=True, help="All connections, but for those of traces.")
-@click.option("--delivery", is_flag=True, help="Follow deliveries instead, by what follows.")
+@click.option("--all", "every", is_flag=True, help="All connections except those of traces.")
+@click.option(
+    "--delivery", is_flag=True, help="Trace deliveries instead, selected by the next options."
+)
 @click.option("--address", help="Deliveries to an address.")
 @click.option("--message-id", metavar="ID", help="The delivery of a message.")
-@click.option("--link", metavar="ID", help="Deliveries that come in by a link, by its identity.")
-@click.option("--delivery-id", type=int, metavar="N", help="The delivery of a number on its link.")
+@click.option("--link", metavar="ID", help="Deliveries that come in on a link, by its identity.")
+@click.option(
+    "--delivery-id", type=int, metavar="N", help="The delivery with this number on its link."
+)
 @click.option("--tag", help="The delivery with a tag, as it is shown or in hexadecimal.")
 @click.option("--heartbeats", is_flag=True, help="Show the empty frames, too.")
-@click.option("--json", "as_lines", is_flag=True, help="One JSON object a line.")
+@click.option("--json", "as_lines", is_flag=True, help="Print one JSON object per line.")
 @click.option(
     "--count",
     type=click.IntRange(min=1),
     metavar="N",
-    help="End after so many frames, or deliveries that are settled.",
+    help="End after this many frames or settled deliveries.",
 )
 @place_options
 def trace(
@@ -97,7 +101,9 @@ def trace(
     which = {key: given[name] for name, key in DELIVERIES.items() if given[name] is not None}
     if recorded is not None:
         if body or which or delivery:
-            raise click.UsageError("a FILE is no part of a router: leave out what is to be traced")
+            raise click.UsageError(
+                "a FILE is shown whole: leave out the options that select connections or deliveries"
+            )
         for line in recorded_lines(recorded):
             click.echo(json.dumps(line) if as_lines else format_line(line))
         return
@@ -105,10 +111,10 @@ def trace(
         body = {"delivery": which}
     elif delivery or which:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in DELIVERIES)
-        raise click.UsageError(f"deliveries are followed by --delivery and some of {names}")
+        raise click.UsageError(f"select deliveries by --delivery and at least one of {names}")
     elif len(body) != 1:
         names = ", ".join(f"--{name}" for name in CONNECTIONS)
-        raise click.UsageError(f"say what is to be traced, by one of {names}, or --delivery")
+        raise click.UsageError(f"select what to trace by one of {names}, or --delivery")
     wanted = Wanted(body, as_lines, count, heartbeats)
     ask(place, lambda management: follow(management, wanted))
 
@@ -133,10 +139,10 @@ def _begun(begun: Any, wanted: Wanted) -> str:
     """Return the line for standard error once the trace is on."""
     told = begun if isinstance(begun, dict) else {}
     if "delivery" in wanted.body:
-        return f"tracing deliveries, of which {told.get('deliveries', 0)} are here"
+        return f"tracing deliveries; {told.get('deliveries', 0)} match now"
     numbers = told.get("connections", [])
     text = f"tracing connection{'s' * (len(numbers) != 1)} {', '.join(map(str, numbers)) or 'none'}"
-    return text if "connection" in wanted.body else f"{text}, and whoever comes"
+    return text if "connection" in wanted.body else f"{text}, and matching new connections"
 
 
 class Printer:

@@ -347,7 +347,7 @@ POLICY: Final = View(
         columns.count("messages too large", "maxMessageSizeDenied", alarming=columns.some),
         columns.count("denials", "totalDenials", alarming=columns.some),
     ),
-    "The router tells nothing of a policy.",
+    "The router reports no policy.",
     is_sheet=True,
 )
 

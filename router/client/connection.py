@@ -338,7 +338,7 @@ class ClientConnection:
             if event.link.owner is not None:
                 event.link.owner.detached(event)
         elif isinstance(event, events.LinkAttachReceived):
-            refusal = AmqpError(Condition.NOT_ALLOWED, "this client only dials", Scope.LINK)
+            refusal = AmqpError(Condition.NOT_ALLOWED, "this client accepts no links", Scope.LINK)
             attaching.refuse(event.link, refusal)
         elif isinstance(event, events.ConnectionOpened):
             self._session = beginning.begin(self._engine)

@@ -178,7 +178,9 @@ class ManagementClient:
             try:
                 answer = received.message
             except AmqpError as error:
-                raise NoResponse(error.condition, f"the answer is no message: {error}") from None
+                raise NoResponse(
+                    error.condition, f"the response is not a valid message: {error}"
+                ) from None
             told = answer.properties
             if told is not None and told.correlation_id == request.properties.correlation_id:
                 return answer
@@ -284,7 +286,7 @@ def _body(answer: Message) -> Any:
     properties = answer.application_properties or {}
     status = properties.get("statusCode")
     if isinstance(status, bool) or not isinstance(status, int):
-        raise NoResponse("", "the answer has no statusCode")
+        raise NoResponse("", "the response has no integer statusCode")
     if not 200 <= status < 300:
         raise RequestRefused(int(status), str(properties.get("statusDescription") or ""))
     section = answer.body[0] if answer.body else None
@@ -299,9 +301,11 @@ def _table(body: Any) -> Table:
     """Return the body of a response to QUERY; raise NoAnswer if it is no table."""
     names, rows = (_map(body).get(name) for name in ("attributeNames", "results"))
     if not isinstance(names, list) or not isinstance(rows, list):
-        raise NoResponse("", "the answer to a QUERY has no attributeNames or no results")
+        raise NoResponse("", "the response to a QUERY lacks attributeNames or results")
     if any(not isinstance(row, list) or len(row) != len(names) for row in rows):
-        raise NoResponse("", "the answer to a QUERY has a row that is not as long as its names")
+        raise NoResponse(
+            "", "the response to a QUERY has a row whose length differs from attributeNames"
+        )
     return Table(tuple(map(str, names)), tuple(map(tuple, rows)))
 
 

@@ -38,7 +38,7 @@ def parse_url(text: str) -> Url:
     if at:
         name, colon, secret = credentials.partition(":")
         if not name:
-            raise ValueError("there is no user name before the @")
+            raise ValueError("the user name before the @ is missing")
         user = unquote(name)
         password = unquote(secret) if colon else None
     host, port = _host_and_port(place)
@@ -49,14 +49,14 @@ def _host_and_port(place: str) -> tuple[str, int]:
     if place.startswith("["):
         host, bracket, rest = place[1:].partition("]")
         if not bracket or (rest and not rest.startswith(":")):
-            raise ValueError(f"{place!r} is no [address]:port")
+            raise ValueError(f"{place!r} is not of the form [address]:port")
         port = rest[1:]
     else:
         host, _, port = place.partition(":")
     if not host:
-        raise ValueError("there is no host")
+        raise ValueError("the host is missing")
     if not port:
         return host, DEFAULT_PORT
     if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
-        raise ValueError(f"{port!r} is no port")
+        raise ValueError(f"{port!r} is not a port number (1 to 65535)")
     return host, int(port)

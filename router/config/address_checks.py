@@ -40,7 +40,7 @@ def _fallbacks(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[F
         if address.enable_fallback and (address.ingress_phase or address.egress_phase):
             yield Finding(
                 ("address", index, "enableFallback"),
-                "stands beside a phase other than 0, at which no fallback is used",
+                "cannot be combined with a phase other than 0, which has no fallback",
                 "take it out, or take waypoint and the phases out",
                 shown=True,
                 concerns=tuple(
@@ -76,7 +76,7 @@ def _stuck_receivers(configuration: Configuration, _: Mapping[str, Any]) -> Iter
             yield Finding(
                 ("address", index, "stuckReceiver"),
                 f"has no effect with the distribution {address.distribution}",
-                "take it out or have the distribution be multicast",
+                "remove it, or set the distribution to multicast",
                 shown=True,
                 concerns=(("address", index, "distribution"),),
             )

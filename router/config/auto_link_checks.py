@@ -17,7 +17,7 @@ def _forms(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Findi
         here: Path = ("autoLink", index)
         for key, advice in (
             ("address", "say which address the link is for"),
-            ("direction", 'give "in" for what comes from the container, or "out"'),
+            ("direction", 'give "in" for messages from the container, or "out" for messages to it'),
         ):
             if getattr(auto_link, key) is None:
                 yield Finding((*here, key), "is missing", advice, concerns=((*here, key),))

@@ -65,7 +65,7 @@ class AutoLinkSettings:
         default=None,
         metadata=setting(
             kinds.text(kinds.LONGEST_ADDRESS),
-            "What the node is called at the container, in its own words.",
+            "The name of the node at the container.",
             default="the address",
         ),
     )

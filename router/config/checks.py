@@ -136,14 +136,14 @@ def _address_forms(configuration: Configuration, _: Mapping[str, Any]) -> Iterat
         if address.prefix is None:
             yield Finding(
                 ("address", index),
-                "says not which addresses",
+                "does not say which addresses it covers",
                 "give a prefix or a pattern",
                 concerns=concerns,
             )
         else:
             yield Finding(
                 ("address", index, "pattern"),
-                "stands beside a prefix",
+                "cannot be combined with a prefix",
                 "give one of the two",
                 shown=True,
                 concerns=concerns,
@@ -192,14 +192,14 @@ def _redirect_forms(configuration: Configuration, data: Mapping[str, Any]) -> It
         if not keys:
             yield Finding(
                 here,
-                "says not what is redirected",
+                "does not say what to redirect",
                 "give a prefix, a pattern or a hostname",
                 concerns=concerns,
             )
         for key in keys[1:]:
             yield Finding(
                 (*here, key),
-                f"stands beside a {keys[0]}",
+                f"cannot be combined with a {keys[0]}",
                 "give one of prefix, pattern and hostname",
                 shown=True,
                 concerns=concerns,
@@ -208,7 +208,7 @@ def _redirect_forms(configuration: Configuration, data: Mapping[str, Any]) -> It
             yield Finding(
                 (*here, "toNetworkHost"),
                 "is missing",
-                "say where clients are to go",
+                "give the host that clients are to connect to",
                 concerns=((*here, "toNetworkHost"),),
             )
         if keys == ["hostname"]:
@@ -217,7 +217,7 @@ def _redirect_forms(configuration: Configuration, data: Mapping[str, Any]) -> It
                     yield Finding(
                         (*here, key),
                         "has no effect on connections",
-                        "take it out, or give a prefix or a pattern in place of the hostname",
+                        "remove it, or give a prefix or a pattern instead of the hostname",
                         shown=True,
                         concerns=concerns,
                     )
@@ -238,8 +238,8 @@ def _redirect_repeats(configuration: Configuration, _: Mapping[str, Any]) -> Ite
     for index, (first, key) in found.items():
         yield Finding(
             ("redirect", index, key),
-            f"redirects what redirect[{first}] does",
-            "give each once in a direction" if key != "hostname" else "give each host once",
+            f"redirects the same as redirect[{first}]",
+            "give each only once per direction" if key != "hostname" else "give each host once",
             shown=True,
             concerns=tuple(
                 ("redirect", at, key)
@@ -274,7 +274,7 @@ def _listener_sasl(configuration: Configuration, _: Mapping[str, Any]) -> Iterat
         if listener.authenticate_peer and not plain:
             yield Finding(
                 (*here, "authenticatePeer"),
-                "lets nobody in, because ANONYMOUS alone is offered",
+                "lets no peer in, because only ANONYMOUS is offered",
                 'add "PLAIN" to saslMechanisms or take authenticatePeer out',
                 shown=True,
                 concerns=(mechanisms,),
@@ -314,7 +314,7 @@ def _listener_http(configuration: Configuration, data: Mapping[str, Any]) -> Ite
                 )
         if "port" not in given:
             yield Finding(
-                (*here, "port"), "is missing, and HTTP has no usual one here", "give a port"
+                (*here, "port"), "is missing; there is no default port for HTTP", "give a port"
             )
         if not listener.metrics and not listener.healthz:
             yield Finding(
@@ -338,7 +338,7 @@ def _buffers(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[
                 yield Finding(
                     (entity, index, "connectionBufferBytes"),
                     f"is more than all connections may hold together, memoryLimitBytes = {limit}",
-                    "give less, or the router more",
+                    "give a smaller value, or a larger memoryLimitBytes",
                     shown=True,
                     concerns=(("router", "memoryLimitBytes"),),
                 )

@@ -50,7 +50,7 @@ def _connector_sasl(configuration: Configuration, _: Mapping[str, Any]) -> Itera
             try:
                 connector.sasl_password.reveal()
             except SecretUnavailable as unavailable:
-                yield Finding((*here, "saslPassword"), f"cannot be had: {unavailable}")
+                yield Finding((*here, "saslPassword"), f"is not available: {unavailable}")
 
 
 def _connector_failover(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:

@@ -30,7 +30,7 @@ def _containers(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[
             if one.container_id is not None and one.connection is not None:
                 yield Finding(
                     here,
-                    "stands beside a containerId",
+                    "cannot be combined with a containerId",
                     "give one of the two",
                     shown=True,
                     concerns=((entity, index, "containerId"), here),

@@ -24,8 +24,8 @@ SECRET: Final = "(a secret)"
 
 # Attributes that only a restart can change, by entity and attribute, and why.
 RESTART_ONLY: Final = {
-    ("router", "id"): "peers and the addresses of this router know it by that name",
-    ("router", "mode"): "what the router is to others is decided when it starts",
+    ("router", "id"): "peers know the router by its id, and its addresses contain it",
+    ("router", "mode"): "the mode of a router is fixed when it starts",
 }
 
 
@@ -44,7 +44,7 @@ class StaleConfiguration(NotApplied):
     """Refusal because the configuration changed meanwhile; redo the change on the new one."""
 
     def __init__(self) -> None:
-        super().__init__(["the configuration was changed meanwhile: look again"])
+        super().__init__(["the configuration was changed meanwhile: read it and try again"])
 
 
 @attrs.frozen

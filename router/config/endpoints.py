@@ -34,8 +34,8 @@ COST: Final[int] = attrs.field(
     default=1,
     metadata=setting(
         kinds.cost(),
-        "With the role inter-router: what the way over such a connection costs, beside others; "
-        "the larger of what its two ends say counts. Messages take the cheapest way.",
+        "With the role inter-router: the cost of a route over such a connection. If its two ends "
+        "differ, the larger cost counts. Messages take the cheapest route.",
     ),
 )
 MAX_FRAME_SIZE: Final[int] = attrs.field(
@@ -65,7 +65,7 @@ LINK_CAPACITY: Final[int] = attrs.field(
     default=1000,
     metadata=setting(
         kinds.whole_number(1, 1_000_000, "deliveries"),
-        "How many deliveries a link may have on their way: the most credit a sender is given.",
+        "How many deliveries a link may have in flight: the most credit that a sender is given.",
     ),
 )
 CONNECTION_BUFFER_BYTES: Final[int] = attrs.field(
@@ -74,8 +74,8 @@ CONNECTION_BUFFER_BYTES: Final[int] = attrs.field(
         kinds.whole_number(64 * 1024, 2**40, "bytes"),
         "How many bytes of messages one connection may have waiting in the router. Its sessions "
         "share half of it as their windows, and the window of one may reach as far as all of it "
-        "while a large message passes through. With more than all of it waiting, the windows "
-        "of sessions with messages waiting narrow to 256 KiB until half has left.",
+        "while a large message passes through. With more than all of it waiting, the windows of "
+        "sessions with messages waiting narrow to 256 KiB until half has left.",
     ),
 )
 IDLE_TIMEOUT_SECONDS: Final[float] = attrs.field(
@@ -90,7 +90,7 @@ OPEN_PROPERTIES: Final[Mapping[str, object]] = attrs.field(
     factory=dict,
     metadata=setting(
         open_properties(),
-        "Further properties to send in open, beside those that the router sends itself.",
+        "Additional properties to send in open, besides those that the router sets itself.",
         default="none",
     ),
 )
@@ -107,7 +107,7 @@ STRIP_ANNOTATIONS: Final[StripAnnotations] = attrs.field(
     metadata=setting(
         kinds.choice(get_args(StripAnnotations)),
         "Where the router's own message annotations (x-opt-qd.ingress and the like) are left out: "
-        "of what the peer sends (in), so that it cannot make them up; of what it is sent (out); of "
+        "of what the peer sends (in), so that it cannot forge them; of what it is sent (out); of "
         "both; or nowhere (no). All other annotations pass as they are.",
     ),
 )
@@ -116,10 +116,10 @@ MANAGEMENT: Final[Management] = attrs.field(
     metadata=setting(
         kinds.choice(get_args(Management)),
         "What the peer may ask of $management: nothing (none), only what changes nothing (read), "
-        "or everything (change). With trusted a peer may ask everything that has proved who it is, "
-        "by SASL other than ANONYMOUS, or that connects from this host's loopback address; the "
-        "others, and whom the router connects to, may read. Where the peer is another router it is "
-        "the most that is believed of what its clients may ask; with trusted it is believed, too, "
-        "if it is on this host, whoever has connected.",
+        "or everything (change). With trusted, a peer may do everything if it has authenticated "
+        "by SASL other than ANONYMOUS, or connects from this host's loopback address; other "
+        "peers, and those that the router connects to, may read. If the peer is another router, "
+        "this limits what its clients may do; with trusted, such a router is also believed if it "
+        "is on this host, whichever side connected.",
     ),
 )

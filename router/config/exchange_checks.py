@@ -50,7 +50,7 @@ def _repeats(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Fin
         )
         for each in bindings
     ]
-    told = "says, for the same exchange and key, what is said by"
+    told = "is, for the same exchange and key, the next hop of"
     keys = ("exchangeName", "bindingKey", "nextHopPhase")
     found = list(_same("binding", "nextHopAddress", same, told, *keys))
     yield from found
@@ -89,16 +89,16 @@ def _belonging(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[F
         if binding.exchange_name not in methods:
             yield Finding(
                 (*here, "exchangeName"),
-                "is the name of no exchange",
-                "give that of one, or configure it",
+                "names an exchange that does not exist",
+                "give the name of a configured exchange",
                 shown=True,
                 concerns=((*here, "exchangeName"),),
             )
         elif methods[binding.exchange_name] == "mqtt" and _is_cut(binding.binding_key or ""):
             yield Finding(
                 (*here, "bindingKey"),
-                "goes on after a #",
-                "let # be the last token, as MQTT has it",
+                "has tokens after a #",
+                "make # the last token, as matchMethod mqtt requires",
                 shown=True,
                 concerns=((*here, "bindingKey"),),
             )
@@ -128,8 +128,8 @@ def _loops(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Findi
         phase = "alternatePhase" if where[2] == "alternateAddress" else "nextHopPhase"
         yield Finding(
             where,
-            f"leads back to the exchange {name!r}, from where messages come here",
-            "let no exchange send to itself, be it through others",
+            f"leads back to the exchange {name!r}, from which messages come here",
+            "an exchange must not send to itself, not even through other exchanges",
             shown=True,
             concerns=(where, (*where[:2], phase)),
         )

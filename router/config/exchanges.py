@@ -17,7 +17,7 @@ _NEEDED: Final = "none; it is needed"
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class ExchangeSettings:
-    """An address whose messages go where bindings say, by their subject."""
+    """An address whose messages are routed by their subjects, as its bindings say."""
 
     name: str | None = attrs.field(
         default=None,
@@ -41,7 +41,7 @@ class ExchangeSettings:
         default=None,
         metadata=setting(
             kinds.address(),
-            "Where messages go that nobody receives where the bindings lead.",
+            "Where messages go that have no receivers at the next hops of the bindings.",
             default="none; they are released",
         ),
     )
@@ -67,7 +67,7 @@ def _name_from_hop(self: BindingSettings) -> str:
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class BindingSettings:
-    """Which messages of an exchange go to an address."""
+    """A rule that routes messages of an exchange to an address."""
 
     exchange_name: str | None = attrs.field(
         default=None,
@@ -77,7 +77,7 @@ class BindingSettings:
         default=None,
         metadata=setting(
             kinds.text(kinds.LONGEST_ADDRESS),
-            "What their subject is compared with, by the exchange's matchMethod.",
+            "The key that subjects of messages are matched with, by the exchange's matchMethod.",
             default="none; all of them go there",
         ),
     )

@@ -15,8 +15,8 @@ FAILOVER_URLS: Final[tuple[str, ...]] = attrs.field(
     default=(),
     metadata=setting(
         urls(*DEFAULT_PORTS),
-        "Where else clients find what they find here, told to them in open as "
-        "failover-server-list; many go there by themselves when their connection is lost.",
+        "Alternative places for clients, sent to them in open as failover-server-list; many "
+        "clients connect there by themselves when their connection is lost.",
     ),
 )
 

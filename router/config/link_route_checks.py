@@ -19,12 +19,12 @@ def _forms(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Findi
         forms: tuple[Path, ...] = ((*here, "prefix"), (*here, "pattern"))
         if route.prefix is None and route.pattern is None:
             yield Finding(
-                here, "says not which addresses", "give a prefix or a pattern", concerns=forms
+                here, "does not say which addresses", "give a prefix or a pattern", concerns=forms
             )
         elif route.prefix is not None and route.pattern is not None:
             yield Finding(
                 (*here, "pattern"),
-                "stands beside a prefix",
+                "cannot be combined with a prefix",
                 "give one of the two",
                 shown=True,
                 concerns=forms,
@@ -51,7 +51,7 @@ def _repeats(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[
             key = "pattern" if route.prefix is None else "prefix"
             yield Finding(
                 ("linkRoute", index, key),
-                f"forwards what linkRoute[{first}] does",
+                f"forwards the same links as linkRoute[{first}]",
                 "give each once",
                 shown=True,
                 concerns=_both(first, index, "prefix", "pattern", "direction"),

@@ -26,7 +26,7 @@ def _name_from_address(self: LinkRouteSettings) -> str:
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class LinkRouteSettings:
-    """Addresses whose links are forwarded to a container, as true links from end to end."""
+    """Addresses whose links are forwarded to a container, from end to end."""
 
     prefix: str | None = attrs.field(
         default=None,
@@ -86,8 +86,8 @@ class LinkRouteSettings:
         default=None,
         metadata=setting(
             _EXTERNAL_PREFIX,
-            "What is put before the address when the container is asked for it; it is part of no "
-            "token of its own, so it ends with a separator, as a rule.",
+            "A prefix for the address that is sent to the container. It is put in front as it is, "
+            "so it usually ends with a separator.",
             default="none",
         ),
     )
@@ -95,7 +95,8 @@ class LinkRouteSettings:
         default=None,
         metadata=setting(
             _EXTERNAL_PREFIX,
-            "What is taken off the head of the address, where it is there, before that.",
+            "A prefix to remove from the address, if it is there, before addExternalPrefix is "
+            "added.",
             default="none",
         ),
     )

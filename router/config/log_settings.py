@@ -16,7 +16,7 @@ LogFormat = Literal["text", "json"]
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class LogSettings:
-    """What the router writes to its log, on standard error."""
+    """Settings of the log, which is written to standard error."""
 
     level: LogLevel = attrs.field(
         default="info",

@@ -109,8 +109,8 @@ class ListenerSettings:
         default=False,
         metadata=setting(
             kinds.flag(),
-            "Whether a peer has to prove who it is. If not, it may also begin without SASL; if "
-            "so, it has to use SASL, and ANONYMOUS is not enough.",
+            "Whether a peer has to authenticate. If so, it has to use SASL, and ANONYMOUS is not "
+            "enough; if not, it may also connect without SASL.",
         ),
     )
     users_file: Path | None = attrs.field(
@@ -159,7 +159,7 @@ class ListenerSettings:
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class ConnectorSettings:
-    """A connection that the router opens, and opens again whenever it is lost."""
+    """A connection that the router opens, and reopens whenever it is lost."""
 
     host: str = attrs.field(
         default="127.0.0.1",
@@ -190,7 +190,7 @@ class ConnectorSettings:
     cost: int = COST
     sasl_username: str | None = attrs.field(
         default=None,
-        metadata=setting(kinds.text(255), "The user to be, for PLAIN.", default="none"),
+        metadata=setting(kinds.text(255), "The user to log in as, for PLAIN.", default="none"),
     )
     sasl_password: Secret | None = attrs.field(
         default=None,
@@ -217,9 +217,9 @@ class ConnectorSettings:
         default="nothing",
         metadata=setting(
             kinds.choice(get_args(NeededFor)),
-            "What there has to be a connection for: for nothing; for the start, until there has "
-            "been one the router is not ready (`/readyz`); or for service, whenever there is none "
-            "it is not.",
+            "What the connection is needed for: nothing; start, where the router is not ready "
+            "(`/readyz`) until it was connected once; or service, where it is not ready whenever "
+            "it is not connected.",
         ),
     )
     max_frame_size: int = MAX_FRAME_SIZE
@@ -240,7 +240,7 @@ def _name_from_address(self: AddressSettings) -> str:
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class AddressSettings:
-    """How messages are spread over the receivers of the addresses it covers."""
+    """Distribution and further treatment of messages to the addresses that it covers."""
 
     prefix: str | None = attrs.field(
         default=None,
@@ -272,9 +272,9 @@ class AddressSettings:
         default="balanced",
         metadata=setting(
             DISTRIBUTION,
-            "To the nearest receivers in turn (closest), to the receiver with the least work "
-            "before it (balanced), to all of them (multicast), or to nobody: links are refused "
-            "(unavailable).",
+            "How messages are distributed: to the nearest receivers in turn (closest), to the "
+            "receiver with the least work before it (balanced), to all receivers (multicast), or "
+            "not at all, so that links are refused (unavailable).",
         ),
     )
     redeliver: bool = attrs.field(
@@ -360,7 +360,7 @@ class AddressSettings:
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class MetricsSettings:
-    """What the metrics show."""
+    """Settings of the metrics."""
 
     address_label_limit: int = attrs.field(
         default=100,
@@ -381,7 +381,7 @@ class MetricsSettings:
         default=True,
         metadata=setting(
             kinds.flag(),
-            "Whether the metrics are also shown that Dispatch had, under its names (`qdr_...`).",
+            "Whether the metrics of Dispatch are shown as well, under its names (`qdr_...`).",
         ),
     )
 

@@ -41,10 +41,10 @@ def _roles(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Findi
         else:
             others = [role for (of, role), its in _MODES.items() if of == entity and its == mode]
             allowed = ", ".join(["normal", "route-container", *others])
-            advice = f"a {entity} of such a router is {allowed}"
+            advice = f"give one of the roles {allowed}"
         yield Finding(
             (entity, index, "role"),
-            f"is not for a router whose mode is {mode}",
+            f"is not allowed for a router with mode {mode}",
             advice,
             shown=True,
             concerns=(("router", "mode"),),
@@ -57,7 +57,7 @@ def _costs(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[Fi
         if endpoint.role != INTER_ROUTER and data[entity][index].get("cost", 1) != 1:
             yield Finding(
                 (entity, index, "cost"),
-                f"has no effect on a {entity} that is not for other interior routers",
+                f"has no effect on a {entity} without the role inter-router",
                 'take it out, or give role = "inter-router"',
                 shown=True,
                 concerns=((entity, index, "role"),),
@@ -70,7 +70,7 @@ def _intervals(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[F
         yield Finding(
             ("router", "helloMaxAgeSeconds"),
             f"is not more than helloIntervalSeconds, {router.hello_interval_seconds:g}",
-            "give at least twice as much, so that one lost moment is not the end of a neighbour",
+            "give at least twice as much, so that one late message does not lose a neighbour",
             shown=True,
             concerns=(("router", "helloIntervalSeconds"),),
         )
@@ -78,7 +78,7 @@ def _intervals(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[F
         yield Finding(
             ("router", "edgeHeartbeatMaxAgeSeconds"),
             f"is not more than edgeHeartbeatSeconds, {router.edge_heartbeat_seconds:g}",
-            "give at least twice as much, so that one lost moment is not the end of an uplink",
+            "give at least twice as much, so that one late message does not lose an uplink",
             shown=True,
             concerns=(("router", "edgeHeartbeatSeconds"),),
         )
@@ -89,7 +89,7 @@ def _ids(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding
     if router.mode != "standalone" and router.id is not None and "/" in router.id:
         yield Finding(
             ("router", "id"),
-            "has a / in it, and is a part of addresses that lead to this router",
+            "contains a /, but is a part of the addresses that lead to this router",
             "give an id without one",
             shown=True,
             concerns=(("router", "mode"),),

@@ -17,7 +17,7 @@ _ONE_IS_NEEDED: Final = "none; one of prefix, pattern and hostname is needed"
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class RedirectSettings:
-    """Addresses, or a host, that are at another container, where clients are told to go."""
+    """Addresses, or a host, whose clients are redirected to another container."""
 
     prefix: str | None = attrs.field(
         default=None,

@@ -27,14 +27,14 @@ DERIVED_LIMIT: Final = kinds.whole_number(0, MOST_BYTES, "bytes")
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class RouterSettings:
-    """The router as a whole."""
+    """Settings of the router as a whole."""
 
     id: str | None = attrs.field(
         default=None,
         metadata=setting(
             kinds.text(127, spaces=False),
-            "The router's own name, unlike that of any other router it will ever meet: its "
-            "container-id and a part of the addresses it makes.",
+            "The router's own name, unique among all routers that it connects with: its "
+            "container-id and a part of the addresses that it generates.",
             default="the name of the host",
         ),
     )
@@ -42,8 +42,8 @@ class RouterSettings:
         default="standalone",
         metadata=setting(
             kinds.choice(get_args(Mode)),
-            "Whether the router works alone (standalone), is one of the routers that a network "
-            "is made of (interior), or belongs to a network without forwarding anything between "
+            "Whether the router works alone (standalone), is one of the routers that a network is "
+            "made of (interior), or belongs to a network without forwarding anything between "
             "others (edge). An interior router has listeners and connectors with the role "
             "inter-router, and listeners with the role edge; an edge router has connectors with "
             "the role edge.",
@@ -53,48 +53,48 @@ class RouterSettings:
         default=1.0,
         metadata=setting(
             PERIOD,
-            "How often an interior router says to its neighbours that it is there.",
+            "How often an interior router sends hello to its neighbours.",
         ),
     )
     hello_max_age_seconds: float = attrs.field(
         default=3.0,
         metadata=setting(
             PERIOD,
-            "For how long a neighbour may say nothing before its connection is closed, as that of "
-            "a router that is not there any more; more than helloIntervalSeconds.",
+            "How long a neighbour may be silent before its connection is closed and the neighbour "
+            "counts as lost; more than helloIntervalSeconds.",
         ),
     )
     ra_interval_seconds: float = attrs.field(
         default=30.0,
         metadata=setting(
             PERIOD,
-            "How often an interior router says to its neighbours what it knows of the network when "
-            "nothing changes, so that they ask for what they have missed.",
+            "How often an interior router advertises its knowledge of the network to its "
+            "neighbours when nothing changes, so that they can ask for what they have missed.",
         ),
     )
     max_routers_per_neighbour: int = attrs.field(
         default=2000,
         metadata=setting(
             kinds.whole_number(1, 16_384, "routers"),
-            "How many routers an interior router knows by what one neighbour has told of them, the "
-            "neighbour among them. Those beyond are ignored; those that are known already stay.",
+            "How many routers an interior router learns from one neighbour, including the "
+            "neighbour. Further ones are ignored; those already known stay.",
         ),
     )
     max_addresses_per_router: int = attrs.field(
         default=200_000,
         metadata=setting(
             kinds.whole_number(1, 2**31, "addresses"),
-            "How many addresses of another router an interior router keeps. Those beyond are "
-            "ignored, as if nobody received from them there; those that are known already stay.",
+            "How many addresses of another router an interior router keeps. Further ones are "
+            "ignored, as if they had no receivers there; those already known stay.",
         ),
     )
     max_address_bytes_per_neighbour: int = attrs.field(
         default=256 * MIB,
         metadata=setting(
             kinds.whole_number(MIB, 2**40, "bytes"),
-            "How much memory the addresses may take of all routers that an interior router knows "
-            "by what one neighbour has told of them, reckoned as 300 bytes for each and those of "
-            "its name, four for each character unless all are ASCII. Those beyond are ignored.",
+            "How much memory the addresses of all routers that an interior router learns from one "
+            "neighbour may take. Each counts 300 bytes and those of its name, with four for each "
+            "character unless all are ASCII. Further ones are ignored.",
         ),
     )
     active_uplinks: int = attrs.field(
@@ -110,23 +110,23 @@ class RouterSettings:
         default=2.0,
         metadata=setting(
             PERIOD,
-            "How often an edge router says to its interior routers that it is there; they answer.",
+            "How often an edge router sends a heartbeat to its interior routers, which answer it.",
         ),
     )
     edge_heartbeat_max_age_seconds: float = attrs.field(
         default=8.0,
         metadata=setting(
             PERIOD,
-            "After how much silence an edge router and its interior routers give each other up; "
-            "more than edgeHeartbeatSeconds.",
+            "How long an edge router and an interior router may hear nothing from each other "
+            "before the connection counts as lost; more than edgeHeartbeatSeconds.",
         ),
     )
     metadata: str | None = attrs.field(
         default=None,
         metadata=setting(
             kinds.text(1024),
-            "Anything that people or programs may want to know of this router. It is told in "
-            "management, and means nothing to the router.",
+            "Any information about this router for people or programs. It is shown in management, "
+            "and the router does not use it.",
             default="none",
         ),
     )
@@ -143,8 +143,8 @@ class RouterSettings:
         metadata=setting(
             kinds.whole_number(MIB, MOST_BYTES, "bytes"),
             "How many bytes of messages the whole router may hold. From half of it on, senders "
-            "whose messages wait are let send no more; beyond it, those that have most waiting "
-            "get back what they sent last.",
+            "whose messages wait may send no more; beyond it, the newest messages of those that "
+            "have most waiting are returned to them.",
         ),
     )
     state_limit_bytes: int = attrs.field(

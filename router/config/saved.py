@@ -37,9 +37,9 @@ from router.errors import ConfigurationError
 Preference = Literal["saved", "file"]
 
 _HEAD: Final = """\
-# What was changed of a configuration while the router ran, and the whole of it: read in place of
-# the configuration file when the router starts. Written by trioute, and written again with each
-# change; it may hold passwords.
+# The whole configuration, with the changes that were made while the router ran. It is read instead
+# of the configuration file when the router starts. Written by trioute, again with each change; it
+# may contain passwords.
 #: over {source}
 #: which was {digest}
 #: revision {revision} of {at}
@@ -121,7 +121,7 @@ def load_saved(file: Path, further: Iterable[Check] = ()) -> Saved | None:
     text = file.read_text(encoding="utf-8")
     digest, revision = _DIGEST.search(text), _REVISION.search(text)
     if digest is None or revision is None:
-        problem = "does not say which configuration file it was saved over; give another --state"
+        problem = "does not say which configuration file it was made from; give another --state"
         raise InvalidConfiguration([Mistake(str(file), 0, 0, "", "", problem)])
     return Saved(configuration, digest[1], int(revision[1]))
 
@@ -140,8 +140,8 @@ def choose_start(
         return Start(base.configuration, (), saved.revision)
     if prefer != "saved" and saved.digest != base.digest:
         raise BaseEdited(
-            f"{base.source} was edited since changes were saved over it in {file}, and not all of "
-            "them are in it. In what was saved there is, other than in the file:\n"
+            f"{base.source} was edited after changes to it were saved in {file}, and does not "
+            "contain all of them. The saved configuration differs from the file by:\n"
             f"{format_differences(differences)}\n"
             "Give --prefer saved to run what was saved, or --prefer file to run the file and "
             f"move the saved configuration to {backup_path(file)}"

@@ -28,7 +28,7 @@ STUCK_RECEIVER_TIMEOUT_SECONDS: Any = attrs.field(
     metadata=setting(
         kinds.number(SHORTEST_S, LONGEST_S, "seconds"),
         "With stuckReceiver drop: for how long a receiver may take nothing while senders wait, or "
-        "settle nothing of what it has. Choose more than a receiver needs for a message, and more "
-        "than one pauses that asks for messages one by one.",
+        "settle nothing of what it has. Choose more than a receiver needs for one message, and "
+        "more than the pauses of one that grants credit for single messages.",
     ),
 )

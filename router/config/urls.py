@@ -27,10 +27,10 @@ def parse_url(text: str) -> Url:
     """Read a URL; raises ValueError if the text is none."""
     scheme, separator, rest = text.rpartition("://")
     if separator and scheme not in DEFAULT_PORTS:
-        raise ValueError(f"no scheme {scheme!r}")
+        raise ValueError(f"unknown scheme {scheme!r}")
     host, port = _split(rest)
     if not is_host(host):
-        raise ValueError(f"no host {host!r}")
+        raise ValueError(f"invalid host {host!r}")
     usual = DEFAULT_PORTS[scheme or "amqp"]
     return Url(scheme or None, host, usual if port is None else _port(port))
 
@@ -40,7 +40,7 @@ def _split(place: str) -> tuple[str, str | None]:
     if place.startswith("["):
         host, bracket, rest = place[1:].partition("]")
         if not bracket or ":" not in host or (rest and not rest.startswith(":")):
-            raise ValueError(f"no host and port {place!r}")
+            raise ValueError(f"invalid host and port {place!r}")
         return host, rest[1:] if rest else None
     host, colon, port = place.partition(":")
     return host, port if colon else None
@@ -49,7 +49,7 @@ def _split(place: str) -> tuple[str, str | None]:
 def _port(text: str) -> int:
     if text.isascii() and text.isdigit() and len(text) <= 5 and 1 <= int(text) <= 65535:
         return int(text)
-    raise ValueError(f"no port {text!r}")
+    raise ValueError(f"invalid port {text!r}")
 
 
 def urls(*schemes: str) -> Kind:

@@ -103,7 +103,7 @@ def load_users(path: Path) -> Users:
         try:
             check_name(name)
             if name in users:
-                raise ValueError("names a user that an earlier line names too")
+                raise ValueError("repeats a user of an earlier line")
             users[name] = parse_hash(stored.strip())
         except ValueError as error:
             mistakes.append(Mistake(str(path), number, 0, "", "", str(error)))
@@ -133,9 +133,9 @@ def hash_password(password: str) -> str:
     """
     data = password.encode("utf-8")
     if not data or b"\0" in data:
-        raise ValueError("a password is not empty and has no NUL, which PLAIN cannot carry")
+        raise ValueError("a password must not be empty or contain NUL, which PLAIN cannot carry")
     if len(data) > LONGEST_PASSWORD_BYTES:
-        raise ValueError(f"a password is of at most {LONGEST_PASSWORD_BYTES} bytes")
+        raise ValueError(f"a password must have at most {LONGEST_PASSWORD_BYTES} bytes")
     salt = os.urandom(SALT_BYTES)
     digest = _scrypt(data, salt, SCRYPT_N, SCRYPT_R, SCRYPT_P, HASH_BYTES)
     parts = (SCHEME, str(SCRYPT_N), str(SCRYPT_R), str(SCRYPT_P), _encode(salt), _encode(digest))
@@ -146,25 +146,25 @@ def parse_hash(text: str) -> PasswordHash:
     """Read what `hash_password` wrote; raises ValueError, whose text shows nothing of it."""
     scheme, *fields = text.split("$")
     if scheme != SCHEME or len(fields) != 5:
-        raise ValueError("holds no hash of the form scrypt$n$r$p$salt$hash")
+        raise ValueError("has no hash of the form scrypt$n$r$p$salt$hash")
     if not all(field.isascii() and field.isdigit() and len(field) <= 9 for field in fields[:3]):
-        raise ValueError("holds a cost n, r or p that is no number")
+        raise ValueError("has a cost n, r or p that is not a number")
     n, r, p = (int(field) for field in fields[:3])
     if n < 2 or n & (n - 1) or r < 1 or p < 1:
         raise ValueError(
-            "holds a cost that scrypt does not have: n is a power of two, r and p are not 0"
+            "has an invalid scrypt cost: n must be a power of two, r and p must not be 0"
         )
     if 128 * n * r > LARGEST_MEMORY_BYTES or n * r * p > LARGEST_WORK:
         raise ValueError(
-            f"costs more than a login may: 128 * n * r is at most {LARGEST_MEMORY_BYTES}, "
-            f"n * r * p at most {LARGEST_WORK}"
+            f"exceeds the cost limit of a login: 128 * n * r is at most {LARGEST_MEMORY_BYTES}, n "
+            f"* r * p at most {LARGEST_WORK}"
         )
     try:
         salt, digest = (base64.b64decode(field, validate=True) for field in fields[3:])
     except (binascii.Error, ValueError):
-        raise ValueError("holds a salt or a hash that is not base64") from None
+        raise ValueError("has a salt or a hash that is not base64") from None
     if len(salt) < 8 or not 16 <= len(digest) <= 64:
-        raise ValueError("holds a salt of under 8 bytes, or a hash not of 16 to 64")
+        raise ValueError("has a salt of less than 8 bytes, or a hash not of 16 to 64 bytes")
     return PasswordHash(n, r, p, salt, digest)
 
 
@@ -172,12 +172,12 @@ def check_name(name: str) -> None:
     """Raise ValueError for a name that a users file cannot hold."""
     if not name or name != name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
         raise ValueError(
-            f"holds no name of 1 to {LONGEST_NAME} printable characters without spaces around it"
+            f"needs a name of 1 to {LONGEST_NAME} printable characters, without spaces around it"
         )
     if ":" in name or name.startswith("#"):
-        raise ValueError("holds a name with a colon in it or a # in front")
+        raise ValueError("has a name that contains a colon or begins with #")
     if name == ANONYMOUS:
-        raise ValueError(f"holds the name {ANONYMOUS}, which stands for whoever gave none")
+        raise ValueError(f"has the name {ANONYMOUS}, which is reserved for peers without a user")
 
 
 def _scrypt(password: bytes, salt: bytes, n: int, r: int, p: int, length: int) -> bytes:

@@ -257,7 +257,7 @@ class LinkSupervisor(Generic[L]):
             return
         if line.own is not None and line.own.lingers:
             # a session for each attempt, none of which ever ends, would be too much
-            words = f"the {self.peer} does not end the session"
+            words = f"the {self.peer} has not answered the end of the previous session"
             self._failed_for(line, wire_error(AmqpError(NO_ANSWER, words, Scope.LINK)))
             return
         line.attempts += 1

@@ -72,7 +72,7 @@ def _act_on_attach(connection: Any, session: Any, remote: Attach) -> None:
         raise violations.unattached(handle, session.handle_max)
     if session.links.find(handle) is not None:
         # a session error in name, but the specification closes the connection (section 2.7.3)
-        raise AmqpError(Condition.HANDLE_IN_USE, f"a link is attached to handle {handle}")
+        raise AmqpError(Condition.HANDLE_IN_USE, f"handle {handle} is in use by another link")
     we_receive = not bool(remote.role)
     link = session.unanswered.pop((remote.name, we_receive), None)
     is_answer = link is not None

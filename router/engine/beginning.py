@@ -87,19 +87,22 @@ def begin_received(connection: Any, channel: int, remote: Begin) -> None:
     mapped = connection.sessions.find(channel)
     if mapped is not None:
         connection.failing = mapped
-        problem = f"a begin on channel {channel}, to which this session is mapped"
+        problem = f"begin on channel {channel}, which this session already uses"
         raise AmqpError(Condition.NOT_ALLOWED, problem, Scope.SESSION)
     if remote.remote_channel is not None:
         session = connection.local_sessions.get(int(remote.remote_channel))
         if session is None:
             raise AmqpError(
-                Condition.INVALID_FIELD, f"remote-channel {remote.remote_channel} was never begun"
+                Condition.INVALID_FIELD,
+                f"remote-channel {remote.remote_channel} is no session that this router has begun",
             )
         session.state = int(next_session_state(session.state, Act.RECV_BEGIN))
     else:
         free = connection.channels.lowest_free(connection.channel_max)
         if free is None:
-            raise AmqpError(Condition.FRAMING_ERROR, "more sessions than channels")
+            raise AmqpError(
+                Condition.FRAMING_ERROR, f"all {connection.channel_max + 1} channels are in use"
+            )
         session = _new_session(connection, free)
         session.state = int(next_session_state(session.state, Act.RECV_BEGIN))
         session.state = int(next_session_state(session.state, Act.SEND_BEGIN))
@@ -257,7 +260,9 @@ def check_discarding(session: Any) -> None:
     state = SessionState(session.state)
     if state not in (SessionState.END_SENT, SessionState.DISCARDING):
         raise AmqpError(
-            Condition.ILLEGAL_STATE, f"a frame while the session is {state.name}", Scope.CONNECTION
+            Condition.ILLEGAL_STATE,
+            f"frame received while the session is {state.name}",
+            Scope.CONNECTION,
         )
 
 
@@ -265,7 +270,9 @@ def unmapped(connection: Any, channel: int) -> AmqpError:
     """Return the error for a frame on a channel without a session, or above channel-max."""
     highest = connection.settings.channel_max
     if channel > highest:
-        return AmqpError(Condition.FRAMING_ERROR, f"channel {channel}; channel-max is {highest}")
+        return AmqpError(
+            Condition.FRAMING_ERROR, f"channel {channel} is above channel-max {highest}"
+        )
     return AmqpError(Condition.NOT_ALLOWED, f"no session is mapped to channel {channel}")
 
 

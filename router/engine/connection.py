@@ -270,7 +270,8 @@ class Connection:
                 self.frame_end = end
                 raise AmqpError(
                     "amqp:connection:framing-error",
-                    f"a frame of {size} octets with a header of {doff}; {limit} are allowed",
+                    f"frame of {size} octets with a data offset of {doff}; {limit} octets are "
+                    "allowed",
                     Scope.CONNECTION,
                 )
             if size > end - at:
@@ -278,7 +279,9 @@ class Connection:
             self.frame_end = at + size
             if view[at + 5] != (0 if phase == AMQP else 1):
                 raise AmqpError(
-                    "amqp:connection:framing-error", f"frame type {view[at + 5]}", Scope.CONNECTION
+                    "amqp:connection:framing-error",
+                    f"frame type {view[at + 5]} is not expected here",
+                    Scope.CONNECTION,
                 )
             self.frames_received += 1
             if phase == AMQP:

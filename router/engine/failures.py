@@ -48,12 +48,12 @@ class Failure:
 
 FAILURES: Final = {
     "unresolved": "the host has no address",
-    "unreachable": "nobody listens there, or the way there is blocked",
+    "unreachable": "nothing listens there, or the network is blocked",
     "silent": "there is no answer",
-    "protocol": "what answers does not speak AMQP 1.0 as it should",
-    "unauthorized": "the user or password is refused, or none is to be had",
-    "refused": "the peer lets the router in and then refuses the connection, or is no router that "
-    "this one could be connected with",
+    "protocol": "the peer does not speak AMQP 1.0 correctly",
+    "unauthorized": "the user name or password is refused, or missing",
+    "refused": "the peer authenticates the router and then refuses the connection, or is not a "
+    "router that this one can connect to",
     "closed": "the connection is closed by either side, or lost",
 }
 """Kinds of failures, and what each means."""

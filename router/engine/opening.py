@@ -147,7 +147,7 @@ def _header_answered(connection: Any, header: bytes) -> None:
     else:
         problem = f"the server answered the header with {header!r}{_looks_like(connection, header)}"
         if header == AMQP_HEADER:
-            problem = "the server has no SASL, which the router asks for"
+            problem = "the server does not support SASL, which the router requires"
         give_up(connection, AmqpError(Condition.FRAMING_ERROR, problem))
 
 
@@ -161,7 +161,7 @@ def refuse_header(connection: Any, data: bytes) -> None:
         connection,
         AmqpError(
             Condition.FRAMING_ERROR,
-            f"no AMQP 1.0 protocol header: {data[:8]!r}{_looks_like(connection, data)}",
+            f"{data[:8]!r} is not an AMQP 1.0 protocol header{_looks_like(connection, data)}",
         ),
     )
 
@@ -198,8 +198,8 @@ def send_open(connection: Any) -> None:
         octets = encode_frame(0, opened)
     if len(octets) > limit:
         problem = (
-            f"container-id, host name and properties make an open of {len(octets)} octets;"
-            f" {limit} are allowed"
+            f"container-id, host name and properties make an open of {len(octets)} octets; {limit} "
+            "are allowed"
         )
         give_up(connection, AmqpError(Condition.FRAME_SIZE_TOO_SMALL, problem))
         return
@@ -232,7 +232,7 @@ def frame_received(connection: Any, channel: int, performative: Any) -> None:
     if isinstance(performative, Open):
         if channel:
             raise AmqpError(
-                Condition.NOT_ALLOWED, f"open on channel {channel}; channel 0 is its only one"
+                Condition.NOT_ALLOWED, f"open on channel {channel}; only channel 0 is allowed"
             )
         _open_received(connection, performative)
     elif isinstance(performative, Close):
@@ -244,7 +244,8 @@ def frame_received(connection: Any, channel: int, performative: Any) -> None:
         return
     elif state is not ConnectionState.OPENED:
         raise AmqpError(
-            Condition.ILLEGAL_STATE, f"{type(performative).__name__} while {state.name}"
+            Condition.ILLEGAL_STATE,
+            f"{type(performative).__name__} received while the connection is {state.name}",
         )
     elif isinstance(performative, Begin):
         beginning.begin_received(connection, channel, performative)
@@ -256,7 +257,7 @@ def frame_received(connection: Any, channel: int, performative: Any) -> None:
         beginning.end_received(connection, channel, performative)
     else:
         raise AmqpError(
-            Condition.NOT_ALLOWED, f"{type(performative).__name__} is no AMQP performative"
+            Condition.NOT_ALLOWED, f"{type(performative).__name__} is not an AMQP performative"
         )
 
 
@@ -270,7 +271,7 @@ def _open_received(connection: Any, remote: Open) -> None:
     if 0 < (remote.idle_time_out or 0) < LEAST_IDLE_MS:
         raise AmqpError(
             Condition.NOT_IMPLEMENTED,
-            f"idle-time-out {remote.idle_time_out}; {LEAST_IDLE_MS} ms is the least that is kept",
+            f"idle-time-out {remote.idle_time_out} ms is too short; at least {LEAST_IDLE_MS} ms",
         )
     # these are not read later
     remote = attrs.evolve(

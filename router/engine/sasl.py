@@ -57,9 +57,14 @@ def frame_received(connection: Any, body: bytes) -> None:
         )
     elif isinstance(frame, SaslChallenge | SaslResponse):
         # neither ANONYMOUS nor PLAIN has a second step
-        raise AmqpError(Condition.NOT_ALLOWED, "a SASL challenge or response out of place")
+        raise AmqpError(
+            Condition.NOT_ALLOWED, "SASL challenge or response; ANONYMOUS and PLAIN have neither"
+        )
     else:
-        raise AmqpError(Condition.ILLEGAL_STATE, f"{type(frame).__name__} among SASL frames")
+        raise AmqpError(
+            Condition.ILLEGAL_STATE,
+            f"{type(frame).__name__} is not expected at this point of the SASL exchange",
+        )
 
 
 def _choose_mechanism(connection: Any, frame: SaslMechanisms) -> None:
@@ -76,16 +81,16 @@ def _choose_mechanism(connection: Any, frame: SaslMechanisms) -> None:
             connection,
             AmqpError(
                 Condition.UNAUTHORIZED_ACCESS,
-                f"the server offers SASL {' '.join(sorted(offered))},"
-                f" and we have {' '.join(settings.sasl_mechanisms)}",
+                f"the server offers SASL {' '.join(sorted(offered))}, and we have "
+                f"{' '.join(settings.sasl_mechanisms)}",
             ),
         )
         return
     octets = encode_frame(0, init, frame_type=SASL_FRAME)
     if len(octets) > opening.MIN_MAX_FRAME_SIZE:
         problem = (
-            f"user name, password and host name make a SASL init of {len(octets)} octets;"
-            f" {opening.MIN_MAX_FRAME_SIZE} are allowed"
+            f"user name, password and host name make a SASL init of {len(octets)} octets; "
+            f"{opening.MIN_MAX_FRAME_SIZE} are allowed"
         )
         opening.give_up(connection, AmqpError(Condition.FRAME_SIZE_TOO_SMALL, problem))
         return
@@ -96,9 +101,9 @@ def _refusal(settings: ConnectionSettings, code: SaslCode) -> str:
     """Return the meaning of a SASL outcome in words (section 5.3.3.6)."""
     if code is SaslCode.AUTH:
         who = f"user {settings.sasl_username}" if settings.sasl_username else "anonymous peers"
-        return f"the server does not let in {who} (SASL outcome {int(code)})"
+        return f"the server refuses {who} (SASL outcome {int(code)})"
     when = "may later" if code is SaslCode.SYS_TEMP else "cannot"
-    return f"the server {when} find out who we are (SASL outcome {int(code)})"
+    return f"the server {when} authenticate this router (SASL outcome {int(code)})"
 
 
 def own_init(settings: ConnectionSettings, mechanism: str) -> SaslInit:

@@ -46,9 +46,7 @@ def refuse(link: Any) -> bool:
     if link.is_routed or link.session.connection.settings.role in _BETWEEN_ROUTERS:
         return False
     if link.is_attached():
-        text = (
-            "the address takes part in no transaction: only links that are routed to a container do"
-        )
+        text = "transactions are not supported at this address, only on links routed to a container"
         error = AmqpError(Condition.NOT_IMPLEMENTED, text, Scope.LINK)
         link.session.connection.fail_link(link, error)
     return True
@@ -63,7 +61,7 @@ def refuse_acquisition(link: Any, frame: Any) -> bool:
     octets = memoryview(link.session.connection.cursor.octets)
     properties, _ = decode_value(bytes(octets[frame.properties_at : frame.properties_end]))
     if not isinstance(properties, dict):
-        raise AmqpError(Condition.DECODE_ERROR, "a flow's properties must be a map")
+        raise AmqpError(Condition.DECODE_ERROR, "properties of a flow must be a map")
     return properties.get(TXN_ID) is not None and refuse(link)
 
 

@@ -18,14 +18,16 @@ from router.errors import AmqpError, Scope
 def window_exceeded() -> AmqpError:
     """Return the error for a transfer while the incoming window is closed (section 2.5.6)."""
     return AmqpError(
-        Condition.WINDOW_VIOLATION, "a transfer beyond the incoming window", Scope.SESSION
+        Condition.WINDOW_VIOLATION,
+        "transfer received while the session's incoming window is closed",
+        Scope.SESSION,
     )
 
 
 def unattached(handle: int, handle_max: int) -> AmqpError:
     """Return the error for a handle that has no link (2.5.7), or is above handle-max (2.7.2)."""
     if handle > handle_max:
-        problem = f"handle {handle}; handle-max is {handle_max}"
+        problem = f"handle {handle} is above handle-max {handle_max}"
         return AmqpError(Condition.FRAMING_ERROR, problem, Scope.CONNECTION)
     return AmqpError(
         Condition.UNATTACHED_HANDLE, f"no link is attached to handle {handle}", Scope.SESSION
@@ -37,7 +39,9 @@ def not_incoming(found: Any, handle: int, handle_max: int) -> AmqpError:
     if found is None:
         return unattached(handle, handle_max)
     return AmqpError(
-        Condition.NOT_ALLOWED, f"a transfer on handle {handle}, whose sender we are", Scope.SESSION
+        Condition.NOT_ALLOWED,
+        f"transfer on handle {handle}, on which this router is the sender",
+        Scope.SESSION,
     )
 
 
@@ -50,10 +54,12 @@ def check_continuation(delivery: Delivery, frame: TransferFrame) -> None:
     if frame.has_delivery_tag:
         tag = bytes(memoryview(frame.octets)[frame.tag_at : frame.tag_end])
         if tag != delivery.incoming_tag:
-            problem = f"delivery {begun} goes on with another delivery-tag than it began with"
+            problem = (
+                f"a later transfer of delivery {begun} has another delivery-tag than the first"
+            )
             raise AmqpError(Condition.INVALID_FIELD, problem, Scope.SESSION)
     if frame.message_format and frame.message_format != delivery.message_format:
-        problem = f"delivery {begun} goes on with another message-format than it began with"
+        problem = f"a later transfer of delivery {begun} has another message-format than the first"
         raise AmqpError(Condition.INVALID_FIELD, problem, Scope.SESSION)
 
 
@@ -68,21 +74,25 @@ def incomplete(has_delivery_id: bool) -> AmqpError:
 def out_of_order(number: int, expected: int) -> AmqpError:
     """Return the error for a delivery-id that does not follow the last one (section 2.6.12)."""
     return AmqpError(
-        Condition.INVALID_FIELD, f"delivery-id {number} where {expected} follows", Scope.SESSION
+        Condition.INVALID_FIELD,
+        f"delivery-id {number} is out of order; {expected} is expected",
+        Scope.SESSION,
     )
 
 
 def backward_range(first: int, last: int) -> AmqpError:
     """Return the error for a disposition whose range runs backwards (section 2.7.6)."""
     return AmqpError(
-        Condition.INVALID_FIELD, f"a disposition from {first} back to {last}", Scope.SESSION
+        Condition.INVALID_FIELD,
+        f"disposition range {first} to {last} runs backwards",
+        Scope.SESSION,
     )
 
 
 def no_credit() -> AmqpError:
     """Return the error for a transfer on a link whose credit is used up (section 2.6.7)."""
     return AmqpError(
-        Condition.TRANSFER_LIMIT_EXCEEDED, "a transfer without link-credit", Scope.LINK
+        Condition.TRANSFER_LIMIT_EXCEEDED, "transfer received without link-credit", Scope.LINK
     )
 
 
@@ -90,7 +100,7 @@ def settles_first() -> AmqpError:
     """Return the error for a transfer in mode second on a link in mode first (section 2.7.5)."""
     return AmqpError(
         Condition.NOT_ALLOWED,
-        "rcv-settle-mode second in a transfer of a link whose mode is first",
+        "transfer has rcv-settle-mode second; the link was attached with first",
         Scope.LINK,
     )
 
@@ -110,7 +120,9 @@ def check_errant(link: Any) -> None:
 def errant(name: str) -> AmqpError:
     """Return the error for a peer that goes on with a link detached for an error."""
     return AmqpError(
-        Condition.ERRANT_LINK, f"link {name!r} was detached for an error", Scope.SESSION
+        Condition.ERRANT_LINK,
+        f"link {name!r} was detached for an error and must be detached by the peer first",
+        Scope.SESSION,
     )
 
 
@@ -127,6 +139,6 @@ def message_too_large(size: int, limit: int) -> AmqpError:
     """Return the error for a message beyond the link's max-message-size (section 2.7.3)."""
     return AmqpError(
         Condition.MESSAGE_SIZE_EXCEEDED,
-        f"{size} octets, and max-message-size is {limit}",
+        f"message of at least {size} octets; max-message-size is {limit}",
         Scope.LINK,
     )

@@ -93,7 +93,7 @@ class Handle:
         known = Event.__subclasses__()
         if not types or not set(types) <= set(known):
             names = ", ".join(each.__name__ for each in known)
-            raise ValueError(f"a subscription needs types of events, out of {names}")
+            raise ValueError(f"a subscription needs one or more of these event types: {names}")
         if capacity < 1:
             raise ValueError(f"capacity must be at least 1, not {capacity}")
         queue = EventQueue(types, capacity)

@@ -43,7 +43,7 @@ START_S: Final = 30.0
 STOP_S: Final = 2.0
 # Number of lines that are logged of a crashed plugin's traceback.
 MAX_TRACEBACK_LINES: Final = 30
-HUNG: Final = "it kept the event loop for more than a second"
+HUNG: Final = "it blocked the event loop for more than a second"
 FLOODED: Final = "its code ran for more than half of the last 10 s"
 
 Status = Literal["starting", "running", "finished", "stopped", "failed"]

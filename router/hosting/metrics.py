@@ -42,7 +42,7 @@ class PluginMetrics:
         owner = self._owners.get(full, self)
         if owner._plugin != self._plugin:
             raise ValueError(
-                f"the metric {full} is one of the plugin {owner._plugin}; choose another name"
+                f"the metric {full} belongs to the plugin {owner._plugin}; choose another name"
             )
         self._owners[full] = self
         return full

@@ -90,7 +90,7 @@ def check(pumps: Mapping[int, Any], asker: Requester, operation: str) -> None:
         return
     pump = None if asker.connection is None else pumps.get(asker.connection)
     if pump is None:
-        raise Refused(FORBIDDEN, "the connection that the request came by is not known any more")
+        raise Refused(FORBIDDEN, "the connection that the request came by is closed or unknown")
     connection = pump.connection
     allowed = connection.settings.management
     tally, me = pump.tally, connection.settings.container_id
@@ -100,17 +100,17 @@ def check(pumps: Mapping[int, Any], asker: Requester, operation: str) -> None:
         there = connection.remote_open.container_id
         raise Refused(
             FORBIDDEN,
-            f"whoever asks for {operation} may not, where the request came into the network or on "
-            f"its way: it came to {me} from the router {there}, which does not say that its "
-            "sender may change things (management of the listener or connector by which it came "
-            f"to {there}, or to a router before it)",
+            f"the sender has no right to ask for {operation} where the request entered the network "
+            f"or on its way: it came to {me} from the router {there}, which does not state that "
+            "its sender may change things (management of the listener or connector by which it "
+            f"came to {there}, or to a router before it)",
         )
     reason = (
-        f"the connection may not ask for {operation}: "
+        f"the connection has no right to ask for {operation}: "
         f'at the router {me} {endpoint} has management = "{allowed}"'
     )
     if allowed == TRUSTED and connection.settings.role in ROLES:
-        reason += ", and that router neither has proved who it is nor is on this host"
+        reason += ", and that router has not authenticated and is not on this host"
     elif allowed == TRUSTED:
-        reason += ", and the peer neither has proved who it is nor comes from a loopback address"
+        reason += ", and the peer has not authenticated and does not come from a loopback address"
     raise Refused(FORBIDDEN, reason)

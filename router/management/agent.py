@@ -109,11 +109,11 @@ class Agent:
         """Answer one request, or reject it if it is not allowed or has no reply-to."""
         if received.message_format:
             # the router cannot annotate such a message, so its sender is unknown
-            received.reject(Condition.NOT_ALLOWED, "a request has message-format 0")
+            received.reject(Condition.NOT_ALLOWED, "a request must have message-format 0")
             return
         asker = requester_of(received.payload)
         if len(received.payload) > MAX_READ_BYTES and self._rights(asker) != CHANGE:
-            reason = f"more than {MAX_READ_BYTES} octets are for those who may change things"
+            reason = f"a request of over {MAX_READ_BYTES} octets needs the right to change things"
             received.reject(Condition.MESSAGE_SIZE_EXCEEDED, reason)
             return
         try:
@@ -129,7 +129,7 @@ class Agent:
             received.reject(Condition.INVALID_FIELD, "a request needs a reply-to")
             return
         if not self._untaken.has_room(reply_to, trio.current_time()):
-            reason = "too many answers wait to be settled at the reply-to"
+            reason = "too many answers to this reply-to are unsettled"
             received.reject(Condition.RESOURCE_LIMIT_EXCEEDED, reason)
             return
         received.accept()

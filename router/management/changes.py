@@ -75,7 +75,10 @@ async def create(router: RouterView, request: Request) -> Answer:
     """Create an entity from the attributes in the body, or several from a list: all or none."""
     bodies = request.body if isinstance(request.body, list) else [request.body]
     if not bodies:
-        raise Refused(BAD_REQUEST, "the body of a CREATE lists nothing to create")
+        raise Refused(
+            BAD_REQUEST,
+            "the body of a CREATE is an empty list; give at least one map of attributes",
+        )
     if isinstance(request.body, dict):
         entity_type, given = _asked(request, request.body)
         if entity_type is CONNECTION_LINK_ROUTE:
@@ -149,7 +152,7 @@ async def update(router: RouterView, request: Request) -> Answer:
             raise Refused(BAD_REQUEST, refused.description) from None
         raise
     if not isinstance(request.body, dict):
-        raise Refused(BAD_REQUEST, "the body of an UPDATE is a map of attributes")
+        raise Refused(BAD_REQUEST, "the body of an UPDATE must be a map of attributes")
     given = _changed_attributes(found, request.body)
     other = _UPDATES.get(found.entity_type.long_name)
     if other is not None:
@@ -223,7 +226,9 @@ def _made(request: Request, body: Any) -> FoundEntity:
 def _asked(request: Request, body: Any) -> tuple[EntityType, dict[str, Any]]:
     """Return the type and the attributes of a new entity. Raise Refused if they are invalid."""
     if not isinstance(body, dict) or not all(isinstance(name, str) for name in body):
-        raise Refused(BAD_REQUEST, "the body of a CREATE is a map of attributes")
+        raise Refused(
+            BAD_REQUEST, "the body of a CREATE must be a map of attributes, or a list of such maps"
+        )
     given = {str(name): value for name, value in body.items()}
     for name in ("type", "name"):
         said = request.text(name)
@@ -238,7 +243,7 @@ def _asked(request: Request, body: Any) -> tuple[EntityType, dict[str, Any]]:
         raise Refused(BAD_REQUEST, "CREATE needs the type of the entity")
     name = known_type(kind)
     if name not in ENTITY_TYPES:
-        raise Refused(BAD_REQUEST, f"there are no entities of {kind} itself")
+        raise Refused(BAD_REQUEST, f"{kind} is a base type: give the type of an entity")
     return ENTITY_TYPES[name][0], given
 
 
@@ -266,7 +271,7 @@ def _changed_attributes(found: FoundEntity, body: dict[Any, Any]) -> dict[str, A
     given = {}
     for name, value in body.items():
         if not isinstance(name, str):
-            raise Refused(BAD_REQUEST, "the names of attributes are strings")
+            raise Refused(BAD_REQUEST, "the names of attributes must be strings")
         attribute = known_attribute(found.entity_type, name)
         if name == "type" and is_type_name(value, found.entity_type):
             continue
@@ -376,11 +381,11 @@ async def _update_connection(
     _only_changing(CONNECTION, given)
     status = given.get("adminStatus", ENABLED)
     if status not in (ENABLED, DELETED):
-        raise Refused(BAD_REQUEST, f"adminStatus: give {ENABLED!r} or {DELETED!r}")
+        raise Refused(BAD_REQUEST, f"adminStatus must be {ENABLED!r} or {DELETED!r}")
     if "enableProtocolTrace" in given:
         traced = read_flag(given["enableProtocolTrace"])
         if traced is not None and not isinstance(traced, bool):
-            raise Refused(BAD_REQUEST, "enableProtocolTrace: give true or false")
+            raise Refused(BAD_REQUEST, "enableProtocolTrace must be true or false")
         router.observed.traces.log_one(found.entity.pump, traced)
         now_traced = router.observed.traces.is_logged(found.entity.pump)
         found = FoundEntity(CONNECTION, attrs.evolve(found.entity, logs_frames=now_traced))
@@ -423,7 +428,7 @@ def _levels(enabled: Any) -> str | None:
     if enabled is None:
         return None
     if not isinstance(enabled, str):
-        raise Refused(BAD_REQUEST, "enable: give text")
+        raise Refused(BAD_REQUEST, "enable must be text, such as 'info+' or 'default'")
     text = enabled.lower().strip()
     return None if text == "default" else text or "none"
 

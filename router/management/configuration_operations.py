@@ -85,7 +85,9 @@ async def apply(router: RouterView, request: Request) -> Answer:
     """Apply the configuration in the body, or only return what that would change."""
     changeable = configurable_of(router)
     if not isinstance(request.body, str):
-        raise Refused(BAD_REQUEST, "the body of an APPLY is a configuration, as TOML in a string")
+        raise Refused(
+            BAD_REQUEST, "the body of an APPLY must be a configuration, as TOML in a string"
+        )
     folder = Path() if changeable.base.file is None else changeable.base.file.absolute().parent
     read = partial(parse_configuration, request.body, source=SOURCE, folder=folder)
     try:
@@ -107,7 +109,7 @@ async def roll_back(router: RouterView, request: Request) -> Answer:
     revision = changeable.history.find(number)
     if revision is None:
         known = ", ".join(str(each.number) for each in changeable.history)
-        raise Refused(NOT_FOUND, f"revision {number} is not remembered: there are {known}")
+        raise Refused(NOT_FOUND, f"revision {number} is not in the history; it has {known}")
     cause = f"ROLLBACK to revision {number}, by {requester_name(router, request)}"
     return await _become(router, request, revision.configuration, cause)
 
@@ -119,7 +121,7 @@ async def _become(
     is_dry = _flag(request, "dryRun")
     expected, current = request.count("ifRevision"), changeable.history.current.number
     if expected is not None and expected != current:
-        reason = f"the router runs revision {current}, and not {expected}, which was looked at"
+        reason = f"the router runs revision {current}, not {expected} (ifRevision)"
         raise Refused(BAD_REQUEST, reason)
     try:
         if is_dry:
@@ -131,7 +133,7 @@ async def _become(
     differences = list(applied.differences)
     told = differences[:MAX_DIFFERENCES]
     description = (
-        "OK; nothing is changed, as asked" if is_dry else status_description("OK", applied)
+        "OK; nothing was changed (dryRun)" if is_dry else status_description("OK", applied)
     )
     answer = Answer(
         {
@@ -152,7 +154,7 @@ def status_description(done: str, applied: Applied) -> str:
     """Return what was done, and whether it is lost when the router stops."""
     if applied.saved is not None or not applied.differences:
         return done
-    return f"{done}; it is not saved, and lost when the router stops"
+    return f"{done}; the change is not saved, and is lost when the router stops"
 
 
 def _refused(reasons: list[str] | tuple[str, ...]) -> Refused:
@@ -168,14 +170,14 @@ def _flag(request: Request, name: str) -> bool:
     if isinstance(value, str) and value.lower() in ("true", "false"):
         value = value.lower() == "true"
     if not isinstance(value, bool):
-        raise Refused(BAD_REQUEST, f"{name} is neither true nor false")
+        raise Refused(BAD_REQUEST, f"{name} must be true or false")
     return value
 
 
 def configurable_of(router: RouterView) -> ConfigurableRouter:
     """Return the interface for changes; raise Refused if the router cannot be changed."""
     if router.changeable is None:
-        raise Refused(NOT_FOUND, "this router has no configuration that could be shown or changed")
+        raise Refused(NOT_FOUND, "the configuration of this router cannot be shown or changed")
     return router.changeable
 
 
@@ -184,7 +186,7 @@ def requester_name(router: RouterView, request: Request) -> str:
     number = request.connection
     pump = None if number is None else router.observed.pumps.get(number)
     if pump is None:
-        return "somebody who is gone"
+        return "a peer that has disconnected"
     return f"{pump.connection.user or 'anonymous'} at {pump.connection.name}"
 
 

@@ -24,7 +24,7 @@ def create(router: RouterView, given: Mapping[str, Any]) -> ConnectionLinkRoute:
     """Create a link route to the requesting connection. Raise Refused if it is not allowed."""
     pump = router.observed.pumps.get(router.asker or 0)
     if pump is None or router.control is None:
-        raise Refused(BAD_REQUEST, "the connection to forward links to is no more")
+        raise Refused(BAD_REQUEST, "the connection to forward links to is closed")
     values = {name: _value(name, value) for name, value in given.items() if value is not None}
     for name in ("pattern", "direction"):
         if name not in values:
@@ -36,7 +36,7 @@ def create(router: RouterView, given: Mapping[str, Any]) -> ConnectionLinkRoute:
     if name in mine:
         raise Refused(BAD_REQUEST, f"the connection has a link route named {name[:100]!r} already")
     if len(mine) >= MAX_LINK_ROUTES:
-        raise Refused(BAD_REQUEST, f"a connection has {MAX_LINK_ROUTES} link routes at most")
+        raise Refused(BAD_REQUEST, f"a connection can have at most {MAX_LINK_ROUTES} link routes")
     way = routing.ask(LinkRouteRule(name, direction, False, pattern, scope=scope))
     return ConnectionLinkRoute(way, pump.number)
 
@@ -52,9 +52,9 @@ def _value(name: str, value: Any) -> Any:
         return value
     if name == "name":
         if not isinstance(value, str) or not value:
-            raise Refused(BAD_REQUEST, "name: give text")
+            raise Refused(BAD_REQUEST, "name must be text that is not empty")
         return str(value)
     attribute = known_attribute(CONNECTION_LINK_ROUTE, name)
     if attribute.given is None:
-        raise Refused(BAD_REQUEST, f"{name} cannot be given: the router tells it")
+        raise Refused(BAD_REQUEST, f"{name} cannot be set: it is read-only")
     return setting_value(attribute, value)

@@ -373,7 +373,9 @@ class DeliveryTracer:
             return
         receivers = len(address.consumers)
         why = (
-            "nobody receives there" if not receivers else f"none of {receivers} receivers takes it"
+            "the address has no receivers"
+            if not receivers
+            else f"none of {receivers} receivers can take it"
         )
         self._tell(followed, "waits", "", address=address.name, reason=why)
 

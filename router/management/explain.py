@@ -61,7 +61,7 @@ MAX_ADDRESS: Final = 2048
 # in addition to the reasons of `router.core.diagnosis.blocking`, which concern existing links
 NO_SENDER: Final = {
     "reason": "no_sender",
-    "text": "nobody has a link to send to the address by; who sends without an address may",
+    "text": "no link sends to the address; senders without an address may still send to it",
 }
 # reasons that a missing auto-link may explain
 _NOBODY_THERE: Final = frozenset((str(Reason.NO_CONSUMER), NO_SENDER["reason"]))
@@ -87,9 +87,9 @@ def question_of(request: Request) -> Question:
     """Read the properties of a request; raise Refused if they are invalid."""
     direction, address = request.text("direction"), request.text("address")
     if direction not in (SEND, RECEIVE):
-        raise Refused(BAD_REQUEST, f"direction is {SEND} or {RECEIVE}")
+        raise Refused(BAD_REQUEST, f"direction must be {SEND} or {RECEIVE}")
     if not address or len(address) > MAX_ADDRESS or not address_name(address):
-        raise Refused(BAD_REQUEST, f"address is a text of 1 to {MAX_ADDRESS} characters")
+        raise Refused(BAD_REQUEST, f"address must be text of 1 to {MAX_ADDRESS} characters")
     return Question(direction, address, request.text("user"), request.text("vhost"))
 
 
@@ -164,13 +164,13 @@ def _listener(listener: ListenerSettings, user: str | None) -> dict[str, Any]:
     """Describe a listener, and whether it admits a user, as far as its configuration says."""
     admits, text = True, "the peer may stay anonymous"
     if listener.role in ROLES:
-        admits, text = False, "it is for other routers alone"
+        admits, text = False, "it is for other routers only"
     elif user is not None and "PLAIN" not in listener.sasl_mechanisms:
-        admits, text = False, "nobody can say who they are: PLAIN is not offered"
+        admits, text = False, "users cannot authenticate: PLAIN is not offered"
     elif user is not None:
-        text = "the user needs a password of the usersFile"
+        text = "the user must authenticate with a password of the usersFile"
     elif listener.authenticate_peer:
-        admits, text = False, "a peer has to prove who it is (authenticatePeer)"
+        admits, text = False, "peers must authenticate (authenticatePeer)"
     return {
         "name": listener.name,
         "role": listener.role,
@@ -208,7 +208,7 @@ def _refusal(
         each for each in router.configuration.listeners if not each.http and each.role not in ROLES
     ]
     if doors and not any(_listener(each, question.user)["admits"] for each in doors):
-        return {"reason": "not_admitted", "text": "no listener lets the user in"}
+        return {"reason": "not_admitted", "text": "no listener admits the user"}
     host = table.redirects.redirect_of_host(question.vhost)
     if host is not None:
         text = f"connections to {question.vhost} are sent to {host} (amqp:connection:redirect)"
@@ -218,7 +218,7 @@ def _refusal(
         text = f"links to it are sent to {place} (amqp:link:redirect)"
         return {"reason": "link_redirected", "text": text}
     if treatment == UNAVAILABLE and address is None:
-        why = "names that begin with $ belong to services, and this one is not here"
+        why = "names that begin with $ are reserved for services, and there is no such service here"
         if not name.startswith("$") or table.rule_of(name) is not None:
             why = "its distribution is unavailable"
         return {"reason": "unavailable", "text": f"{why}: links are refused with amqp:not-found"}

@@ -62,10 +62,10 @@ def _why(state: AutoLinkState) -> str:
     plan = state.plan
     where = plan.container_id or plan.connection
     if where is None:
-        return f"the auto-link {plan.name} names no container"
+        return f"the auto-link {plan.name} has neither a containerId nor a connection"
     if state.status is Status.INACTIVE:
         return f"the auto-link {plan.name} waits for the container {where} to be connected"
     if state.status is Status.ATTACHING:
         return f"the auto-link {plan.name} waits for the answer of the container {where}"
-    retry = "" if state.retry_s is None else f"; it is tried again in {state.retry_s} s"
+    retry = "" if state.retry_s is None else f"; the next attempt is in {state.retry_s} s"
     return f"the auto-link {plan.name} failed at the container {where}: {state.error}{retry}"

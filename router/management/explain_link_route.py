@@ -19,13 +19,14 @@ from router.management.views import RouterView
 MAX_LISTED: Final = 100
 NO_CONTAINER: Final = {
     "reason": "no_container",
-    "text": "no container of its link route is there: links are refused with qd:no-route-to-dest",
+    "text": "no container of the link route is connected: links are refused with "
+    "qd:no-route-to-dest",
 }
 CLOSING: Final = {"reason": "closing", "text": "its connection is being closed"}
-NO_WAY: Final = {"reason": "no_way", "text": "there is no way to the router now"}
+NO_WAY: Final = {"reason": "no_way", "text": "there is no route to the router now"}
 BACKING_OFF: Final = {
     "reason": "refused",
-    "text": "it refused a link a moment ago, so that others are asked before it",
+    "text": "it refused a link a moment ago, so others are tried before it",
 }
 
 

@@ -29,7 +29,7 @@ MAX_NAMED: Final = 3
 NO_WAY: Final = "no_way"
 NOT_ATTACHED: Final = "not_attached"
 NO_UPLINK: Final = "no_uplink"
-_NOBODY_SENDS: Final = "no link leads there yet: one is attached once somebody sends"
+_NOBODY_SENDS: Final = "no link leads there yet: one is attached when a client sends"
 
 
 @attrs.frozen
@@ -174,11 +174,13 @@ def _link(link: OutLink | BranchLink | None, chosen: list[Consumer]) -> dict[str
 def _why_not(asked: _Asked, router: str, link: OutLink | None, *, is_used: bool) -> dict[str, Any]:
     """Return why nothing goes to a router now."""
     if not is_used:
-        return _why("not_used", "others are nearer")
+        return _why("not_used", "other routers are nearer")
     if link is None:
         retry_s = asked.network.outward.retry_s(asked.address, router)
         if retry_s is not None:
-            return _why(NOT_ATTACHED, f"the link there ended; it is tried again in {retry_s:.1f} s")
+            return _why(
+                NOT_ATTACHED, f"the link there ended; the next attempt is in {retry_s:.1f} s"
+            )
         return _why(NOT_ATTACHED, _NOBODY_SENDS)
     return _of_link(link)
 
@@ -186,7 +188,7 @@ def _why_not(asked: _Asked, router: str, link: OutLink | None, *, is_used: bool)
 def _of_link(link: OutLink | BranchLink) -> dict[str, Any]:
     consumer = link.consumer
     if consumer is None or link.is_over:
-        return _why(NOT_ATTACHED, "the link there is lost, and another one is to come")
+        return _why(NOT_ATTACHED, "the link there was lost, and will be attached again")
     reason = of_receiver(consumer)
     if reason is None:
         return _why(None, None)
@@ -259,7 +261,7 @@ def _reasons(
     if not network.is_on:
         if any(each["used"] for each in uplinks):
             return []
-        return [_why(NO_UPLINK, "no uplink is used: nothing leads to the network")]
+        return [_why(NO_UPLINK, "no uplink is in use: there is no connection to the network")]
     used = [each for each in routers if each["used"]] + branches
     by_words: dict[tuple[str, str], list[str]] = {}
     for each in used:

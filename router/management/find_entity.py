@@ -82,7 +82,9 @@ async def find(router: RouterView, request: Request) -> FoundEntity:
         reason = f"several entities have the {wanted} {key[:100]!r}: give the type, one of {types}"
         raise Refused(BAD_REQUEST, reason)
     if found or (one is not None and await _search(router, wanted, key, known.values())):
-        raise Refused(BAD_REQUEST, f"the entity with the {wanted} {key[:100]!r} is no {kind}")
+        raise Refused(
+            BAD_REQUEST, f"the entity with the {wanted} {key[:100]!r} is not of the type {kind}"
+        )
     # Dispatch's words, which the users of its tools know
     raise Refused(NOT_FOUND, f"No entity with {wanted}={key[:100]}")
 

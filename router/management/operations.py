@@ -127,10 +127,10 @@ def _attribute_names(types: Iterable[EntityType], body: Any) -> list[str]:
     if body is None:
         return list(known)
     if not isinstance(body, dict):
-        raise Refused(BAD_REQUEST, "the body of a QUERY is a map")
+        raise Refused(BAD_REQUEST, "the body of a QUERY must be a map")
     names = body.get("attributeNames") or []
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise Refused(BAD_REQUEST, "attributeNames is a list of strings")
+        raise Refused(BAD_REQUEST, "attributeNames must be a list of strings")
     if not names:
         return list(known)
     unknown = [name for name in names if name not in known and name not in absent]
@@ -195,7 +195,7 @@ def _described(attribute: Attribute) -> dict[str, Any]:
 def _get_json_schema(router: RouterView, request: Request) -> str:
     indent = request.count("indent")
     if indent is not None and indent > WIDEST_INDENT:
-        raise Refused(BAD_REQUEST, f"indent is more than {WIDEST_INDENT}")
+        raise Refused(BAD_REQUEST, f"indent must be at most {WIDEST_INDENT}")
     return json.dumps(_get_schema(router, request), indent=indent)
 
 

@@ -65,7 +65,7 @@ The operations on the node itself ({", ".join(NODE_OPERATIONS)}) are those of th
 | 400 | The request is wrong: no operation, an unknown type, an argument of a wrong type. |
 | 403 | The connection may not ask for that: see [who may](#who-may). |
 | 404 | There is no such entity, or no such attribute. |
-| 500 | The router made a mistake; its log tells which. |
+| 500 | The router failed; see its log. |
 | 501 | There is no such operation, or none on this type. |
 
 Attributes that Dispatch has and this router has nothing to say about are left out of the answer to
@@ -103,7 +103,7 @@ def _page() -> Iterator[str]:
             yield from _section(each)
     yield "## Types without entities"
     yield ""
-    yield "They can be asked for, and nothing is there."
+    yield "Queries for them return no entities."
     yield ""
     yield "| Type | What it would be |"
     yield "|---|---|"

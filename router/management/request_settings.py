@@ -32,7 +32,9 @@ _LONGEST_NUMBER: Final = 20
 def new_settings(entity_type: EntityType, given: Mapping[str, Any]) -> Any:
     """Return the settings of a new entity. Raise Refused if they are invalid."""
     if "identity" in given:
-        raise Refused(BAD_REQUEST, "identity cannot be given: it follows from the rest")
+        raise Refused(
+            BAD_REQUEST, "identity cannot be set: it is derived from the other attributes"
+        )
     values = {}
     for name, value in given.items():
         # qdmanage turns two spaces in a row into an attribute with an empty name and the value null
@@ -40,7 +42,7 @@ def new_settings(entity_type: EntityType, given: Mapping[str, Any]) -> Any:
             continue
         attribute = known_attribute(entity_type, name)
         if attribute.given is None:
-            raise Refused(BAD_REQUEST, f"{name} cannot be given: the router tells it")
+            raise Refused(BAD_REQUEST, f"{name} cannot be set: it is read-only")
         if value is not None:
             values[attribute.given.field.name] = setting_value(attribute, value)
     assert entity_type.entity is not None
@@ -56,7 +58,7 @@ def changed_settings(entity_type: EntityType, settings: Any, given: Mapping[str,
     for name, value in given.items():
         attribute = known_attribute(entity_type, name)
         if attribute.given is None:
-            raise Refused(BAD_REQUEST, f"{name} cannot be changed: the router tells it")
+            raise Refused(BAD_REQUEST, f"{name} cannot be changed: it is read-only")
         field = attribute.given.field
         new = default_of(field, settings) if value is None else setting_value(attribute, value)
         if new == getattr(settings, field.name):
@@ -75,11 +77,11 @@ def known_attribute(entity_type: EntityType, name: str) -> Attribute:
     if attribute is not None:
         return attribute
     if name in entity_type.unsupported:
-        reason = f"{name} is an attribute of Dispatch's that this router does nothing for"
+        reason = f"this router does not support Dispatch's attribute {name}"
     else:
         known = ", ".join(each.name for each in entity_type.attributes if each.can_be_created_with)
         reason = f"{entity_type.name} has no attribute {name[:100]!r}"
-        reason += f"; there are {known}" if known else ""
+        reason += f"; its attributes are {known}" if known else ""
     raise Refused(BAD_REQUEST, reason)
 
 
@@ -103,7 +105,9 @@ def setting_value(attribute: Attribute, value: Any) -> Any:
     path = read.reference if isinstance(read, Secret) and read.kind == "file" else read
     if (isinstance(read, Path) or path is not read) and not Path(path).is_absolute():
         # the requester does not know which folder a relative path would start from
-        raise Refused(BAD_REQUEST, f"{attribute.name}: give the path of a file from / on")
+        raise Refused(
+            BAD_REQUEST, f"{attribute.name} must be an absolute path, which begins with /"
+        )
     return read
 
 

@@ -50,7 +50,7 @@ class Request:
         """Return the operation, in capitals; raise Refused if there is none."""
         operation = self.text("operation")
         if not operation:
-            raise Refused(BAD_REQUEST, "there is no operation among the application-properties")
+            raise Refused(BAD_REQUEST, "the application-properties have no operation")
         return operation.upper()
 
     @property
@@ -68,7 +68,7 @@ class Request:
         """Return a property that is text, None if absent; raise Refused if it is not text."""
         value = self.properties.get(name)
         if value is not None and not isinstance(value, str):
-            raise Refused(BAD_REQUEST, f"{name} is no string")
+            raise Refused(BAD_REQUEST, f"{name} must be a string")
         return value
 
     def count(self, name: str) -> int | None:
@@ -87,7 +87,7 @@ class Request:
         ):
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise Refused(BAD_REQUEST, f"{name} is no whole number from 0 on")
+            raise Refused(BAD_REQUEST, f"{name} must be an integer of at least 0")
         return int(value)
 
 

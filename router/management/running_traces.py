@@ -184,7 +184,7 @@ class RunningTraces:
     async def _run(self, trace: Trace) -> None:
         """Send one trace until its receiver, or the agent's connection, is gone."""
         log.info("trace began", trace=trace.number, connection=trace.asker)
-        reason = "nobody receives it any more"
+        reason = "its receiver is gone"
         try:
             await self._send(trace)
         except ClientError as lost:

@@ -30,15 +30,17 @@ def trace(router: RouterView, request: Request) -> dict[str, Any]:
     """Start a trace; return its number, and the present connections or deliveries in it."""
     asked = request.body
     if not isinstance(asked, dict):
-        raise Refused(BAD_REQUEST, "the body of a TRACE is a map")
+        raise Refused(BAD_REQUEST, "the body of a TRACE must be a map")
     unknown = [key for key in asked if key not in ("to", *KINDS)]
     if unknown:
-        raise Refused(BAD_REQUEST, f"TRACE knows no {str(unknown[0])[:100]!r}")
+        raise Refused(
+            BAD_REQUEST, f"the body of a TRACE has an unknown key: {str(unknown[0])[:100]!r}"
+        )
     wants = _wants(asked)
     to = _text(asked, "to")
     receivers = router.streams.receivers(to)
     if not receivers:
-        raise Refused(BAD_REQUEST, "nobody receives at the address that `to` names")
+        raise Refused(BAD_REQUEST, "the address in `to` has no receiver")
     carriers = router.streams.carriers() | receivers | {request.connection}
     pumps = [pump for pump in router.observed.pumps.values() if wants(pump)]
     if "connection" in asked:
@@ -47,7 +49,7 @@ def trace(router: RouterView, request: Request) -> dict[str, Any]:
         if pumps[0].number in carriers:
             raise Refused(
                 BAD_REQUEST,
-                f"connection {pumps[0].number} carries a trace itself, and so cannot be traced",
+                f"connection {pumps[0].number} carries a trace itself, so it cannot be traced",
             )
     deliveries = _deliveries(asked["delivery"]) if "delivery" in asked else None
     started = _start(router, to, request.connection, receivers)
@@ -82,15 +84,15 @@ def _deliveries(asked: Any) -> DeliveryFilter:
     """Return the criteria for the deliveries to follow. Raise Refused if they are invalid."""
     if not isinstance(asked, dict) or not asked:
         raise Refused(
-            BAD_REQUEST, f"delivery is a map of one or more of {', '.join(OF_DELIVERIES)}"
+            BAD_REQUEST, f"delivery must be a map with one or more of {', '.join(OF_DELIVERIES)}"
         )
     unknown = [key for key in asked if key not in OF_DELIVERIES]
     if unknown:
-        raise Refused(BAD_REQUEST, f"delivery knows no {str(unknown[0])[:100]!r}")
+        raise Refused(BAD_REQUEST, f"delivery has an unknown key: {str(unknown[0])[:100]!r}")
     given = {key: _text(asked, key) for key in asked}
     number = given.get("deliveryId")
     if number is not None and not (number.isascii() and number.isdigit()):
-        raise Refused(BAD_REQUEST, "deliveryId is no whole number")
+        raise Refused(BAD_REQUEST, "deliveryId must be an integer of at least 0")
     address = given.get("address")
     return DeliveryFilter(
         address=None if address is None else address_name(address),
@@ -112,7 +114,7 @@ def _start(router: RouterView, to: str, asker: int | None, receivers: set[int]) 
     try:
         return router.streams.begin(to, asker, account)
     except TooManyTraces:
-        reason = f"{MAX_TRACES} traces are under way, and there may be no more"
+        reason = f"{MAX_TRACES} traces are running, which is the maximum"
         raise Refused(BAD_REQUEST, reason) from None
 
 
@@ -121,7 +123,7 @@ def _text(asked: dict[Any, Any], key: str) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(int(value))
     if not isinstance(value, str) or not 1 <= len(value) <= MAX_TEXT:
-        raise Refused(BAD_REQUEST, f"{key} is no text of 1 to {MAX_TEXT} characters")
+        raise Refused(BAD_REQUEST, f"{key} must be text of 1 to {MAX_TEXT} characters")
     return value
 
 
@@ -129,13 +131,13 @@ def _wants(asked: dict[Any, Any]) -> Callable[[Any], bool]:
     """Return a predicate for the requested connections."""
     given = [kind for kind in KINDS if kind in asked]
     if len(given) != 1:
-        raise Refused(BAD_REQUEST, f"TRACE needs one of {', '.join(KINDS)}")
+        raise Refused(BAD_REQUEST, f"TRACE needs exactly one of {', '.join(KINDS)}")
     (kind,) = given
     if kind == "delivery":
         return lambda _: True
     if kind == "all":
         if asked["all"] is not True:
-            raise Refused(BAD_REQUEST, "all is true or is not given")
+            raise Refused(BAD_REQUEST, "all must be true if it is given")
         return lambda _: True
     value = _text(asked, kind)
     if kind == "connection":

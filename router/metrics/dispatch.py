@@ -36,7 +36,7 @@ DISPATCH: Final = (
     DispatchMetric(
         "qdr_connections_total",
         "gauge",
-        "Connections there are.",
+        "Current connections.",
         lambda r: sum(e.connections for e in r.endpoints),
         "sum(trioute_connections)",
     ),
@@ -92,7 +92,7 @@ DISPATCH: Final = (
     DispatchMetric(
         "qdr_dropped_presettled_deliveries_total",
         "counter",
-        "Settled deliveries that a receiver was not given.",
+        "Presettled deliveries that were dropped.",
         lambda r: r.counters.dropped_presettled,
         "trioute_deliveries_dropped_presettled_total",
     ),

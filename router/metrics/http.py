@@ -378,7 +378,7 @@ class _ImpatientStream:
         if waiting.cancelled_caught:
             self._closed.set()
             await trio.aclose_forcefully(self._stream)
-            raise trio.BrokenResourceError("the client does not read")
+            raise trio.BrokenResourceError("the client did not read the answer in time")
 
 
 class _Log(Logger):

@@ -42,9 +42,9 @@ are `{OTHER}` together.
 _DISPATCH: Final = """\
 ## Under Dispatch's names
 
-Unless `qdrNames` is false, the metrics of Qpid Dispatch are shown as well, so that its dashboards
-and rules go on. Of what this router does not have, there is none: 0. The memory pools of
-Dispatch (`qdr_allocator_...`) are left out, as there are no such pools; see
+Unless `qdrNames` is false, the metrics of Qpid Dispatch are shown as well, so that existing
+dashboards and rules keep working. Metrics of features that this router does not have are 0. The
+memory pools of Dispatch (`qdr_allocator_...`) are left out, as there are no such pools; see
 `trioute_memory_bytes`.
 
 | Metric | Kind | Meaning | In its place |

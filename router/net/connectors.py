@@ -124,7 +124,7 @@ class AmqpConnector:
         if needed == "nothing" or status.is_connected or (needed == "start" and self.tally.opened):
             return None
         why = f": {status.failure.reason}" if status.failure is not None else ""
-        return f"the connector {self.connector.name} has no connection{why}"
+        return f"connector {self.connector.name} is not connected{why}"
 
     async def _keep_connected(self, connections: trio.Nursery) -> None:
         while True:
@@ -139,7 +139,7 @@ class AmqpConnector:
             # all places are tried before the back-off grows
             delay_s = next(backoff_delays() if is_new else self._waits)
             self.status.next_at = time.monotonic() + delay_s
-            self.log.info("connecting again", to=str(place), in_s=round(delay_s, 3))
+            self.log.info("reconnecting", to=str(place), in_s=round(delay_s, 3))
             self._pause = trio.CancelScope()
             with self._pause:
                 await trio.sleep(delay_s)
@@ -206,7 +206,7 @@ class AmqpConnector:
         except NotConnected as error:
             self.tally.failed += 1
             self._failed(error.failure)
-            self.log.warning("connecting failed", peer=name, reason=error.failure.reason)
+            self.log.warning("connection failed", peer=name, reason=error.failure.reason)
             return None
         exchange = self.exchange
         connection = Connection(settings, exchange.forwarder, exchange.turn, name, True)
@@ -234,7 +234,7 @@ class AmqpConnector:
             with trio.move_on_after(REFUSAL_S):
                 await over.wait()
             if not over.is_set():
-                close_in_order(self.exchange, [pump], "it was refused")
+                close_in_order(self.exchange, [pump], "the peer refused the connection")
         await over.wait()
 
     # Events of the connection.

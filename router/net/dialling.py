@@ -35,7 +35,7 @@ async def connect_socket(
     or is slow.
     """
     within = f"within {CONNECT_TIMEOUT_S:g} s"
-    asked = f"the address of {host} is not found out {within}"
+    asked = f"the name {host} was not resolved {within}"
     try:
         with trio.fail_after(CONNECT_TIMEOUT_S):
             found = await trio.socket.getaddrinfo(
@@ -49,7 +49,7 @@ async def connect_socket(
     except socket.gaierror as error:
         raise NotConnected(Failure("unresolved", f"{host}: {error.strerror}")) from None
     except UnicodeError:
-        raise NotConnected(Failure("unresolved", f"{host}: no name that a host can have")) from None
+        raise NotConnected(Failure("unresolved", f"{host}: not a valid host name")) from None
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise NotConnected(Failure("unreachable", reason)) from None

@@ -43,13 +43,13 @@ def log_event(log: Any, link_log: Any, event: object, user: str | None) -> None:
     elif isinstance(event, AutoLinkChanged):
         _auto_link(link_log, event)
     elif isinstance(event, UplinkChanged):
-        said = "uplink in use" if event.is_active else "uplink stands by"
+        said = "uplink in use" if event.is_active else "uplink on standby"
         link_log.info(said, connector=event.connector, router=event.router, reason=event.reason)
     elif isinstance(event, LinkRoutesUnsupported):
-        said = "no link routes by way of this connection"
-        link_log.info(said, router=event.router, reason="the other router does not know of them")
+        said = "connection without link routes"
+        link_log.info(said, router=event.router, reason="the other router does not support them")
     elif isinstance(event, RouteRefused):
-        reason = "the addresses are routers' own"
+        reason = "the addresses are reserved for routers"
         facts = {"router": event.router, "key": event.key, "count": event.count}
         link_log.warning("link route refused", **facts, reason=reason)
     elif isinstance(event, RoutesLeftOut):
@@ -75,7 +75,7 @@ def log_event(log: Any, link_log: Any, event: object, user: str | None) -> None:
         is_news = not (event.lost or _is_of_gone_node(event))
         _end(link_log, "link detached", event, is_news=is_news, **facts)
     elif isinstance(event, events.FlowIgnored):
-        reason = "it answers a drain, and the peer has detached the link already"
+        reason = "it answers a drain of a link that the peer has already detached"
         link_log.debug("flow ignored", link_id=event.link_id, reason=reason)
     elif isinstance(event, events.LinkSuspended):
         link_log.info("link suspended", unsettled=event.unsettled, **_facts(event.link))

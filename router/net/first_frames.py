@@ -39,8 +39,8 @@ def find_too_long(configuration: Configuration, _: Mapping[str, Any]) -> Iterato
             if size > MIN_MAX_FRAME_SIZE:
                 yield Finding(
                     (*here, "saslPassword"),
-                    f"makes, with saslUsername and host, a SASL init of {size} octets",
-                    f"give shorter ones: {MIN_MAX_FRAME_SIZE} octets are allowed",
+                    f"results, with saslUsername and host, in a SASL init of {size} octets",
+                    f"shorten them: at most {MIN_MAX_FRAME_SIZE} octets are allowed",
                     concerns=tuple((*here, key) for key in ("saslUsername", "host")),
                 )
         size = len(encode_frame(0, own_open(settings, LARGEST_NUMBER)))
@@ -48,7 +48,8 @@ def find_too_long(configuration: Configuration, _: Mapping[str, Any]) -> Iterato
             key = "openProperties" if connector.open_properties else "host"
             yield Finding(
                 (*here, key),
-                f"makes an open of {size} octets, with host and the id of the router",
-                f"give less: {MIN_MAX_FRAME_SIZE} octets are allowed to who speaks first",
+                f"results, with host and the router's id, in an open of {size} octets",
+                f"shorten it: at most {MIN_MAX_FRAME_SIZE} octets are allowed before the peer's "
+                "open",
                 concerns=((*here, "host"), ("router", "id")),
             )

@@ -56,9 +56,9 @@ def log_news(news: News) -> None:
             hello_log.warning("neighbour lost", router=news.router)
         case RoutersChanged():
             if news.came:
-                ls_log.info("routers reached", routers=_named(news.came), known=news.known)
+                ls_log.info("routers reachable", routers=_named(news.came), known=news.known)
             if news.went:
-                ls_log.warning("routers out of reach", routers=_named(news.went), known=news.known)
+                ls_log.warning("routers unreachable", routers=_named(news.went), known=news.known)
         case TableChanged():
             ma_log.debug("addresses changed", router=news.router, count=news.addresses)
         case AnnouncementsIgnored():
@@ -66,13 +66,15 @@ def log_news(news: News) -> None:
         case DuplicateRouterId():
             if _is_told(news.times):
                 facts = {"times": news.times} if news.times > 1 else {}
-                log.error("two routers have one id", router=news.router, reason=news.what, **facts)
+                log.error(
+                    "two routers have the same id", router=news.router, reason=news.what, **facts
+                )
 
 
 def _log_too_much(news: AnnouncementsIgnored) -> None:
     if news.what == "routers":
         ls_log.error(
-            "more routers than are kept",
+            "a neighbour announces too many routers",
             neighbour=news.router,
             kept=news.kept,
             reason=f"maxRoutersPerNeighbour is {news.most}; those beyond it are ignored",
@@ -80,7 +82,7 @@ def _log_too_much(news: AnnouncementsIgnored) -> None:
         return
     limit = "maxAddressBytesPerNeighbour" if news.in_octets else "maxAddressesPerRouter"
     ma_log.error(
-        "more addresses than are kept",
+        "a router announces too many addresses",
         router=news.router,
         kept=news.kept,
         reason=f"{limit} is {news.most}; those beyond it are ignored",

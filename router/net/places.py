@@ -128,7 +128,7 @@ class Places:
     def _objection(self, server: FailoverServer) -> str:
         """Return why a named place is not used, for people, or an empty string."""
         if server.scheme != "amqp":
-            return f"{server.scheme} is not what this connector speaks"
+            return f"this connector does not support the scheme {server.scheme}"
         if not self._is_allowed(server.host):
             return f"{server.host} is not among failoverHosts"
         return ""

@@ -45,9 +45,9 @@ class RedirectChain:
         if reason or there is None:
             return reason
         if _key(there) in self._seen:
-            return "it leads in a circle"
+            return "it leads to a place visited before"
         if self.hops == MOST_HOPS:
-            return f"there were {MOST_HOPS} in a row before it"
+            return f"it follows {MOST_HOPS} redirects in a row, which is the limit"
         self.here = there
         self._seen.add(_key(there))
         return ""

@@ -230,7 +230,11 @@ class Hub:
         self.begin_turn()
         self.finish_turn()
         late_s = self.turn.now - self._last_look
-        return f"no look at the clocks for {late_s:.1f} s" if late_s > STUCK_S else None
+        return (
+            f"timers not checked for {late_s:.1f} s: the event loop is stuck"
+            if late_s > STUCK_S
+            else None
+        )
 
     def until_next_look_s(self) -> float:
         """Return the time in seconds until timers have to be checked again."""
@@ -429,7 +433,7 @@ class RouterHub(Hub):
 
 
 def _report_shed(count: int) -> None:
-    log.warning("more waits than memoryLimitBytes allows", given_up=count)
+    log.warning("waiting messages exceed memoryLimitBytes", given_up=count)
 
 
 class _NetworkWork:

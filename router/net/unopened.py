@@ -23,7 +23,7 @@ GRACE_S: Final = 1.0
 MOST_AT_ONCE: Final = 64
 _CLOSED: Final = AmqpError(
     Condition.RESOURCE_LIMIT_EXCEEDED,
-    "the connection was not opened at once, and others wait for a descriptor",
+    "the connection was not opened in time, and others need its file descriptor",
 )
 
 

@@ -81,7 +81,7 @@ class Ledger:
             words = f"message {number} of sender {entry.flow}"
             is_multicast = entry.flow in self.multicast
             if outcome == "accepted" and not got:
-                yield f"{words}: accepted, and nobody got it"
+                yield f"{words}: accepted, but not delivered"
             elif outcome == "released" and not is_multicast:
                 for receiver in set(entry.receivers) - self.releasing:
                     yield f"{words}: released, and receiver {receiver} got it"
@@ -96,4 +96,4 @@ class Ledger:
                 if unsaid > 1:
                     yield f"{words}: {outcome or 'not told'}, and delivered {unsaid} times"
             if is_whole and not outcome and not entry.presettled:
-                yield f"{words}: no outcome, though there is a way to everywhere"
+                yield f"{words}: no outcome, although all routers are reachable"

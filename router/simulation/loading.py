@@ -77,7 +77,9 @@ def find_contradictions(topology: Topology) -> Iterator[Finding]:
     if not plan.routers:
         yield Finding((), "there is no router", "write a [[router]], or many by a [[shape]]")
     if len(plan.routers) > MOST_ROUTERS:
-        yield Finding(("shape",), f"makes {len(plan.routers)} routers", f"have {MOST_ROUTERS}")
+        yield Finding(
+            ("shape",), f"makes {len(plan.routers)} routers", f"at most {MOST_ROUTERS} are allowed"
+        )
     yield from _twice(topology, plan)
     yield from _links(topology, plan)
     yield from _places(topology, plan)
@@ -104,7 +106,7 @@ def _twice(topology: Topology, plan: Plan) -> Iterator[Finding]:
         if name in seen and name:
             is_own = index < len(topology.routers)
             path: DataPath = ("router", index, "name") if is_own else ("shape",)
-            yield Finding(path, f"makes a router {name}, of which there is one already")
+            yield Finding(path, f"makes a second router named {name}")
         seen.add(name)
 
 
@@ -125,7 +127,7 @@ def _links(topology: Topology, plan: Plan) -> Iterator[Finding]:
         path = ("link", index, "between")
         yield from _unknown(path, link.between, plan)
         if [modes.get(name) for name in link.between or ()] == ["edge", "edge"]:
-            yield Finding(path, "joins two edge routers", "give one that is interior", shown=True)
+            yield Finding(path, "links two edge routers", "give one that is interior", shown=True)
     seen: set[frozenset[str]] = set()
     for planned in plan.links:
         pair = frozenset((planned.dialler, planned.acceptor))
@@ -148,11 +150,11 @@ def _events(topology: Topology, plan: Plan) -> Iterator[Finding]:
         yield from _unknown((*here, "routers"), event.routers, plan)
         of_link = event.action in OF_LINKS
         if event.link and not of_link:
-            yield Finding((*here, "link"), f"is not what {event.action} happens to")
+            yield Finding((*here, "link"), f"does not apply to {event.action}")
         elif event.link and frozenset(event.link) not in joined:
             yield Finding((*here, "link"), f"there is no link {' - '.join(event.link)}")
         if event.routers and of_link:
-            yield Finding((*here, "routers"), f"is not what {event.action} happens to")
+            yield Finding((*here, "routers"), f"does not apply to {event.action}")
         if event.action == "partition" and not event.routers:
             yield Finding((*here, "routers"), "is missing", "give the routers of one side")
         if of_link and not plan.links:
@@ -160,7 +162,7 @@ def _events(topology: Topology, plan: Plan) -> Iterator[Finding]:
         if event.at > topology.simulation.seconds:
             yield Finding(
                 (*here, "at"),
-                f"is after the end, which is at {topology.simulation.seconds:g} seconds",
+                f"is after the end of the simulation, at {topology.simulation.seconds:g} seconds",
                 shown=True,
                 concerns=(("simulation", "seconds"),),
             )

@@ -92,7 +92,7 @@ class Simulation:
         network.start()
         self.truth.network_changed()
         self._note_multicast()
-        self._until(self._is_settled, settings.settle_seconds, "coming to be", progress)
+        self._until(self._is_settled, settings.settle_seconds, "network starts", progress)
         account.begin("traffic", "traffic begins")
         began = self._began = network.agenda.now
         self.traffic.begin()

@@ -44,17 +44,17 @@ _PERIOD: Final = kinds.number(0.05, 3600, "seconds")
 
 # Fields that links and shapes share: attrs makes an attribute of each class from them.
 _DELAY_MILLISECONDS: Final[float] = attrs.field(
-    default=1.0, metadata=setting(_DELAY, "How long octets are under way, each way.")
+    default=1.0, metadata=setting(_DELAY, "Delay in each direction.")
 )
 _JITTER_MILLISECONDS: Final[float] = attrs.field(
-    default=0.0, metadata=setting(_DELAY, "How much longer they may be, by chance.")
+    default=0.0, metadata=setting(_DELAY, "Maximum random additional delay.")
 )
 _BANDWIDTH_MEGABITS: Final[float | None] = attrs.field(
     default=None,
     metadata=setting(
         _BANDWIDTH,
-        "How many megabits a second get through, each way; what is more waits for its turn.",
-        default="as much as there is",
+        "Bandwidth in each direction; excess octets queue.",
+        default="unlimited",
     ),
 )
 
@@ -67,34 +67,33 @@ class SimulationSettings:
         default=1,
         metadata=setting(
             kinds.whole_number(0, 2**63 - 1, "units"),
-            "What chance begins with. The same file and the same seed give the same, to the octet.",
+            "Seed of random choices. The same file and seed give the same result, to the octet.",
         ),
     )
     seconds: float = attrs.field(
         default=10.0,
         metadata=setting(
             _SECONDS,
-            "How long traffic flows, from when the network has come to be; events count from there "
-            "too.",
+            "How long traffic flows, once the network has converged; events count from there too.",
         ),
     )
     settle_seconds: float = attrs.field(
         default=60.0,
         metadata=setting(
             _SECONDS,
-            "How long the network may take to come to be, before traffic begins all the same, and "
-            "how long it is waited at the end for outcomes that are still due.",
+            "How long to wait for the network to converge before traffic begins anyway, and how "
+            "long to wait for missing outcomes at the end.",
         ),
     )
     default_distribution: Distribution = attrs.field(
         default="balanced",
         metadata=setting(
-            DISTRIBUTION, "How addresses are spread that no address entity covers, as in a router."
+            DISTRIBUTION, "Distribution of addresses without an address entity, as in a router."
         ),
     )
     hello_interval_seconds: float = attrs.field(
         default=1.0,
-        metadata=setting(_PERIOD, "As in a router: how often neighbours say that they are there."),
+        metadata=setting(_PERIOD, "As in a router: interval of HELLO messages to neighbours."),
     )
     hello_max_age_seconds: float = attrs.field(
         default=3.0,
@@ -103,7 +102,8 @@ class SimulationSettings:
     ra_interval_seconds: float = attrs.field(
         default=30.0,
         metadata=setting(
-            _PERIOD, "As in a router: how often neighbours compare what they know at least."
+            _PERIOD,
+            "As in a router: the longest interval at which neighbours compare their routing state.",
         ),
     )
 
@@ -117,9 +117,7 @@ class RouterEntry:
     )
     mode: Mode = attrs.field(
         default="interior",
-        metadata=setting(
-            kinds.choice(get_args(Mode)), "Whether it is one of the network's own, or at its edge."
-        ),
+        metadata=setting(kinds.choice(get_args(Mode)), "Interior or edge router."),
     )
 
 
@@ -137,7 +135,7 @@ class ShapeEntry:
         default="line",
         metadata=setting(
             kinds.choice(get_args(Layout)),
-            "How they are joined: one after another (line), in a circle (ring), all to the first "
+            "How they are linked: one after another (line), in a circle (ring), all to the first "
             "(star), each to two further ones (tree), each to each (mesh), or by chance, so that "
             "there is a way from each to each (random).",
         ),
@@ -153,13 +151,13 @@ class ShapeEntry:
             "With random: how many links a router has, on average.",
         ),
     )
-    cost: int = attrs.field(default=1, metadata=setting(_COST, "What each link costs."))
+    cost: int = attrs.field(default=1, metadata=setting(_COST, "Cost of each link."))
     most_cost: int = attrs.field(
         default=attrs.Factory(lambda self: self.cost, takes_self=True),
         metadata=setting(
             _COST,
-            "If it is more than cost, links cost something between the two, by chance.",
-            default="what cost is",
+            "If greater than cost, links have random costs between the two.",
+            default="the same as cost",
         ),
     )
     delay_milliseconds: float = _DELAY_MILLISECONDS
@@ -181,7 +179,7 @@ class LinkEntry:
             required=True,
         ),
     )
-    cost: int = attrs.field(default=1, metadata=setting(_COST, "What the way over it costs."))
+    cost: int = attrs.field(default=1, metadata=setting(_COST, "Cost of the link."))
     delay_milliseconds: float = _DELAY_MILLISECONDS
     jitter_milliseconds: float = _JITTER_MILLISECONDS
     bandwidth_megabits: float | None = _BANDWIDTH_MEGABITS
@@ -196,21 +194,21 @@ class ReceiverEntry:
         metadata=setting(
             _ROUTERS,
             "The routers that they are attached to.",
-            default="by chance, as many as `count` says",
+            default="`count` randomly chosen routers",
         ),
     )
     count: int = attrs.field(
         default=1,
         metadata=setting(
             kinds.whole_number(1, 100_000, "receivers"),
-            "Without at: how many there are, at routers that chance picks.",
+            "Without at: how many there are, at randomly chosen routers.",
         ),
     )
     address: str | None = attrs.field(
         default=None,
         metadata=setting(
             kinds.address(),
-            "What they receive from; {n} in it is replaced by the number of the receiver "
+            "The address they receive from; {n} in it is replaced by the number of the receiver "
             "among them.",
             default="none; needed",
             required=True,
@@ -218,17 +216,17 @@ class ReceiverEntry:
     )
     credit: int = attrs.field(
         default=100,
-        metadata=setting(
-            kinds.whole_number(1, 100_000, "messages"), "How many messages they take at once."
-        ),
+        metadata=setting(kinds.whole_number(1, 100_000, "messages"), "The credit that they give."),
     )
     milliseconds: float = attrs.field(
         default=0.0,
-        metadata=setting(_DELAY, "How long they have a message before they settle it."),
+        metadata=setting(_DELAY, "How long they hold a message before they settle it."),
     )
     outcome: Outcome = attrs.field(
         default="accept",
-        metadata=setting(kinds.choice(get_args(Outcome)), "What they settle messages with."),
+        metadata=setting(
+            kinds.choice(get_args(Outcome)), "The outcome with which they settle messages."
+        ),
     )
 
 
@@ -241,21 +239,22 @@ class SenderEntry:
         metadata=setting(
             _ROUTERS,
             "The routers that they are attached to.",
-            default="by chance, as many as `count` says",
+            default="`count` randomly chosen routers",
         ),
     )
     count: int = attrs.field(
         default=1,
         metadata=setting(
             kinds.whole_number(1, 100_000, "senders"),
-            "Without at: how many there are, at routers that chance picks.",
+            "Without at: how many there are, at randomly chosen routers.",
         ),
     )
     address: str | None = attrs.field(
         default=None,
         metadata=setting(
             kinds.address(),
-            "What they send to; {n} in it is replaced by the number of the sender among them.",
+            "The address they send to; {n} in it is replaced by the number of the sender among "
+            "them.",
             default="none; needed",
             required=True,
         ),
@@ -263,26 +262,25 @@ class SenderEntry:
     anonymous: bool = attrs.field(
         default=False,
         metadata=setting(
-            kinds.flag(), "Whether the address is not the link's, but said in each message (to)."
+            kinds.flag(),
+            "Whether to send over the anonymous relay, with the address in each message (to).",
         ),
     )
     rate: float = attrs.field(
         default=10.0,
         metadata=setting(
-            kinds.number(0.001, 100_000, "messages a second"), "How many messages they send."
+            kinds.number(0.001, 100_000, "messages a second"), "Rate at which they send messages."
         ),
     )
     bytes: int = attrs.field(
         default=100,
         metadata=setting(
-            kinds.whole_number(8, 64 * 1024 * 1024, "bytes"), "How large the body of each is."
+            kinds.whole_number(8, 64 * 1024 * 1024, "bytes"), "Size of each message's body."
         ),
     )
     presettled: bool = attrs.field(
         default=False,
-        metadata=setting(
-            kinds.flag(), "Whether messages are sent settled, so that nobody hears of their fate."
-        ),
+        metadata=setting(kinds.flag(), "Whether messages are sent settled, without an outcome."),
     )
 
 
@@ -298,7 +296,7 @@ class EventEntry:
         default="kill",
         metadata=setting(
             kinds.choice(get_args(Action)),
-            "Routers are killed without a word, stopped in order, started again, restarted at "
+            "Routers are killed without a close, stopped in order, started again, restarted at "
             "once, paused so that they stand still, and resumed. Links are cut so that nothing "
             "gets through and nobody is told, healed, or reset so that their connection is lost "
             "at once. A partition cuts all links between these routers and the others. A cost is "
@@ -309,20 +307,20 @@ class EventEntry:
         default=(),
         metadata=setting(
             _ROUTERS,
-            "What it happens to: routers, and with partition all of one side.",
-            default="one that chance picks",
+            "The routers that it happens to; with partition, all of one side.",
+            default="a randomly chosen one",
         ),
     )
     link: tuple[str, ...] | None = attrs.field(
         default=None,
         metadata=setting(
             kinds.names(100, 2, 2),
-            "What it happens to: the link between two routers.",
-            default="one that chance picks",
+            "The link that it happens to, by its two routers.",
+            default="a randomly chosen one",
         ),
     )
     cost: int = attrs.field(
-        default=1, metadata=setting(_COST, "With cost: what the link costs from then on.")
+        default=1, metadata=setting(_COST, "With cost: the new cost of the link.")
     )
     one_way: bool = attrs.field(
         default=False,
@@ -349,7 +347,7 @@ class EventEntry:
     )
     every: float = attrs.field(
         default=5.0,
-        metadata=setting(_PERIOD, "With times: the seconds from each time to the next."),
+        metadata=setting(_PERIOD, "With times: the interval."),
     )
 
 

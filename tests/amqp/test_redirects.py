@@ -82,7 +82,7 @@ def test_one_connects_to_the_network_host_or_else_the_hostname() -> None:
         (Redirect("h"), "amqp://h"),
         (Redirect(None, "::1", 5672), "amqp://[::1]:5672"),
         (Redirect(address="a"), "'a'"),
-        (Redirect(), "a place that is not named"),
+        (Redirect(), "an unnamed place"),
     ],
 )
 def test_a_place_is_told_to_people(redirect: Redirect, text: str) -> None:

@@ -65,7 +65,10 @@ def test_it_shows_applies_remembers_and_goes_back(router: RouterProcess, wanted:
     done = apply(router, "--yes", wanted)
     assert done.lines == [*SHOWN, "revision 2 runs; it is lost when the router stops"]
     again = apply(router, wanted, "--yes")
-    assert (again.code, again.lines) == (0, ["nothing to do: the router runs that"])
+    assert (again.code, again.lines) == (
+        0,
+        ["nothing to do: the router runs this configuration already"],
+    )
     back = apply(router, "--rollback", "--yes")
     assert back.code == 0
     assert "~ listener l" in back.lines
@@ -93,7 +96,9 @@ def test_what_runs_can_be_taken_into_a_file_and_applied(
         file = tmp_path / "shown.toml"
         file.write_text(shown.output, encoding="utf-8")
         assert run("check", file).code == 0
-        assert apply(router, "--yes", file).lines == ["nothing to do: the router runs that"]
+        assert apply(router, "--yes", file).lines == [
+            "nothing to do: the router runs this configuration already"
+        ]
 
 
 def test_it_reads_standard_input_and_prints_json(router: RouterProcess) -> None:

@@ -95,7 +95,7 @@ def test_costs_change_wherever_the_connectors_are_and_connections_stay(
         "~ b - c  cost 1 -> 2  connector to-c of b",
         why,
         "  a - b  cost 2 -> 3  left out: it rests on 7 samples, fewer than 100 (--least-samples)",
-        "  b - a  cost 9 -> 10  left out: it costs 2 by now",
+        "  b - a  cost 9 -> 10  left out: its cost is 2 now",
         f"  a - x  cost 9 -> 10  left out: {silent}",
     ]
     looked = apply(network, "c", advice, "--dry-run", "--timeout", "2")
@@ -112,7 +112,7 @@ def test_costs_change_wherever_the_connectors_are_and_connections_stay(
     again = apply(network, "a", advice, "--yes", "--json", "--timeout", "2")
     assert again.code == 1
     reasons = [each["leftOut"] for each in json.loads("\n".join(again.lines))]
-    assert reasons[:2] == ["it costs 2 by now", "it costs 2 by now"]
+    assert reasons[:2] == ["its cost is 2 now", "its cost is 2 now"]
 
 
 def test_a_cost_of_the_listener_stands_in_the_way(
@@ -140,7 +140,7 @@ def test_a_cost_of_the_listener_stands_in_the_way(
     ("arguments", "words"),
     [
         (["--yes", "--rollback"], "give one of FILE, --rollback, --advice"),
-        ([], "nobody can be asked here: give --yes or --dry-run"),
+        ([], "cannot ask for confirmation without a terminal: give --yes or --dry-run"),
     ],
 )
 def test_wrong_command_lines(tmp_path: Path, arguments: list[str], words: str) -> None:
@@ -154,6 +154,6 @@ def test_a_file_that_is_none(tmp_path: Path) -> None:
     file.write_text("[]")
     ended = run("apply", "--advice", file, "--yes")
     assert ended.code == 2
-    assert f"{file} is not advice: `trioute-spark advise --advice FILE` writes some" in (
+    assert f"{file} is not a file with advice: `trioute-spark advise --advice FILE` writes one" in (
         ended.errors
     )

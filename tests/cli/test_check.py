@@ -52,14 +52,14 @@ def test_what_would_run_is_summed_up(file: Path) -> None:
     result = CliRunner().invoke(check, [str(file)])
     assert result.exit_code == 0
     assert result.output.splitlines() == [
-        f"{file}: nothing is wrong",
+        f"{file}: no mistakes",
         *format_summary(default_configuration()),
     ]
 
 
 def test_the_summary_of_the_default() -> None:
     assert list(format_summary(default_configuration()))[:4] == [
-        "router     named after the host, standalone, other addresses balanced",
+        "router     id: the host's name, standalone, other addresses balanced",
         "listener   amqp: AMQP on 127.0.0.1:5672, SASL ANONYMOUS, the peer may stay anonymous",
         "listener   http: HTTP on 127.0.0.1:9672, /metrics /healthz /readyz",
         "address    prefix closest: closest",
@@ -131,7 +131,5 @@ def test_a_file_of_dispatch_is_reported_on(tmp_path: Path) -> None:
     assert mode.startswith(f"  {file}:3: router.timestampFormat")
     accepted = CliRunner().invoke(check, [str(file), "--weaker-security"])
     assert accepted.exit_code == 0
-    assert accepted.output.splitlines()[0].startswith(
-        f"{file}: a file of Dispatch's; 1 less secure"
-    )
+    assert accepted.output.splitlines()[0].startswith(f"{file}: a Dispatch file; 1 less secure")
     assert accepted.output.splitlines()[-1].startswith("listener   listener/0.0.0.0:0: AMQP on")

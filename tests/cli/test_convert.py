@@ -36,7 +36,7 @@ def test_it_is_written(conf: Path, there: str) -> None:
     assert invoke("convert", conf, "-o", toml) == Ended(0, "", "")
     assert load_configuration(toml) == load_configuration(conf)
     again = invoke("convert", conf, "-o", toml)
-    assert (again.code, again.errors) == (1, f"{toml}: is there already\n")
+    assert (again.code, again.errors) == (1, f"{toml}: exists already\n")
 
 
 def test_where_it_cannot_be_written(conf: Path) -> None:

@@ -37,7 +37,7 @@ def test_messages_flow(other_side: OtherSide) -> None:
 def test_nothing_flows(router_process: RouterProcess) -> None:
     ended = explained(router_process, "anonymous", "send", "multicast/nobody")
     assert ended.code == 1
-    assert ended.lines[1] == "Nothing flows: nobody receives from the address (no_consumer)."
+    assert ended.lines[1] == "Nothing flows: the address has no receiver (no_consumer)."
     assert "address   multicast, by the prefix multicast" in ended.lines
     assert ended.lines[-1] == "state     not in use"
     # asking has not made it one

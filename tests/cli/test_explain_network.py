@@ -27,7 +27,7 @@ KEPT: dict[str, Any] = {
     "credit": 0,
     "chosen": False,
     "reason": "no_credit",
-    "text": "waits for credit from router c, by way of b",
+    "text": "waits for credit from router c, via b",
 }
 
 
@@ -48,10 +48,10 @@ def test_routers() -> None:
     assert printed(routers=routers, routerCount=4) == (
         "\n"
         "Other routers that receive, 3 of 4\n"
-        "router  cost  by way of  conn  link      credit  next  kept back by\n"
+        "router  cost  by way of  conn  link      credit  next  held back by\n"
         "b          1  b          2     attached   1,250  yes   -\n"
         "c         12  b          2     attached       0        "
-        "waits for credit from router c, by way of b\n"
+        "waits for credit from router c, via b\n"
         "d         13  d          2     none                    far\n"
     )
     narrow = printed(40, routers=routers[:2], routerCount=2).splitlines()
@@ -66,10 +66,10 @@ def test_branches() -> None:
     assert printed(branches=branches, branchCount=2) == (
         "\n"
         "Branches of its tree\n"
-        "to  received at   conn  link    credit  next  kept back by\n"
+        "to  received at   conn  link    credit  next  held back by\n"
         "b   b, c          2     agreed   1,250  yes   -\n"
         "d   e and 2 more  2     waits        0        "
-        "waits for credit from router c, by way of b\n"
+        "waits for credit from router c, via b\n"
     )
 
 

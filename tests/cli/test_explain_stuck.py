@@ -21,7 +21,7 @@ LAST: dict[str, Any] = {
     "linkName": "news",
     "secondsAgo": 65.0,
     "stuckSeconds": 30.2,
-    "text": "it settles nothing of what it has",
+    "text": "it settles none of its deliveries",
 }
 
 

@@ -108,7 +108,7 @@ def test_signals_stop_it(conf: Path, port: int, number: int, status: int) -> Non
         assert process.communicate(timeout=PATIENCE_S) == ("", "")
         assert process.returncode == status
     log = (conf.parent / "a.log").read_text(encoding="utf-8")
-    assert "Dispatch's configuration is run" in log
+    assert "running a Dispatch configuration" in log
     assert "shutting down" in log
 
 

@@ -173,7 +173,7 @@ def test_what_is_no_message_is_said(other_side: OtherSide) -> None:
         ended = other_side.end(command)
     assert ended.code == 0
     assert ended.output == ""
-    assert ended.errors.startswith("trioute: a message that cannot be read: amqp:decode-error: ")
+    assert ended.errors.startswith("trioute: a message cannot be decoded: amqp:decode-error: ")
 
 
 @pytest.mark.parametrize(

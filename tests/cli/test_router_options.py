@@ -31,8 +31,8 @@ port = 0
     ("bus", "told"),
     [
         ("amqps://127.0.0.1", "amqps:// cannot be used here"),
-        ("127.0.0.1:99999", "'99999' is no port"),
-        ("", "there is no host"),
+        ("127.0.0.1:99999", "'99999' is not a port number (1 to 65535)"),
+        ("", "the host is missing"),
     ],
 )
 def test_a_wrong_url_is_a_wrong_command_line(command: list[str], bus: str, told: str) -> None:
@@ -61,7 +61,7 @@ def test_a_peer_that_says_nothing() -> None:
 
 
 def test_no_answer_in_time(router_process: RouterProcess) -> None:
-    # nobody receives there, so nobody gives credit
+    # the address has no receivers, so nobody gives credit
     ended = run("manage", "query", "-b", router_process.url("nobody/here"), "-t", "0.2")
     assert ended.code == 3
     assert ended.errors == "trioute: nobody/here did not answer within 0.2 s\n"

@@ -139,7 +139,7 @@ def test_nobody_settles(other_side: OtherSide) -> None:
     other_side.receiver(credit=1, accept=False)
     ended = run("send", other_side.url, "--timeout", "0.2", "--quiet")
     assert ended.code == 1
-    assert ended.errors == "trioute: no outcome of 1 messages within 0.2 s\n"
+    assert ended.errors == "trioute: no outcome for 1 messages within 0.2 s\n"
 
 
 @pytest.mark.parametrize(("password", "code"), [("secret", 1), ("wrong", 3)])

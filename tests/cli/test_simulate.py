@@ -86,8 +86,8 @@ def test_a_message_that_is_not_treated_as_is_promised_is_told_of_and_is_an_error
     ended = invoke("simulate", file)
 
     assert ended.code == 1
-    assert "messages were not treated as is promised:" in ended.output
-    assert "message 0 of sender 0: accepted, and nobody got it" in ended.output
+    assert "messages broke a guarantee:" in ended.output
+    assert "message 0 of sender 0: accepted, but not delivered" in ended.output
 
 
 def test_many_things_that_happen_are_added_up(file: Path) -> None:

@@ -85,7 +85,7 @@ def test_what_was_saved_is_run(tmp_path: Path) -> None:
     with running_router(tmp_path, PLAIN, "--state", state) as router:
         assert router.stop() == 0
         text = router.log_text()
-    assert "what was saved is run in place of the file" in text
+    assert "saved changes are used instead of the configuration file" in text
     assert re.search("saved .*place='?address router.config.address/saved", text)
     assert load_saved(state) is not None
 
@@ -141,7 +141,7 @@ CONF = "listener {\n    name: l\n    port: 0\n    host: 127.0.0.1\n    requireSs
 def test_a_file_of_dispatch_is_run_and_read_again(tmp_path: Path) -> None:
     """Whether less security is accepted counts for as long as the router runs."""
     with running_router(tmp_path, CONF % "yes", "--weaker-security") as router:
-        wait_for(router, "Dispatch's configuration is run .*1 less secure")
+        wait_for(router, "running a Dispatch configuration .*1 less secure")
         wait_for(router, "not supported .*requireSsl")
         file_of(tmp_path, (CONF % "yes").replace("}", "    linkCapacity: 9\n}"))
         router.process.send_signal(signal.SIGHUP)

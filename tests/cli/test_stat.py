@@ -124,9 +124,9 @@ def test_many_entities_are_told_in_parts(other_side: OtherSide) -> None:
     [
         (["--csv", "-l", "-c"], "--csv shows one view"),
         (["--csv", "--json"], "goes without --json"),
-        (["--watch", "1", "--logs"], "logs are not watched"),
+        (["--watch", "1", "--logs"], "logs cannot be watched"),
         (["--logs", "--csv"], "logs are no CSV"),
-        (["--looks", "3"], "--looks goes with --watch"),
+        (["--looks", "3"], "--looks needs --watch"),
         (["nosuch"], "'nosuch' is not one of"),
     ],
 )

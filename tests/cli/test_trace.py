@@ -80,7 +80,7 @@ def test_an_interrupt_ends_it_and_the_router_forgets_it(
         ended = command.end()
     assert ended.code == 130
     peers.until(lambda: "trace ended" in router.log_text(), "the router has forgotten it")
-    assert "nobody receives it any more" in router.log_text()
+    assert "its receiver is gone" in router.log_text()
 
 
 def test_a_killed_trace_is_forgotten_too(start_router: StartRouter, peers: ProtonPeers) -> None:

@@ -213,7 +213,7 @@ async def test_why_we_are_not_let_in() -> None:
     async with serving(script) as url:
         for user, reason in (
             ("", "the server offers SASL PLAIN SCRAM-SHA-1, and we have ANONYMOUS"),
-            ("ada:wrong@", "the server does not let in user ada (SASL outcome 1)"),
+            ("ada:wrong@", "the server refuses user ada (SASL outcome 1)"),
         ):
             with pytest.raises(ConnectFailed) as failed:
                 async with connect(url.replace("//", f"//{user}")):

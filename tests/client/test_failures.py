@@ -25,10 +25,10 @@ THERE = Redirect("c", "h", 1, "a")
         (Error(MOVED, "gone", THERE.info()), f"{MOVED}: gone; go to amqp://h:1/a (hostname c)"),
         (Error(MOVED, None, THERE.info()), f"{MOVED}: go to amqp://h:1/a (hostname c)"),
         (Error(MOVED, f"go to {THERE}", THERE.info()), f"{MOVED}: go to {THERE}"),
-        (Error(MOVED), f"{MOVED}: go to a place that is not named"),
+        (Error(MOVED), f"{MOVED}: go to an unnamed place"),
         (
             Error("amqp:connection:redirect", "", {"port": 1}),
-            "amqp:connection:redirect: go to a place that is not named",
+            "amqp:connection:redirect: go to an unnamed place",
         ),
         # only a redirect leads anywhere
         (Error("amqp:not-found", "no", THERE.info()), "amqp:not-found: no: a"),

@@ -33,18 +33,18 @@ def test_what_is_read(text: str, url: Url) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "there is no host"),
-        ("amqp:///a", "there is no host"),
-        ("amqp://:5672/a", "there is no host"),
-        ("amqp://:secret@there", "there is no user name before the @"),
+        ("", "the host is missing"),
+        ("amqp:///a", "the host is missing"),
+        ("amqp://:5672/a", "the host is missing"),
+        ("amqp://:secret@there", "the user name before the @ is missing"),
         ("http://there/a", "http:// cannot be used here: only amqp:// can"),
         ("amqps://there/a", "amqps:// cannot be used here: only amqp:// can"),
-        ("there:0/a", "'0' is no port"),
-        ("there:65536", "'65536' is no port"),
-        ("there:x", "'x' is no port"),
-        ("there:٣", "'٣' is no port"),
-        ("[::1/a", "'[::1' is no [address]:port"),
-        ("[::1]5/a", "'[::1]5' is no [address]:port"),
+        ("there:0/a", "'0' is not a port number (1 to 65535)"),
+        ("there:65536", "'65536' is not a port number (1 to 65535)"),
+        ("there:x", "'x' is not a port number (1 to 65535)"),
+        ("there:٣", "'٣' is not a port number (1 to 65535)"),
+        ("[::1/a", "'[::1' is not of the form [address]:port"),
+        ("[::1]5/a", "'[::1]5' is not of the form [address]:port"),
     ],
 )
 def test_what_is_refused(text: str, reason: str) -> None:

@@ -160,8 +160,8 @@ BAD = {
         pattern = "b"
         """,
         """
-        f:1: address[0]: says not which addresses; give a prefix or a pattern
-        f:4: address[1].pattern: "b" stands beside a prefix; give one of the two
+        f:1: address[0]: does not say which addresses it covers; give a prefix or a pattern
+        f:4: address[1].pattern: "b" cannot be combined with a prefix; give one of the two
         """,
     ),
     "the same addresses": (
@@ -232,12 +232,12 @@ BAD = {
         prefix = "d"
         """,
         """
-        f:1: redirect[0]: says not what is redirected; give a prefix, a pattern or a hostname
-        f:5: redirect[1].hostname: "b" stands beside a prefix; give one of prefix, pattern and
-            hostname
-        f:6: redirect[1].pattern: "c" stands beside a prefix; give one of prefix, pattern and
-            hostname
-        f:8: redirect[2].toNetworkHost: is missing; say where clients are to go
+        f:1: redirect[0]: does not say what to redirect; give a prefix, a pattern or a hostname
+        f:5: redirect[1].hostname: "b" cannot be combined with a prefix; give one of prefix, pattern
+            and hostname
+        f:6: redirect[1].pattern: "c" cannot be combined with a prefix; give one of prefix, pattern
+            and hostname
+        f:8: redirect[2].toNetworkHost: is missing; give the host that clients are to connect to
         """,
     ),
     "a redirect of a host with what links have": (
@@ -272,9 +272,9 @@ BAD = {
         toNetworkHost = "h"
         """,
         """
-        f:6: redirect[1].pattern: "a/#" redirects what redirect[0] does; give each once in a
+        f:6: redirect[1].pattern: "a/#" redirects the same as redirect[0]; give each once in a
             direction
-        f:12: redirect[3].hostname: "A" redirects what redirect[2] does; give each host once
+        f:12: redirect[3].hostname: "A" redirects the same as redirect[2]; give each host once
         """,
     ),
     "a redirect to what is no host": (
@@ -383,7 +383,7 @@ BAD = {
         healthz = false
         """,
         """
-        f:1: listener[0].port: is missing, and HTTP has no usual one here; give a port
+        f:1: listener[0].port: is missing; there is no default port for HTTP; give a port
         f:1: listener[0]: serves nothing; leave metrics or healthz true
         """,
     ),
@@ -436,7 +436,7 @@ BAD = {
         """,
         """
         f:4: connector[0].connectionBufferBytes: 2097152 is more than all connections may hold
-            together, memoryLimitBytes = 1048576; give less, or the router more
+            together, memoryLimitBytes = 1048576; give a smaller value, or a larger memoryLimitBytes
         """,
     ),
 }
@@ -466,7 +466,7 @@ def test_mistakes_inside_a_users_file_are_said_once(tmp_path: Path) -> None:
     with pytest.raises(InvalidConfiguration) as caught:
         parse_configuration(text, source="f", folder=tmp_path)
     assert [str(mistake) for mistake in caught.value.mistakes] == [
-        f"{users}:{line}: holds no hash of the form scrypt$n$r$p$salt$hash" for line in (2, 3)
+        f"{users}:{line}: has no hash of the form scrypt$n$r$p$salt$hash" for line in (2, 3)
     ]
 
 

@@ -24,7 +24,7 @@ def mistakes(text: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("entity", WHOLE)
 def test_one_way_to_name_it_is_enough(entity: str) -> None:
     text = f'{WHOLE[entity]}containerId = "a"\nconnection = "b"\n'
-    assert mistakes(text) == [(f"{entity}[0].connection", "stands beside a containerId")]
+    assert mistakes(text) == [(f"{entity}[0].connection", "cannot be combined with a containerId")]
 
 
 @pytest.mark.parametrize("entity", WHOLE)

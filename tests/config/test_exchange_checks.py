@@ -127,5 +127,5 @@ def test_the_mistake_is_told_with_its_line() -> None:
         parse_configuration(text, source="f")
     assert " ".join(str(caught.value).split()) == (
         "f:7: binding[0].nextHopAddress: \"a\" leads back to the exchange 'e', from where messages "
-        "come here; let no exchange send to itself, be it through others"
+        "come here; an exchange must not send to itself, not even through other exchanges"
     )

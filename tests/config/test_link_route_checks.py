@@ -17,7 +17,7 @@ BAD = {
     "nothing is said": (
         "[[linkRoute]]",
         """
-        f:1: linkRoute[0]: says not which addresses; give a prefix or a pattern
+        f:1: linkRoute[0]: does not say which addresses it covers; give a prefix or a pattern
         f:1: linkRoute[0].direction: is missing; give "in" or "out", or a link route for each
         """,
     ),
@@ -31,8 +31,8 @@ BAD = {
         connection = "d"
         """,
         """
-        f:4: linkRoute[0].pattern: "b" stands beside a prefix; give one of the two
-        f:7: linkRoute[0].connection: "d" stands beside a containerId; give one of the two
+        f:4: linkRoute[0].pattern: "b" cannot be combined with a prefix; give one of the two
+        f:7: linkRoute[0].connection: "d" cannot be combined with a containerId; give one of the two
         """,
     ),
     "the same twice": (
@@ -47,7 +47,7 @@ BAD = {
         containerId = "c"
         """,
         """
-        f:7: linkRoute[1].pattern: "a.b.#" forwards what linkRoute[0] does; give each once
+        f:7: linkRoute[1].pattern: "a.b.#" forwards the same links as linkRoute[0]; give each once
         """,
     ),
     "one name twice": (

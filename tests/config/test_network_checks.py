@@ -54,21 +54,26 @@ def test_roles_that_there_are(mode: str, entity: str, role: str) -> None:
             "edge",
             "connector",
             "inter-router",
-            "a connector of such a router is normal, route-container, edge",
+            "give one of the roles normal, route-container, edge",
         ),
-        ("edge", "listener", "edge", "a listener of such a router is normal, route-container"),
+        (
+            "edge",
+            "listener",
+            "edge",
+            "give one of the roles normal, route-container",
+        ),
         (
             "interior",
             "connector",
             "edge",
-            "a connector of such a router is normal, route-container, inter-router",
+            "give one of the roles normal, route-container, inter-router",
         ),
     ],
 )
 def test_roles_that_a_mode_has_not(mode: str, entity: str, role: str, advice: str) -> None:
     text = of_mode(mode, f'[[{entity}]]\nrole = "{role}"')
     assert found(text) == (
-        f'f:5: {entity}[0].role: "{role}" is not for a router whose mode is {mode}; {advice}'
+        f'f:5: {entity}[0].role: "{role}" is not allowed for a router with mode {mode}; {advice}'
     )
 
 

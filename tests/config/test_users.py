@@ -77,10 +77,10 @@ def test_every_mistake_is_said_by_line(tmp_path: Path) -> None:
     with pytest.raises(InvalidConfiguration) as caught:
         load_users(path)
     assert [(mistake.line, mistake.problem) for mistake in caught.value.mistakes] == [
-        (1, "holds no hash of the form scrypt$n$r$p$salt$hash"),
-        (2, "holds no name of 1 to 255 printable characters without spaces around it"),
-        (4, "names a user that an earlier line names too"),
-        (5, "holds no name of 1 to 255 printable characters without spaces around it"),
+        (1, "has no hash of the form scrypt$n$r$p$salt$hash"),
+        (2, "needs a name of 1 to 255 printable characters, without spaces around it"),
+        (4, "repeats a user of an earlier line"),
+        (5, "needs a name of 1 to 255 printable characters, without spaces around it"),
     ]
 
 

@@ -33,7 +33,7 @@ def test_each_is_named_with_its_place_and_what_is_allowed() -> None:
         "127.0.0.1:1 too; give another port or another host"
     )
     (unsaid,) = mistakes(addresses=(AddressSettings(name="a"),))
-    assert "address[0] (a): says not which addresses" in unsaid
+    assert "address[0] (a): does not say which addresses it covers" in unsaid
 
 
 def test_a_listener_for_http_may_be_made_of_nothing_but_its_port() -> None:

@@ -170,8 +170,8 @@ async def test_one_that_returns_has_finished() -> None:
         ("speechless", "crashed", "Broken: (its text cannot be read: RuntimeError)"),
         ("garbled", "crashed", "ValueError: " + "?" * 988),
         ("interrupting", "crashed", "KeyboardInterrupt"),
-        ("swallowing", "hung", "it kept the event loop for more than a second"),
-        ("hanging", "hung", "it kept the event loop for more than a second"),
+        ("swallowing", "hung", "it blocked the event loop for more than a second"),
+        ("hanging", "hung", "it blocked the event loop for more than a second"),
     ],
 )
 async def test_one_that_fails_is_stopped_and_the_router_goes_on(

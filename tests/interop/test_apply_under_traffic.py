@@ -232,4 +232,4 @@ def test_what_was_changed_is_there_after_a_restart(
         receivers = [peer.receiver("all", 1, name=f"r{number}") for number in range(2)]
         assert peer.sender("all").outcome(Message("x")).outcome == "accepted"
         assert [each.bodies() for each in receivers] == [["x"], ["x"]]
-        assert "what was saved is run in place of the file" in router.log_text()
+        assert "saved changes are used instead of the configuration file" in router.log_text()

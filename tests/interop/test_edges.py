@@ -243,7 +243,7 @@ def test_what_is_held_goes_up_when_the_uplink_is_back(
     sender = proton.connect(ship.url()).sender(address)
     assert sender.outcome(Message(0)).outcome == "accepted"
     centre.process.send_signal(signal.SIGKILL)
-    proton.until(lambda: "connecting again" in ship.log_text(), "the uplink is gone")
+    proton.until(lambda: "reconnecting" in ship.log_text(), "the uplink is gone")
     for number in range(1, 20):
         sender.send(Message(number))
     proton.run_for(0.5)

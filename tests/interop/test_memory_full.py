@@ -39,4 +39,4 @@ def test_what_is_too_much_is_released_and_the_rest_arrives(
     outcomes = [each.outcome for each in sent]
     assert set(outcomes) == {"accepted", "released"}
     assert len(receiver.received) == outcomes.count("accepted")
-    assert "more waits than memoryLimitBytes allows" in router.log_text()
+    assert "waiting messages exceed memoryLimitBytes" in router.log_text()

@@ -127,7 +127,7 @@ def test_a_router_that_is_killed_and_comes_back(routers: StartRouter) -> None:
     log = here.log_text()
     assert log.count("neighbour found") == 2
     assert "neighbour lost" in log
-    assert "routers out of reach" in log
+    assert "routers unreachable" in log
 
 
 def test_a_router_that_stands_still_is_cut_off(routers: StartRouter) -> None:
@@ -152,7 +152,7 @@ def test_a_duplicate_id_is_told_at_both_ends(routers: StartRouter) -> None:
     for router in (one, other):
         log = router.log_text()
         assert "trioute:duplicate-id" in log
-        assert "two routers have one id" in log
+        assert "two routers have the same id" in log
     assert until(one, reached())
 
 
@@ -164,14 +164,14 @@ def test_two_neighbours_of_one_id(routers: StartRouter) -> None:
     until(second, failure("trioute:duplicate-id: A has a neighbour called B already"))
     assert until(centre, reached("B"))
     assert until(first, reached("A"))
-    assert "two routers have one id" in centre.log_text()
+    assert "two routers have the same id" in centre.log_text()
 
 
 def test_the_wrong_port(routers: StartRouter) -> None:
     one = routers(interior("A"))
     wrong = '[[connector]]\nname = "wrong"\nrole = "inter-router"\nport = '
     other = routers(interior("B", more=f"{wrong}{one.port}\n"))
-    words = "trioute:not-a-router: the peer 'A' does not say that it is a router; the port where"
+    words = "trioute:not-a-router: the peer 'A' does not declare itself a router in its open"
     until(other, failure(words))
     edge = '[router]\nid = "E"\nmode = "edge"\n[[listener]]\nport = 0\n[[connector]]\nport = '
     ship = routers(f'{edge}{one.addresses[1][1]}\nrole = "edge"\n')

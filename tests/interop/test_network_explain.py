@@ -40,7 +40,7 @@ def test_who_is_waited_for_and_who_is_next(routers: StartRouter, proton: ProtonP
     assert ended.code == 1
     assert "router c: no link leads there yet" in ended.lines[1]
     proton.connect(line[0].url()).sender("orders")
-    words = "waits for credit from router c, by way of b"
+    words = "waits for credit from router c, via b"
     answered = f"Nothing flows: {words} (no_credit)."
     proton.until(lambda: explained(line[0], "orders").lines[1] == answered, "the link is there")
     ended = explained(line[0], "orders")

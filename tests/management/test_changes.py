@@ -89,7 +89,7 @@ async def test_a_listener_comes_and_goes() -> None:
         assert read.body == made.body
         assert running.node.configuration.listeners[1] == ListenerSettings(port=0, name="second")
         cause = running.node.history.current.cause
-        assert cause == "CREATE listener second, by somebody who is gone"
+        assert cause == "CREATE listener second, by a peer that has disconnected"
         (bound,) = running.node.endpoints.listeners["second"].listening.addresses
         async with connect(url(running, bound[1])) as connection:
             gone = await ask(running, "DELETE", type="listener", name="second")
@@ -164,7 +164,7 @@ async def test_the_router_changes_what_it_can() -> None:
         assert running.node.table.treatment("anything") == 0
         for body, told in (
             ({"id": "other"}, "id cannot be changed: "),
-            ({"uptimeSeconds": 10**6}, "uptimeSeconds cannot be changed: the router tells it"),
+            ({"uptimeSeconds": 10**6}, "uptimeSeconds cannot be changed: it is read-only"),
             ({"memoryLimitBytes": "few"}, "memoryLimitBytes: "),
         ):
             refused = await ask(running, "UPDATE", body, name="router/solo")
@@ -216,7 +216,11 @@ async def test_what_collides_is_refused() -> None:
             ("router.config.address", {"prefix": "closest"}, "covers what address[0]"),
             ("router.config.address", {"prefix": "x", "name": "many"}, "is the name of address"),
             ("router.config.address", {}, "give a prefix or a pattern"),
-            ("router.config.address", {"prefix": "a", "pattern": "b"}, "stands beside a prefix"),
+            (
+                "router.config.address",
+                {"prefix": "a", "pattern": "b"},
+                "cannot be combined with a prefix",
+            ),
             ("router.config.redirect", {"prefix": "x"}, "toNetworkHost"),
             ("listener", {"authenticatePeer": "yes", "port": 0}, "lets nobody in"),
         ):

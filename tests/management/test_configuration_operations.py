@@ -138,7 +138,7 @@ async def test_nobody_applies_to_what_was_changed_since_it_was_looked_at() -> No
         status, reason = await refused(management, "APPLY", {"ifRevision": 1}, text)
         assert (status, reason) == (
             BAD_REQUEST,
-            "the router runs revision 2, and not 1, which was looked at",
+            "the router runs revision 2, not 1 (ifRevision)",
         )
 
 

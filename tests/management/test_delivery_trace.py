@@ -99,7 +99,7 @@ async def test_where_it_waits_is_told_before_and_after_the_trace_begins() -> Non
         here, waits = await lines(receiver, 2)
         assert (here["event"], here["deliveryId"]) == ("is here", 0)
         assert (waits["event"], waits["address"]) == ("waits", "q")
-        assert waits["reason"] == "none of 1 receivers takes it"
+        assert waits["reason"] == "none of 1 receivers can take it"
         await target.allow(10)
         await target.hear_until(Transfer)
         assert await told(receiver, 1) == [("went out", "2.0.0")]

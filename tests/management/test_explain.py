@@ -293,7 +293,7 @@ async def test_ports_for_routers_let_no_client_in() -> None:
     async with asking(router=interior, listeners=(ListenerSettings(port=0), mesh, edges)) as router:
         told = await router.explain("q")
         assert [each["admits"] for each in told["listeners"]] == [True, False, False]
-        assert told["listeners"][1]["text"] == "it is for other routers alone"
+        assert told["listeners"][1]["text"] == "it is for other routers only"
 
 
 async def test_the_names_of_the_router_s_own_links_stay_secret() -> None:
@@ -320,7 +320,7 @@ async def test_no_more_links_than_fit_an_answer() -> None:
         ({"direction": "send", "address": "/"}, "address is a text"),
         ({"direction": "send", "address": "x" * 3000}, "address is a text"),
         ({"direction": "fly", "address": "q"}, "direction is send or receive"),
-        ({"direction": "send", "address": 5}, "address is no string"),
+        ({"direction": "send", "address": 5}, "address must be a string"),
     ],
 )
 async def test_wrong_questions(properties: dict[str, Any], why: str) -> None:

@@ -20,7 +20,7 @@ from router.management.views import RouterView
 from support.far_routers import Mesh
 
 MULTICAST = [(True, "m", "multicast")]
-NO_LINK = "no link leads there yet: one is attached once somebody sends"
+NO_LINK = "no link leads there yet: one is attached when a client sends"
 
 
 def line(**fields: Any) -> Mesh:
@@ -104,7 +104,7 @@ def test_the_credit_of_a_router_and_the_way_of_the_next_message() -> None:
     receiver = mesh["c"].client().receiver("q")
     mesh["a"].client().sender("q")
     mesh.settle()
-    words = "waits for credit from router c, by way of b"
+    words = "waits for credit from router c, via b"
     told = explained(mesh, "a", "q")
     assert reasons(told) == [("no_credit", words)]
     (router,) = told["network"]["routers"]
@@ -154,7 +154,7 @@ def test_closest_leaves_the_others_out() -> None:
     mesh.settle()
     near, far = explained(mesh, "a", "q")["network"]["routers"]
     assert (near["router"], near["used"], near["chosen"]) == ("b", True, True)
-    assert (far["router"], far["used"], far["text"]) == ("c", False, "others are nearer")
+    assert (far["router"], far["used"], far["text"]) == ("c", False, "other routers are nearer")
 
 
 def test_a_link_that_failed_says_when_it_is_tried_again() -> None:
@@ -181,7 +181,7 @@ def test_a_name_that_says_where_it_leads(name: str) -> None:
     mesh.learn()
     told = explained(mesh, "a", name)
     assert told["network"]["routers"] == []
-    assert reasons(told) == [("no_way", "there is no way to a router c")]
+    assert reasons(told) == [("no_way", "router c cannot be reached")]
     # one of its own is received here, or by nobody
     assert reasons(explained(mesh, "a", "_topo/0/a/x")) == [
         ("no_consumer", MEANINGS[Reason.NO_CONSUMER])
@@ -203,7 +203,7 @@ def test_branches_say_who_is_behind_and_whether_they_agree() -> None:
     mesh.settle()
     (branch,) = explained(mesh, "a", "m")["network"]["branches"]
     assert not branch["agreed"]
-    assert branch["text"] == "waits until router b sees the same tree"
+    assert branch["text"] == "waits until router b agrees on the multicast tree"
     mesh.hold("a", "b", held=False)
     mesh.settle()
     receiver.grant(3)

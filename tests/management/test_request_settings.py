@@ -100,7 +100,11 @@ def test_new_settings_are_made_of_what_tools_send(
     ("entity_type", "given", "told"),
     [
         (LISTENER, {"identity": "x"}, "identity cannot be given"),
-        (LISTENER, {"nosuch": 1}, "listener has no attribute 'nosuch'; there are name, host, port"),
+        (
+            LISTENER,
+            {"nosuch": 1},
+            "listener has no attribute 'nosuch'; its attributes are name, host, port",
+        ),
         (LISTENER, {"x" * 10_000: 1}, "listener has no attribute 'xxx"),
         (LISTENER, {"multiTenant": 1}, "multiTenant is an attribute of Dispatch's"),
         (LISTENER, {"port": "x"}, 'port: "x" is not allowed; give a whole number from 0'),
@@ -116,7 +120,11 @@ def test_new_settings_are_made_of_what_tools_send(
         (LISTENER, {"host": ""}, "host: "),
         (LISTENER, {"name": "a\nb"}, "name: "),
         (LISTENER, {"name": {}}, "name: a table is not allowed"),
-        (LISTENER, {"usersFile": "users"}, "usersFile: give the path of a file from / on"),
+        (
+            LISTENER,
+            {"usersFile": "users"},
+            "usersFile must be an absolute path, which begins with /",
+        ),
         (LISTENER, {"openProperties": [1]}, "openProperties: "),
         (LISTENER, {"openProperties": {1: 2}}, "openProperties: "),
         (LISTENER, {"idleTimeoutSeconds": "nan"}, "idleTimeoutSeconds: "),
@@ -125,7 +133,7 @@ def test_new_settings_are_made_of_what_tools_send(
         (CONNECTOR, {"saslPassword": ["hidden"]}, "saslPassword: a secret is not allowed"),
         (CONFIGURED_ADDRESS, {"pattern": 666}, "pattern: 666 is not allowed"),
         (CONFIGURED_LINK_ROUTE, {"prefix": 666, "direction": "in"}, "prefix: 666 is not allowed"),
-        (ROUTER, {"uptimeSeconds": 1}, "uptimeSeconds cannot be given: the router tells it"),
+        (ROUTER, {"uptimeSeconds": 1}, "uptimeSeconds cannot be set: it is read-only"),
     ],
 )
 def test_what_cannot_be_is_refused_by_its_name(
@@ -148,7 +156,7 @@ def test_settings_become_others() -> None:
     assert new == ListenerSettings(name="l", port=6)
     with pytest.raises(Refused, match="name cannot be changed: the entity is known by it"):
         changed_settings(LISTENER, old, {"name": "m"})
-    with pytest.raises(Refused, match="type cannot be changed: the router tells it"):
+    with pytest.raises(Refused, match="type cannot be changed: it is read-only"):
         changed_settings(LISTENER, old, {"type": "connector"})
 
 

@@ -112,7 +112,7 @@ async def test_it_waits_longer_and_longer_for_who_closes_soon(
     logs = await served(connecting, script, 7)
     assert waits.asked[4] > FIRST_DELAY_S * 4
     assert waits.asked[5] <= FIRST_DELAY_S
-    assert all(line["connector"] == "out" for line in logs if line["event"] == "connecting again")
+    assert all(line["connector"] == "out" for line in logs if line["event"] == "reconnecting")
 
 
 async def test_a_refused_connection_is_said_and_counted(waits: Waits) -> None:
@@ -125,7 +125,7 @@ async def test_a_refused_connection_is_said_and_counted(waits: Waits) -> None:
                     await trio.lowlevel.checkpoint()
                 (tally,) = running.node.exchange.tallies
                 assert (tally.opened, tally.failed >= 3) == (0, True)
-    failed = next(line for line in logs if line["event"] == "connecting failed")
+    failed = next(line for line in logs if line["event"] == "connection failed")
     assert failed["reason"] == "Connection refused"
     assert failed["peer"] == f"127.0.0.1:{port}"
 
@@ -136,7 +136,7 @@ async def test_a_host_that_there_is_not_is_tried_again(waits: Waits, host: str) 
         async with running_node(connecting(5672, host=host)):
             while len(waits.asked) < 2:
                 await trio.lowlevel.checkpoint()
-    assert all(line["reason"] for line in logs if line["event"] == "connecting failed")
+    assert all(line["reason"] for line in logs if line["event"] == "connection failed")
 
 
 @pytest.mark.spec("2.2-5")
@@ -182,7 +182,7 @@ async def test_a_password_that_is_not_there_is_asked_for_again(
         async with running_node(connecting(1, sasl_username="ada", sasl_password=password)):
             while len(waits.asked) < 2:
                 await trio.lowlevel.checkpoint()
-    failed = next(line for line in logs if line["event"] == "connecting failed")
+    failed = next(line for line in logs if line["event"] == "connection failed")
     assert "NO_SUCH_PASSWORD is not set" in failed["reason"]
 
 
@@ -279,7 +279,7 @@ async def test_where_the_configuration_does_not_allow_it_nobody_goes(waits: Wait
     assert line["reason"] == "localhost is not among failoverHosts"
     assert line["to"] == f"amqp://localhost:{other.port}"
     (line,) = of(logs, "failover list ignored")
-    assert line["reason"] == "it is no list"
+    assert line["reason"] == "it is not a list"
 
 
 async def test_a_redirect_leaves_from_where_it_is(waits: Waits) -> None:
@@ -459,7 +459,7 @@ async def test_a_router_is_ready_when_it_has_what_it_needs(
                 await connected(running)
                 assert reasons() == expected[1] * ["never"]
             async with server.visited():
-                why = "the connector out has no connection: amqp:connection:forced: the socket was"
+                why = "connector out is not connected: amqp:connection:forced: the socket was"
                 assert reasons() == expected[2] * [f"{why} closed"]
 
 

@@ -97,7 +97,13 @@ def of(lines: list[EventDict], event: str) -> list[EventDict]:
     [
         (attach_sender(5, "closed/x"), "in", "closed/x", "amqp:not-found", "Node not found"),
         (attach_receiver(5, "closed/x"), "out", "closed/x", "amqp:not-found", "Node not found"),
-        (attach_sender(5, ""), "in", "", "amqp:invalid-field", "a source needs an address"),
+        (
+            attach_sender(5, ""),
+            "in",
+            "",
+            "amqp:invalid-field",
+            "a source or target needs an address",
+        ),
     ],
 )
 async def test_a_refused_link(
@@ -246,7 +252,7 @@ async def test_a_flow_that_answers_a_drain_too_late_ends_nothing() -> None:
     assert line == {
         "log_level": "debug",
         "link_id": "1.0.1",
-        "reason": "it answers a drain, and the peer has detached the link already",
+        "reason": "it answers a drain of a link that the peer has already detached",
     }
     assert of(logs, "session ended") == []
 

@@ -42,27 +42,45 @@ ROUTERS = "maxRoutersPerNeighbour is 20; those beyond it are ignored"
         (
             RoutersChanged(("B", "C"), ("D",), 2),
             [
-                ("info", "routers reached", {"routers": "B C", "known": 2}),
-                ("warning", "routers out of reach", {"routers": "D"}),
+                ("info", "routers reachable", {"routers": "B C", "known": 2}),
+                ("warning", "routers unreachable", {"routers": "D"}),
             ],
         ),
         (TableChanged("B", 5), [("debug", "addresses changed", {"router": "B", "count": 5})]),
         (
             AnnouncementsIgnored("addresses", "B", 9, 9),
-            [("error", "more addresses than are kept", {"kept": 9, "reason": OF_ONE})],
+            [("error", "a router announces too many addresses", {"kept": 9, "reason": OF_ONE})],
         ),
         (
             AnnouncementsIgnored("addresses", "B", 9, 1000, in_octets=True),
-            [("error", "more addresses than are kept", {"router": "B", "reason": IN_OCTETS})],
+            [
+                (
+                    "error",
+                    "a router announces too many addresses",
+                    {"router": "B", "reason": IN_OCTETS},
+                )
+            ],
         ),
         (
             AnnouncementsIgnored("routers", "B", 20, 20),
-            [("error", "more routers than are kept", {"neighbour": "B", "reason": ROUTERS})],
+            [
+                (
+                    "error",
+                    "a neighbour announces too many routers",
+                    {"neighbour": "B", "reason": ROUTERS},
+                )
+            ],
         ),
-        (DuplicateRouterId("B", "so"), [("error", "two routers have one id", {"reason": "so"})]),
+        (
+            DuplicateRouterId("B", "so"),
+            [("error", "two routers have the same id", {"reason": "so"})],
+        ),
         (DuplicateRouterId("B", "so", 2), []),
         (DuplicateRouterId("B", "so", 99), []),
-        (DuplicateRouterId("B", "so", 100), [("error", "two routers have one id", {"times": 100})]),
+        (
+            DuplicateRouterId("B", "so", 100),
+            [("error", "two routers have the same id", {"times": 100})],
+        ),
     ],
 )
 def test_lines(news: News, lines: list[tuple[str, str, dict[str, object]]]) -> None:

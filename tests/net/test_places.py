@@ -98,7 +98,9 @@ def test_any_host_will_do_where_that_is_said_and_there_is_no_password() -> None:
 def test_nobody_goes_where_another_protocol_is_spoken() -> None:
     places = Places(connector(failover_hosts=("b",)))
     learnt = places.learn([{"network-host": "b", "scheme": "amqps"}])
-    assert learnt.left_out == (("amqp://b:5671", "amqps is not what this connector speaks"),)
+    assert learnt.left_out == (
+        ("amqp://b:5671", "this connector does not support the scheme amqps"),
+    )
 
 
 def test_what_is_configured_anew_counts_at_once() -> None:

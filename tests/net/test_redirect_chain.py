@@ -72,7 +72,7 @@ def test_what_a_redirect_leaves_out_is_the_usual() -> None:
         (Redirect("a", "c", 2), "c is not among redirectHosts"),
         # what the container is called says nothing of the machine
         (Redirect("b", "c.b", 2), "c.b is not among redirectHosts"),
-        (Redirect("A", "A", 1), "it leads in a circle"),
+        (Redirect("A", "A", 1), "it leads to a place visited before"),
     ],
 )
 def test_it_stays_where_it_may_not_go(redirect: Redirect, reason: str) -> None:
@@ -94,8 +94,8 @@ def test_it_follows_nothing_unless_it_is_told_to() -> None:
 def test_it_does_not_go_in_circles() -> None:
     way = trail()
     assert way.follow(Redirect("b", "b", 2)) == ""
-    assert way.follow(Redirect("a", "A", 1)) == "it leads in a circle"
-    assert way.follow(Redirect("B", "B", 2)) == "it leads in a circle"
+    assert way.follow(Redirect("a", "A", 1)) == "it leads to a place visited before"
+    assert way.follow(Redirect("B", "B", 2)) == "it leads to a place visited before"
     # another container on the machine is another place
     assert way.follow(Redirect("other", "b", 2)) == ""
 
@@ -106,14 +106,16 @@ def test_who_has_lasted_may_be_sent_back() -> None:
         for host in "ba":
             assert way.follow(Redirect(host, host, 1)) == ""
             way.settle()
-    assert way.follow(Redirect("a", "a", 1)) == "it leads in a circle"
+    assert way.follow(Redirect("a", "a", 1)) == "it leads to a place visited before"
 
 
 def test_it_does_not_go_on_for_ever() -> None:
     way = trail()
     for hop in range(MOST_HOPS):
         assert way.follow(Redirect(f"name-{hop}", "b", 2)) == ""
-    assert way.follow(Redirect("one more", "b", 2)) == f"there were {MOST_HOPS} in a row before it"
+    assert way.follow(Redirect("one more", "b", 2)) == (
+        f"it follows {MOST_HOPS} redirects in a row, which is the limit"
+    )
     way.settle()
     assert way.follow(Redirect("one more", "b", 2)) == ""
 
@@ -231,7 +233,7 @@ async def test_a_circle_is_left_at_the_place_that_is_configured(waits: Waits) ->
             async with front.visited():
                 assert len(waits.asked) == 3
     reasons = [line["reason"] for line in of(logs, "redirect not followed")]
-    assert reasons == ["it leads in a circle"] * 3
+    assert reasons == ["it leads to a place visited before"] * 3
     # each time it waits longer
     assert waits.asked[2] > FIRST_DELAY_S
 
@@ -249,7 +251,7 @@ async def test_too_many_in_a_row_are_too_many(waits: Waits) -> None:
                 assert there.is_untouched()
     assert [line["hops"] for line in of(logs, "following a redirect")] == [1, 2, 3, 4, 5]
     (line,) = of(logs, "redirect not followed")
-    assert line["reason"] == f"there were {MOST_HOPS} in a row before it"
+    assert line["reason"] == (f"it follows {MOST_HOPS} redirects in a row, which is the limit")
 
 
 @pytest.mark.parametrize("how", ["lost", "closed", "refused"])
@@ -271,7 +273,7 @@ async def test_after_a_failure_there_it_begins_where_it_is_configured_to(
             async with front.visited():
                 assert len(waits.asked) == 4
     assert waits.asked[3] > FIRST_DELAY_S * 2
-    peers = {line["peer"] for line in of(logs, "connecting failed")}
+    peers = {line["peer"] for line in of(logs, "connection failed")}
     assert peers == ({f"{HERE}:{there.port}"} if how == "refused" else set())
 
 
@@ -310,7 +312,7 @@ async def test_a_redirect_that_names_no_host_is_said(waits: Waits) -> None:
             await send_away(front, Redirect(port=5672))
             await send_away(front, None)
     (line,) = of(logs, "redirect not followed")
-    assert (line["reason"], line["to"]) == ("it names no host", "a place that is not named")
+    assert (line["reason"], line["to"]) == ("it names no host", "an unnamed place")
 
 
 async def test_what_redirects_links_moves_no_connection(waits: Waits) -> None:

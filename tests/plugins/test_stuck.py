@@ -41,4 +41,4 @@ async def test_the_process_ends_and_clients_are_told(
                 await receiver.receive()
             status = await trio.to_thread.run_sync(router.process.wait)
     assert status == 3
-    assert "plugins do not end" in router.log.read_text(encoding="utf-8")
+    assert "plugins did not stop" in router.log.read_text(encoding="utf-8")

@@ -26,7 +26,7 @@ def ledger(
     ("outcome", "tried"),
     [
         ("accepted", (0,)),
-        # it was offered again, and says so
+        # it was redelivered, and says so
         ("accepted", (0, 1)),
         ("released", ()),
         ("modified", ()),

@@ -74,7 +74,7 @@ MASKS: Final[tuple[tuple[str, Callable[[re.Match[str]], str]], ...]] = (
     (r"\d{4}-\d\d-\d\dT[\d:]+Z", _digits),
     (r"(?m)(?<=^virtual)  +[\d.]+ \w+$", _right),
     (r"(?m)(?<=^resident)  +[\d.]+ \w+$", _right),
-    (r"(?m)(?<=^buffers of what peers have not read)  +[\d.]+ \w+$", _right),
+    (r"(?m)(?<=^output that peers have not read)  +[\d.]+ \w+$", _right),
     (r"(?m)(?<=^memory \(virtual\))  +[\d.]+ \w+$", _right),
     (re.escape(__version__), _whole),
     (r"(?m)^host +\S+\n", _nothing),

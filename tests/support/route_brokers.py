@@ -138,7 +138,7 @@ class Heard:
 
     @property
     def condition(self) -> str:
-        """Why it was refused."""
+        """Why the peer refused the connection."""
         attach, detach = self.frames
         assert isinstance(attach, Attach)
         return str(detach.error.condition)

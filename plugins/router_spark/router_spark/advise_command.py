@@ -22,8 +22,8 @@ from router_spark.running import Run, run_job, run_options, say
 
 DEFAULTS = Bounds()
 CHANGES = (
-    "line string, cost int, advised int, target int, reason string, now_ms double, "
-    "then_ms double, samples long, moved_per_s double, is_measured boolean"
+    "line string, cost int, advised int, target int, reason string, now_ms double, then_ms "
+    "double, samples long, moved_per_s double, is_measured boolean"
 )
 LINES = (
     "line string, cost int, there_per_s double, there_least_ms double, there_mean_ms double, "
@@ -77,8 +77,8 @@ def advise_command(
 ) -> None:
     """Advise costs of the connections between routers.
 
-    One line at a time: apply it, let the network run, and have costs advised again from the same
-    --from on. What has made messages slower is undone.
+    One line at a time: apply it, let the network run, and run `trioute-spark advise` again from
+    the same --from on. What has made messages slower is undone.
     """
     if advice is not None and not advice.parent.is_dir():
         raise BadInput(f"--advice {advice}: there is no folder {advice.parent}")

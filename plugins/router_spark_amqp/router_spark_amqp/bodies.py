@@ -130,7 +130,7 @@ def _string(value: object) -> object:
 
 def _boolean(value: object) -> object:
     if not isinstance(value, bool):
-        raise TypeError(f"{value!r} is no boolean")
+        raise TypeError(f"{value!r} is not a boolean")
     return value
 
 

@@ -23,7 +23,7 @@ _KINDS: Final[dict[tuple[str, str], Kind]] = {
     for entity in ENTITIES
     for field in attrs.fields(entity.settings)
 }
-_TAKEN: Final = "# what Dispatch does where nothing is said:"
+_TAKEN: Final = "# defaults of Dispatch:"
 
 
 def format_converted(moved: LoadedDispatch, folder: Path | None = None) -> str:
@@ -44,7 +44,7 @@ def format_converted(moved: LoadedDispatch, folder: Path | None = None) -> str:
 
 def _head(moved: LoadedDispatch) -> Iterator[str]:
     name = Path(moved.report.source).name
-    yield f"# What was in {name}, Dispatch's configuration, as Trioute's."
+    yield f"# Converted from {name}, a configuration of Dispatch."
     report = list(moved.report.lines(name))
     if report:
         yield "#"

@@ -17,7 +17,7 @@ from router.config.setting import Setting
 
 Remarks = Callable[..., None]
 
-_AMQP_ALONE: Final = "it says something of AMQP, which is not spoken here"
+_AMQP_ALONE: Final = "it concerns AMQP, which this listener does not speak"
 # Attributes that keep a listener for HTTP secure.
 _GUARDS: Final = ("sslProfile", "requireSsl")
 
@@ -43,7 +43,7 @@ def adapt_endpoint(table: Table, fields: Mapping[str, Setting], remark: Remarks)
 
 def _fit_cost(table: Table, remark: Remarks) -> None:
     if table.values.get("role") != INTER_ROUTER and table.values.pop("cost", 1) != 1:
-        text = "has no effect but between interior routers"
+        text = "has no effect except between interior routers"
         remark("ignored", table.line_of("cost"), f"{format_path(table.place)}.cost", text)
 
 
@@ -58,7 +58,7 @@ def _fit_http(table: Table, remark: Remarks) -> None:
     values.pop("websockets", None)
     if values.get("metrics") is False and values.get("healthz") is False:
         table.left_out = True
-        remark("missing", table.section.line, place, "nothing is left that would be served")
+        remark("missing", table.section.line, place, "nothing is left to serve")
         return
     for key in [key for key in values if key not in (*HTTP_ATTRIBUTES, *_GUARDS, "httpRootDir")]:
         # attributes that almost every listener has are not worth a remark
@@ -75,18 +75,18 @@ def _fit_authentication(table: Table, fields: Mapping[str, Setting], remark: Rem
     line = table.line_of("saslMechanisms")
     unknown = [name for name in wanted if name not in known]
     if unknown:
-        text = f"nobody can log in by {' or '.join(unknown)}"
+        text = f"nobody can log in with {' or '.join(unknown)}"
         remark("missing", line, f"{place}.saslMechanisms", text)
     if "PLAIN" in known and "usersFile" not in values:
         known.remove("PLAIN")
         text = (
-            "nobody can log in by PLAIN: Cyrus SASL's users are not read. Write them to a file "
+            "nobody can log in with PLAIN: users of Cyrus SASL are not read. Write them to a file "
             "with `trioute passwd`, and give usersFile: FILE here"
         )
         remark("missing", line, f"{place}.saslMechanisms", text)
     must = bool(values.get("authenticatePeer"))
     if must and not [name for name in known if name != "ANONYMOUS"] and wanted != ["ANONYMOUS"]:
-        text = "there is no way left to prove who one is, and everybody is let in"
+        text = "no supported way to authenticate is left, and every peer is let in"
         remark("guard", table.line_of("authenticatePeer"), f"{place}.authenticatePeer", text, True)
         values["authenticatePeer"] = False
         known = ["ANONYMOUS"]
@@ -106,7 +106,7 @@ def _fit_login(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> 
     path, line = f"{format_path(table.place)}.saslMechanisms", table.line_of("saslMechanisms")
     if not known:
         table.left_out = True
-        text = f"there is no {' or '.join(wanted)} to log in by; nothing is connected to"
+        text = f"logging in with {' or '.join(wanted)} is not supported; the connector is left out"
         remark("missing", line, path, text)
         return
     unknown = [name for name in wanted if name not in known]

@@ -51,13 +51,13 @@ class Entity:
 
 
 _BY_NEIGHBOURS: Final = "neighbours tell each other at once what changes"
-_NAME: Final = Attribute(fate="harmless", meaning="nothing goes by this name here")
+_NAME: Final = Attribute(fate="harmless", meaning="the name is not used here")
 _ROLES: Final = ("normal", "inter-router", "route-container", "edge")
 _FAMILIES: Final = ("IPv4", "IPv6")
 _DISTRIBUTIONS: Final = ("multicast", "closest", "balanced", "unavailable")
 _DIRECTIONS: Final = ("in", "out")
 _MOST: Final = 2**31 - 1
-_WITHOUT_TLS: Final = "its connections are not encrypted, and nobody is known by a certificate"
+_WITHOUT_TLS: Final = "its connections are not encrypted, and no peer is known by a certificate"
 _PROFILES: Final = Entity(
     {
         "name": _NAME,
@@ -71,7 +71,7 @@ _PROFILES: Final = Entity(
         "uidFormat": Attribute(),
         "uidNameMappingFile": Attribute(old="displayNameFile"),
     },
-    meaning="TLS is not there yet; whatever uses the profile says what that means",
+    meaning="TLS is not supported yet; see the remarks on what uses the profile",
 )
 
 _ENDPOINT: Final[Mapping[str, Attribute]] = {
@@ -161,7 +161,7 @@ ENTITIES: Final[Mapping[str, Entity]] = {
             "realm": Attribute(old="saslInitHostname"),
             "sslProfile": Attribute(old="authSslProfile"),
         },
-        meaning="nobody is asked who a client is; listeners that use it say what that means",
+        meaning="it does not authenticate clients; see the remarks on the listeners that use it",
     ),
     "listener": Entity(
         {
@@ -170,9 +170,7 @@ ENTITIES: Final[Mapping[str, Entity]] = {
             "host": Attribute(default="0.0.0.0", old="addr"),
             "socketAddressFamily": Attribute(_FAMILIES, old="protocolFamily"),
             "authenticatePeer": Attribute("boolean", False, old="requirePeerAuth"),
-            "saslPlugin": Attribute(
-                fate="guard", meaning="the service that knows the users is not asked"
-            ),
+            "saslPlugin": Attribute(fate="guard", meaning="the authentication service is not used"),
             "requireEncryption": Attribute(
                 "boolean", False, "guard", "connections that are not encrypted are let in"
             ),
@@ -300,10 +298,10 @@ ENTITIES: Final[Mapping[str, Entity]] = {
         {
             "name": _NAME,
             "maxConnections": Attribute(
-                "integer", 65535, "guard", "any number of connections is let in"
+                "integer", 65535, "guard", "the number of connections is not limited"
             ),
             "maxMessageSize": Attribute(
-                "integer", 0, "guard", "messages of any size are let through"
+                "integer", 0, "guard", "the size of messages is not limited"
             ),
             "enableVhostPolicy": Attribute(
                 "boolean", False, "guard", "who may reach which address is not checked"
@@ -315,11 +313,11 @@ ENTITIES: Final[Mapping[str, Entity]] = {
                 fate="harmless", meaning="it tells only where further vhosts are"
             ),
             "defaultVhost": Attribute(
-                default="$default", fate="harmless", meaning="it names a vhost alone"
+                default="$default", fate="harmless", meaning="it only names a vhost"
             ),
         },
         repeated=False,
-        meaning="nothing is looked at of what it says",
+        meaning="its contents are not used",
     ),
     "vhost": Entity(
         {
@@ -333,7 +331,7 @@ ENTITIES: Final[Mapping[str, Entity]] = {
             "groups": Attribute("table"),
         },
         fate="harmless",
-        meaning="policy.enableVhostPolicy alone has vhosts looked at",
+        meaning="vhosts are used only with policy.enableVhostPolicy",
     ),
     "console": Entity(
         {

@@ -58,7 +58,7 @@ class _Reader:
             sections.append(self.section())
         self.skip()
         if self.at != len(self.text):
-            raise _Refused(self.at, "has something behind the end of the list")
+            raise _Refused(self.at, "has text after the end of the list")
 
     def section(self) -> Section:
         self.expect("[", "an entity")
@@ -66,7 +66,7 @@ class _Reader:
         begin = self.at
         name = self.value("an entity's name")
         if not isinstance(name, str):
-            raise _Refused(begin, "has no entity's name where one has to be")
+            raise _Refused(begin, "has no name of an entity where one is needed")
         line = self.line(begin)
         self.expect(",", f"the attributes of {name}")
         self.expect("{", f"the attributes of {name}")
@@ -81,7 +81,7 @@ class _Reader:
             begin = self.at
             key = self.value(f"an attribute's name, of {name}")
             if not isinstance(key, str):
-                raise _Refused(begin, "has no attribute's name where one has to be", name)
+                raise _Refused(begin, "has no name of an attribute where one is needed", name)
             if key in given:
                 repeated.append((key, self.line(begin)))
             self.expect(":", f"the value of {name}.{key}")

@@ -16,10 +16,10 @@ FLAG: Final = "--weaker-security"
 _TITLES: Final[dict[Sort, str]] = {
     "guard": f"not supported, and less secure without it; accepted by {FLAG}",
     "missing": "not supported; the router starts without it",
-    "changed": "put right, as Dispatch does",
-    "default": "not said in the file, and taken as Dispatch does",
+    "changed": "corrected, as Dispatch does",
+    "default": "not given in the file; the default of Dispatch is used",
     "old": "old names",
-    "ignored": "ignored, which does no harm",
+    "ignored": "ignored, without harm",
 }
 
 
@@ -90,7 +90,7 @@ class Report:
                 remark.path,
                 remark.value,
                 f"is not supported: {remark.text}",
-                f"take it out, or say {FLAG} to have the router start without it",
+                f"remove it, or give {FLAG} to start the router without it",
             )
             for remark in self.of("guard")
         )

@@ -54,7 +54,7 @@ class _Reader:
             # skipped, so that its contents are not reported line by line
             name = re.match(r"[\w.-]+", bare)
             if name is not None and "{" in bare:
-                self.refuse("has more behind the brace, which ends the line", name[0])
+                self.refuse("has text after the opening brace, which must end the line", name[0])
                 if "}" not in bare:
                     self.section(name[0], self.at, comment)
             else:
@@ -114,7 +114,7 @@ class _Reader:
                 value = json.loads(f'"{value}"', strict=False)
             except ValueError:
                 self.refuse(
-                    "has a quotation mark or a backslash in it that ends or begins nothing",
+                    "has an unescaped quotation mark or an invalid escape",
                     path,
                     'give \\" and \\\\ for them',
                 )

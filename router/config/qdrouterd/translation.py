@@ -101,7 +101,7 @@ class _Translator:
             text = "is given twice; the last counts, as in Dispatch"
             self.remark("changed", line, f"{name}.{key}", text)
         if is_old(name):
-            text = "is an entity that Dispatch had before 1.0; taken as what there is since"
+            text = "is an entity from before Dispatch 1.0; taken as its successor"
             self.remark("old", written.line, name, text)
         for modern_name, part in replace_old_entity(name, section):
             self.entity(modern_name, part, is_rewritten=is_old(name))
@@ -121,7 +121,7 @@ class _Translator:
             place = (name, number)
         elif not is_rewritten:
             if name in self.alone:
-                self.mistake(section.line, name, "stands twice", "give it once")
+                self.mistake(section.line, name, "occurs twice", "give it once")
                 return
             self.alone.add(name)
         table = Table(name, place, section)
@@ -153,17 +153,17 @@ class _Translator:
                 self.refused(given, path, refused, given.value)
                 continue
             if now != key:
-                what = "is the contrary of" if (table.name, key) in INVERTED else "is called"
-                self.remark("old", given.line, path, f"{what} {now} since")
+                what = "is the opposite of" if (table.name, key) in INVERTED else "is now called"
+                self.remark("old", given.line, path, f"{what} {now}")
                 if now in table.section.given:
-                    problem = f"stands beside {now}, of which it is the old name"
+                    problem = f"is the old name of {now}, which is given as well"
                     self.mistake(given.line, path, problem, "give one of the two")
                     continue
             if now not in known:
                 self.unknown(given.line, path, now, known)
                 continue
             if given.cut:
-                text = "goes on behind a #, which begins a comment here as in Dispatch"
+                text = "continues after a #, which begins a comment here, as in Dispatch"
                 self.remark("changed", given.line, path, text)
             attribute = entity.attributes.get(now)
             if attribute is not None:
@@ -184,7 +184,7 @@ class _Translator:
         elif table.values:
             sort, text = _sort(entity.fate), entity.meaning
             if table.name == "vhost" and self.asks_for_policy:
-                sort, text = "guard", "who may reach what by it is not checked"
+                sort, text = "guard", "its access rules are not checked"
             self.remark(sort, table.section.line, _shown_name(table), text)
 
     def keep(self, table: Table, entity: facts.Entity | None, ours: OurEntity) -> None:
@@ -223,7 +223,7 @@ class _Translator:
         name = self.repeated.name_for(table.data)
         if name is not None:
             table.data["name"] = name
-            text = f"says the same as one before it; a link of its own, called {name}"
+            text = f"repeats an earlier auto-link; taken as another link, called {name}"
             self.remark("changed", table.section.line, format_path(table.place), text)
 
     def place(self, table: Table, ours: OurEntity) -> None:
@@ -257,7 +257,7 @@ class _Translator:
         if key == "openProperties":
             value, nulls = _without_nulls(value)
             if nulls:
-                text = "null is left out: there is none in TOML, nor in what this router sends"
+                text = "null is left out: TOML has no null, and this router sends none"
                 self.remark("missing", line, path, text)
         try:
             table.data[key] = to_file_value(setting.kind, value)
@@ -269,7 +269,7 @@ class _Translator:
         """Report an attribute that this router does not have, if its value matters."""
         if value == attribute.default or value in ("", {}):
             return
-        text = attribute.meaning or "there is nothing like it here"
+        text = attribute.meaning or "this router has no such attribute"
         shown = None if _is_secret(key) else value
         self.remark(_sort(attribute.fate), table.line_of(key), _path(table, key), text, shown)
 

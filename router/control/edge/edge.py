@@ -156,7 +156,7 @@ class EdgeRouter:
                 pass
             case _:
                 kind = type(message).__name__
-                raise AmqpError(Condition.NOT_ALLOWED, f"an interior does not say {kind}")
+                raise AmqpError(Condition.NOT_ALLOWED, f"an interior router must not send {kind}")
 
     def _tell(self, connection: Any, message: Message) -> None:
         self.port.send(connection, encode_message(message))

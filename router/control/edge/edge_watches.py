@@ -55,7 +55,7 @@ def split_key(key: str) -> tuple[str, int]:
             return key[2:], _APART[phase]
         if phase.isascii() and phase.isdigit() and int(phase) <= LAST_PHASE:
             return key[2:], int(phase)
-    raise AmqpError(Condition.INVALID_FIELD, f"{key[:64]!r} is no key of an address")
+    raise AmqpError(Condition.INVALID_FIELD, f"{key[:64]!r} is not the key of an address")
 
 
 class EdgeWatches:
@@ -100,7 +100,7 @@ class Watches:
         for key in message.added:
             split_key(key)
             if key not in watcher.told and len(watcher.told) >= MOST_WATCHED:
-                reason = f"more than {MOST_WATCHED} addresses are watched"
+                reason = f"the edge watches more than {MOST_WATCHED} addresses, which is the limit"
                 raise AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, reason)
             watcher.told[key] = None
             self.by_key.setdefault(key, {})[watcher] = None

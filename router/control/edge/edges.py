@@ -144,7 +144,7 @@ class Edges:
                 pass
             case _:
                 kind = type(message).__name__
-                raise AmqpError(Condition.NOT_ALLOWED, f"an edge does not say {kind}")
+                raise AmqpError(Condition.NOT_ALLOWED, f"an edge router must not send {kind}")
 
     def _tell(self, connection: Any, message: Message) -> None:
         self.port.send(connection, encode_message(message))

@@ -143,18 +143,18 @@ def decode_message(octets: bytes) -> Message | None:
     Raises `AmqpError` if the octets are not a message, or its fields have other types.
     """
     if len(octets) > LONGEST_BYTES:
-        raise _malformed(f"{len(octets)} octets; {LONGEST_BYTES} are allowed")
+        raise _malformed(f"it has {len(octets)} octets; at most {LONGEST_BYTES} are allowed")
     value, end = decode_value(octets)
     if end != len(octets):
-        raise _malformed("something stands behind it")
+        raise _malformed("octets follow the amqp-value")
     if not isinstance(value, Described) or value.descriptor not in (_VALUE, "amqp:amqp-value:*"):
-        raise _malformed("it is no amqp-value")
+        raise _malformed("the section is not an amqp-value")
     return _read(value.value)
 
 
 def _read(value: object) -> Message | None:
     if not isinstance(value, list) or not value or not isinstance(value[0], Symbol):
-        raise _malformed("it is no list that begins with a symbol")
+        raise _malformed("the value is not a list that begins with a symbol")
     kind, fields = value[0], value[1:]
     match kind:
         case "USE":
@@ -173,14 +173,14 @@ def _read(value: object) -> Message | None:
 def _field(fields: list[Any], at: int, kind: type[T]) -> T:
     value = fields[at] if at < len(fields) else None
     if not isinstance(value, kind):
-        raise _malformed(f"field {at + 1} is no {kind.__name__.lower()}")
+        raise _malformed(f"field {at + 1} is not of type {kind.__name__.lower()}")
     return value
 
 
 def _key(fields: list[Any], at: int) -> str:
     key = _field(fields, at, str)
     if isinstance(key, Symbol) or not key or len(key) > LONGEST_KEY:
-        raise _malformed("a key is no string, or empty, or too long")
+        raise _malformed(f"a key is not a string of 1 to {LONGEST_KEY} characters")
     return key
 
 
@@ -192,18 +192,20 @@ def _keys(fields: list[Any], at: int) -> tuple[str, ...]:
 def _several(fields: list[Any], at: int) -> list[Any]:
     found = _field(fields, at, list)
     if len(found) > MOST_KEYS:
-        raise _malformed(f"{len(found)} keys; {MOST_KEYS} are allowed")
+        raise _malformed(f"it has {len(found)} keys; at most {MOST_KEYS} are allowed")
     return found
 
 
 def _place(value: object) -> InteriorAddress:
     if not isinstance(value, list):
-        raise _malformed("a place is no list")
+        raise _malformed("an address state is not a list")
     return InteriorAddress(_key(value, 0), _field(value, 1, bool), int(_field(value, 2, UByte)))
 
 
 def _malformed(why: str) -> AmqpError:
-    return AmqpError(Condition.DECODE_ERROR, f"a control message of an edge: {why}")
+    return AmqpError(
+        Condition.DECODE_ERROR, f"a control message on an edge connection is malformed: {why}"
+    )
 
 
 def work_of(message: Message | None) -> int:

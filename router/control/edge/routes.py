@@ -103,7 +103,10 @@ class AdvertisedRoutes:
             route = parse_key(key)
             octets = len(key.encode())
             if route is None or octets > LONGEST_KEY:
-                raise AmqpError(Condition.INVALID_FIELD, f"{key[:64]!r} is no key of a link route")
+                raise AmqpError(
+                    Condition.INVALID_FIELD,
+                    f"{key[:64]!r} is not the key of a link route of at most {LONGEST_KEY} octets",
+                )
             if key in keys:
                 continue
             if self._has_no_room(octets):
@@ -131,9 +134,10 @@ class AdvertisedRoutes:
         if len(self.keys) < MAX_FROM_EDGE and self._octets + octets <= MAX_FROM_EDGE_BYTES:
             return False
         reason = (
-            f"more than {MAX_FROM_EDGE} link routes are told of"
+            f"the edge advertises more than {MAX_FROM_EDGE} link routes, which is the limit"
             if len(self.keys) >= MAX_FROM_EDGE
-            else f"the link routes that are told of have more than {MAX_FROM_EDGE_BYTES} octets"
+            else f"the link routes that the edge advertises have more than {MAX_FROM_EDGE_BYTES} "
+            "octets, the limit"
         )
         raise AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, reason)
 

@@ -130,11 +130,15 @@ class Uplinks:
 
     def _reason(self, uplink: Uplink, routers: dict[str, Uplink]) -> str:
         if uplink.is_active:
-            return "in use" if self.wanted == 1 else f"in use, of {self.wanted} that are wanted"
+            return (
+                "in use"
+                if self.wanted == 1
+                else f"in use, one of up to {self.wanted} active uplinks"
+            )
         other = routers.get(uplink.router)
         if other is not None:
-            return f"stands by: {other.connector} leads to {uplink.router} as well"
+            return f"standby: {other.connector} leads to {uplink.router} as well"
         if len(routers) < self.wanted:
-            return "gives a preferred one a moment to come"
+            return "waits briefly for a preferred uplink to connect"
         names = ", ".join(each.connector for each in self.active())
-        return f"stands by for {names}"
+        return f"standby for {names}"

@@ -446,5 +446,5 @@ class Neighbours:
             for link, trip_s in self.protocol.links.measured():
                 self._tell(NeighbourMeasured(link.router, link.cost, trip_s))
         for peering in self._outboxes.stuck(now):
-            why = f"no control message was taken for {STUCK_S:g} s"
+            why = f"the peer has accepted no control message for {STUCK_S:g} s"
             self._fail(peering, NetworkCondition.SILENT, why)

@@ -97,7 +97,7 @@ class Conflict:
         who = gives_way if self.gives_way else "beside the one known here"
         when = "later" if self.theirs > self.ours else "earlier"
         told = f", as the neighbour {self.told_by} says" if self.told_by is not None else ""
-        return f"{who} there is another router of that id, which started {when}{told}"
+        return f"{who} there is another router with this id, which started {when}{told}"
 
 
 Change = Send | PathsChanged | InterestChanged | LimitReached | LinkFailed | Conflict

@@ -51,26 +51,26 @@ class FieldCodec:
 
 def _ulong(value: Any) -> int:
     if type(value) is not ULong:
-        raise ValueError("is no ulong")
+        raise ValueError("is not a ulong")
     return int(value)
 
 
 def _number(value: Any) -> int:
     if type(value) is not ULong or value > MAX_NUMBER:
-        raise ValueError(f"is no ulong up to {MAX_NUMBER}")
+        raise ValueError(f"is not a ulong up to {MAX_NUMBER}")
     return int(value)
 
 
 def _boolean(value: Any) -> bool:
     if type(value) is not bool:
-        raise ValueError("is no boolean")
+        raise ValueError("is not a boolean")
     return value
 
 
 def _uint(least: int, most: int) -> FieldCodec:
     def read(value: Any) -> int:
         if type(value) is not UInt or not least <= value <= most:
-            raise ValueError(f"is no uint from {least} to {most}")
+            raise ValueError(f"is not a uint from {least} to {most}")
         return int(value)
 
     return FieldCodec(UInt, read)
@@ -79,7 +79,7 @@ def _uint(least: int, most: int) -> FieldCodec:
 def _text(most: int) -> FieldCodec:
     def read(value: Any) -> str:
         if type(value) is not str or not 0 < len(value) <= len(value.encode()) <= most:
-            raise ValueError(f"is no string of 1 to {most} octets")
+            raise ValueError(f"is not a string of 1 to {most} octets")
         return value
 
     return FieldCodec(str, read)
@@ -87,7 +87,7 @@ def _text(most: int) -> FieldCodec:
 
 def _items(value: Any, kind: type) -> tuple[Any, ...]:
     if type(value) is not Array or value.element is not kind or value.descriptors:
-        raise ValueError(f"is no array of {kind.__name__.lower()}")
+        raise ValueError(f"is not an array of {kind.__name__.lower()}")
     return value.items
 
 
@@ -118,19 +118,19 @@ def _read_digests(value: Any) -> tuple[int, ...]:
 
 def _read_terms(value: Any) -> bytes:
     if type(value) is not bytes:
-        raise ValueError("is no binary")
+        raise ValueError("is not a binary")
     return value
 
 
 def _read_links(value: Any) -> dict[str, int]:
     if type(value) is not dict or len(value) > MAX_LINKS:
-        raise ValueError(f"is no map of at most {MAX_LINKS} strings")
+        raise ValueError(f"is not a map with at most {MAX_LINKS} entries")
     return {_ID.read(key): _COST.read(cost) for key, cost in value.items()}
 
 
 def _read_options(value: Any) -> dict[str, Any]:
     if type(value) is not dict or any(type(key) is not Symbol for key in value):
-        raise ValueError("is no map with symbols as keys")
+        raise ValueError("is not a map with symbols as keys")
     if value and len(encode_value(value)) > MAX_OPTIONS_BYTES:
         raise ValueError(f"has more than {MAX_OPTIONS_BYTES} octets")
     return value
@@ -151,7 +151,7 @@ def _record(kind: type, *fields: FieldCodec, optional: int = 0) -> FieldCodec:
 
     def read(value: Any) -> Any:
         if type(value) is not list or len(value) < least:
-            raise ValueError(f"is no list of {', '.join(names[:least])}")
+            raise ValueError(f"is not a list of {', '.join(names[:least])}")
         return kind(*_read_fields(names, fields, value))
 
     return FieldCodec(write, read)
@@ -170,7 +170,7 @@ def _read_fields(names: list[str], fields: tuple[FieldCodec, ...], values: list[
 def _several(one: FieldCodec) -> FieldCodec:
     def read(value: Any) -> tuple[Any, ...]:
         if type(value) is not list:
-            raise ValueError("is no list")
+            raise ValueError("is not a list")
         _few(value)
         return tuple([one.read(each) for each in value])
 
@@ -221,20 +221,22 @@ def register(
 
 def _fit(message: m.MobileUpdate | m.MobileTable) -> None:
     if len(message.keys) != len(message.terms):
-        raise ValueError(f"{len(message.keys)} keys with {len(message.terms)} terms")
+        raise ValueError(f"it has {len(message.keys)} keys, but {len(message.terms)} terms")
     allowed = m.TERMS | {m.REMOVED} if isinstance(message, m.MobileUpdate) else m.TERMS
     if not allowed.issuperset(message.terms):
         raise ValueError("unknown terms")
     if isinstance(message, m.MobileUpdate):
         if message.base >= message.seq:
-            raise ValueError(f"a change from {message.base} to {message.seq}")
+            raise ValueError(f"it goes from {message.base} to {message.seq}, which is not later")
     elif message.part >= message.parts:
-        raise ValueError(f"part {message.part} of {message.parts}")
+        raise ValueError(f"it is part {message.part} of {message.parts}; parts count from 0")
 
 
 def _older(message: m.Withdrawal) -> None:
     if message.winner >= message.instance:
-        raise ValueError(f"instance {message.instance} gives way to {message.winner}")
+        raise ValueError(
+            f"the winner {message.winner} is not older than the instance {message.instance}"
+        )
 
 
 _PART: Final = _uint(0, 2**20)
@@ -280,7 +282,7 @@ def decode_control(octets: Buffer) -> Any:
 def read_control(octets: Buffer) -> Steps[Any]:
     """Decode as `decode_control`, in steps."""
     if len(octets) > MAX_CONTROL_BYTES:
-        raise _malformed(f"{len(octets)} octets, more than {MAX_CONTROL_BYTES}")
+        raise _malformed(f"it has {len(octets)} octets; at most {MAX_CONTROL_BYTES} are allowed")
     yield 1 + (len(octets) >> 8)
     update = yield from _HEARSAY.decode(octets)
     if update is not None:
@@ -289,12 +291,12 @@ def read_control(octets: Buffer) -> Steps[Any]:
     yield len(octets) >> 6
     section, end = decode_value(octets)
     if type(section) is not Described or section.descriptor != Descriptor.AMQP_VALUE:
-        raise _malformed("it does not begin with an amqp-value")
+        raise _malformed("its section is not an amqp-value")
     if end != len(octets):
-        raise _malformed(f"{len(octets) - end} octets behind the amqp-value")
+        raise _malformed(f"{len(octets) - end} octets follow the amqp-value")
     body = section.value
     if type(body) is not list or not body or type(body[0]) is not Symbol:
-        raise _malformed("it is no list that begins with an opcode")
+        raise _malformed("its value is not a list that begins with an opcode")
     found = _KINDS.get(body[0])
     if found is None:
         raise _malformed(f"unknown opcode {body[0][:32]}")

@@ -69,9 +69,14 @@ class EdgeIds:
                 where = peering.connection.name
                 raise AmqpError(
                     NetworkCondition.DUPLICATE_ID,
-                    f"another edge router {peer.router} is connected, from {where}",
+                    f"another edge router with the id {peer.router} is connected from {where}; "
+                    "each needs an id of its own",
                 )
-            self._fail(peering, NetworkCondition.SILENT, "it is there as another one by now")
+            self._fail(
+                peering,
+                NetworkCondition.SILENT,
+                "another edge router has connected with the same id, and this one was silent",
+            )
         earliest = min(self._elsewhere.get(peer.router, ()), default=peer.instance)
         if earliest < peer.instance:
             words = self._turn_away(peer, earliest)
@@ -96,7 +101,10 @@ class EdgeIds:
         if key.startswith(EDGE_AWAY):
             if is_told and self._is_used(edge, instance):
                 where = _at(self._reach, key)
-                self._tell(edge, f"another one that started later was turned away{where}")
+                self._tell(
+                    edge,
+                    f"another edge router with this id, which started later, was refused{where}",
+                )
             return
         known = self._elsewhere.setdefault(edge, set())
         if not is_told:
@@ -124,7 +132,10 @@ class EdgeIds:
             self._away[key] = self._now()
             self._reach.want(key, Interest(BALANCED))
         where = _at(self._reach, edge_run_key(peer.router, earlier))
-        return f"another edge router {peer.router}, which started earlier, is connected{where}"
+        return (
+            f"another edge router with the id {peer.router}, which started earlier, is "
+            f"connected{where}"
+        )
 
     def _is_used(self, edge: str, instance: int) -> bool:
         """Return whether an edge is active here that started before that instance."""

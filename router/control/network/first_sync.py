@@ -39,5 +39,5 @@ class FirstSync:
         if name is not None:
             return f"the connector {name} has not reached its router yet"
         if not self._network.is_synced:
-            return "the routes of the network are not known yet"
+            return "the neighbours have not sent all routes and addresses yet"
         return None

@@ -121,7 +121,7 @@ class RouterLinks:
     def hello_received(self, link: RouterLink, hello: Hello) -> None:
         """Handle a HELLO: the router may become a neighbour, or be one no more."""
         if (hello.router, hello.instance) != (link.router, link.instance):
-            why = f"{link.router} says hello as another router or as another instance of itself"
+            why = f"the HELLO of {link.router} has another id or instance than its open"
             self.fail(link, OTHER_ID, why)
             return
         link.trips.heard((hello.stamp, hello.echo, hello.held), link.heard_at)
@@ -146,7 +146,7 @@ class RouterLinks:
         most = self.timing.hello_max_age_s
         for link in list(self.by_number.values()):
             if now - link.heard_at >= most:
-                self.fail(link, SILENT, f"nothing was heard of {link.router} for {most:g} s")
+                self.fail(link, SILENT, f"nothing was received from {link.router} for {most:g} s")
 
     def excuse(self, now: float) -> None:
         """Give all neighbours more time: this router was stalled, and has messages to read."""

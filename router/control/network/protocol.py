@@ -127,31 +127,41 @@ class Protocol:
         new = RouterLink(link, router, instance, min(max(cost, 1), MAX_COST), version, now)
         new.peer_cost = min(peer_cost, MAX_COST)
         if not 0 < len(router.encode()) <= MAX_ID_BYTES:
-            why = f"the id of a router has 1 to {MAX_ID_BYTES} octets"
+            why = f"the id of a router must have 1 to {MAX_ID_BYTES} octets"
             self.links.fail(new, UNSUITABLE, why)
         elif not 0 <= instance <= MAX_NUMBER:
-            self.links.fail(new, UNSUITABLE, f"an instance is a number up to {MAX_NUMBER}")
+            self.links.fail(
+                new, UNSUITABLE, f"the instance of a router must be a number from 0 to {MAX_NUMBER}"
+            )
         elif not self.links.has_room(router):
-            self.links.fail(new, UNSUITABLE, f"{self.me} has as many neighbours as it can tell of")
+            self.links.fail(
+                new, UNSUITABLE, f"{self.me} has no room for another neighbour in its link state"
+            )
         elif router == self.me:
-            self._refuse(new, self.instance, f"this router is {router}, too")
+            self._refuse(
+                new,
+                self.instance,
+                f"this router has the id {router} itself; every router needs an id of its own",
+            )
         elif now < self.rivals.gone_until:
-            why = f"this router has given way to another one that is called {self.me}, too"
+            why = f"this router has left the network: another router has its id {self.me}"
             self.links.fail(new, DUPLICATE, why)
         elif self.states.is_withdrawn(router, instance):
-            why = f"{router} has given way to an older router with the same id"
+            why = f"{router} has left the network: an older router has the same id"
             self.links.fail(new, DUPLICATE, why)
         else:
             others = [each for each in self.links.to_router(router) if each.instance != instance]
             alive = [each for each in others if now - each.heard_at < self.timing.hello_max_age_s]
             if alive:
-                why = f"{self.me} has a neighbour called {router} already, another router, by its "
+                why = f"{self.me} already has another neighbour with the id {router}, on its "
                 last = "every router needs an id of its own"
                 number = alive[0].number
                 self._refuse(new, alive[0].instance, f"{why}connection {number}; {last}")
             else:
                 for each in others:
-                    self.links.fail(each, DUPLICATE, f"{router} is there as another instance")
+                    self.links.fail(
+                        each, DUPLICATE, f"{router} has connected again as another instance"
+                    )
                 self.links.add(new)
 
     def _refuse(self, link: RouterLink, known: int, why: str) -> None:
@@ -348,7 +358,7 @@ class Protocol:
     def _give_way(self) -> None:
         """Close all connections: another router has this one's id, and keeps it."""
         for link in list(self.links.by_number.values()):
-            why = f"this router has given way to another one that is called {self.me}, too"
+            why = f"this router has left the network: another router has its id {self.me}"
             self.links.fail(link, DUPLICATE, why)
 
     # Changes.

@@ -49,12 +49,15 @@ def check_receiver(connection: Any, name: str, me: str, *, is_member: bool, is_e
     is_here = router == me and (area == "edge") == is_edge
     if rest.startswith(DYNAMIC):
         if not _is_marked(connection, rest):
-            raise _refused(f"the dynamic node {name} was made for another peer to receive from")
+            raise _refused(
+                f"the dynamic node {name} may be received from only by the peer that it was made "
+                "for"
+            )
     elif is_here or not is_member:
         return
     if is_member and not is_here and (area == "edge" or not rest.startswith(DYNAMIC)):
         kind = "edge router" if area == "edge" else "router"
-        raise _refused(f"{name} is at the {kind} {router}, and is received from there alone")
+        raise _refused(f"{name} is a node of the {kind} {router}; receivers can attach only there")
 
 
 def _is_marked(connection: Any, rest: str) -> bool:

@@ -105,7 +105,7 @@ def _error(condition: str, scope: Scope, redirect: Redirect, asked: str | None) 
     First the description is left out, then the address that the peer itself has named.
     """
     place = redirect if redirect.address else attrs.evolve(redirect, address=asked or None)
-    whole = AmqpError(condition, f"go to {place}", scope, place.info())
+    whole = AmqpError(condition, f"redirected to {place}", scope, place.info())
     for error in (
         whole,
         AmqpError(condition, "", scope, place.info()),

@@ -30,7 +30,7 @@ _REGISTERED: Final = {
 }
 _NO_DURABLE: Final = (
     "durable subscriptions are not available here: the router keeps no messages for a receiver "
-    "that is away; use a queue or subscription of a broker, by a link route or an auto-link"
+    "that is away; use a broker's queue or subscription through a link route or an auto-link"
 )
 # How much of a peer's text is quoted: an error's description has to fit into the smallest frame.
 MOST_NAMED: Final = 4
@@ -87,7 +87,7 @@ class SourceRules:
 def mode_unavailable(asked: str, in_force: str) -> AmqpError:
     """Return the error for a receiver that asks for another mode than its address has."""
     text = (
-        f"distribution-mode {short(asked)!r} is not available here, {str(in_force)!r} is; "
+        f"distribution-mode {short(asked)!r} is not available here, only {str(in_force)!r}; "
         "'copy' needs a multicast address, or a link route to a broker"
     )
     return AmqpError(Condition.NOT_IMPLEMENTED, text, Scope.LINK)

@@ -79,7 +79,9 @@ def reject(forwarder: Any, delivery: Any, limit: int) -> None:
 
 
 def _verdict(size: int, limit: int) -> bytes:
-    problem = f"a message of {size} octets or more, and {limit} are what a receiver takes"
+    problem = (
+        f"the message has at least {size} octets; receivers take at most {limit} (max-message-size)"
+    )
     return router_outcomes.rejected(Condition.MESSAGE_SIZE_EXCEEDED, problem)
 
 

@@ -52,7 +52,7 @@ def agree(source: Source) -> OutcomeTerms | None:
     outcomes = frozenset(_CODES[name] for name in source.outcomes if name in _CODES)
     if source.outcomes and not outcomes:
         unknown = listed([short(name) for name in source.outcomes])
-        text = f"unsupported outcomes: {unknown}; there are {', '.join(_CODES)}"
+        text = f"unsupported source outcomes: {unknown}; supported are {', '.join(_CODES)}"
         raise AmqpError(Condition.NOT_IMPLEMENTED, text, Scope.LINK)
     outcomes = outcomes or ALL
     default = source.default_outcome
@@ -65,7 +65,7 @@ def agree(source: Source) -> OutcomeTerms | None:
     else:
         raise AmqpError(
             Condition.NOT_IMPLEMENTED,
-            "the default outcome is none of accepted, rejected, released and modified",
+            "unsupported default-outcome: it must be accepted, rejected, released or modified",
             Scope.LINK,
         )
     return None if agreed == USUAL else agreed
@@ -91,7 +91,9 @@ def apply_terms(settler: Any, delivery: Any, frame: Any) -> bool:
             # it is no longer the link's, and so not lost with it
             delivery.address.counters.count_outcome(settle_lost(settler, delivery))
         error = AmqpError(
-            Condition.NOT_ALLOWED, "an outcome that is not among the source's outcomes", Scope.LINK
+            Condition.NOT_ALLOWED,
+            "the disposition has an outcome that is not among the outcomes of the link's source",
+            Scope.LINK,
         )
         link.session.connection.fail_link(link, error)
         return True

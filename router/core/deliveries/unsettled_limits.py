@@ -64,7 +64,10 @@ class UnsettledLimits:
             held = connection.account.total + deliveries
             limit, setting = self._limit()
             if limit and held > limit and connection not in self._relieving:
-                allowed = f"the connection has {held} octets of these and of other state; {limit} "
+                allowed = (
+                    f"the router keeps {held} octets of these and other state for the connection; "
+                    f"{limit} "
+                )
                 allowed += f"are allowed ({setting})"
                 self._relieve(connection, min(held - limit, deliveries), allowed)
 

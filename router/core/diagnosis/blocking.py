@@ -69,22 +69,22 @@ class Reason(StrEnum):
 
 
 MEANINGS = {
-    Reason.NO_CONSUMER: "nobody receives from the address",
+    Reason.NO_CONSUMER: "the address has no receiver",
     Reason.NO_CREDIT: "no receiver of the address has given credit",
-    Reason.SHARED: "other senders hold what the receivers can take",
+    Reason.SHARED: "other senders hold all credit that the receivers back",
     Reason.UNSETTLED: "too many of its deliveries are unsettled, or in doubt since it resumed",
-    Reason.WAITING: "as many of its deliveries wait in the router as may",
-    Reason.SESSION_FULL: "what waits of its session fills the window",
-    Reason.CONNECTION_FULL: "what waits of its connection fills connectionBufferBytes",
-    Reason.MEMORY_FULL: "what waits in the router fills half of memoryLimitBytes",
-    Reason.NOT_READ: "the peer does not read what the router has to tell it",
-    Reason.DRAINED: "it has drained its credit",
+    Reason.WAITING: "as many of its deliveries wait in the router as are allowed",
+    Reason.SESSION_FULL: "waiting deliveries of its session fill the session window",
+    Reason.CONNECTION_FULL: "waiting deliveries of its connection fill connectionBufferBytes",
+    Reason.MEMORY_FULL: "waiting deliveries fill half of memoryLimitBytes",
+    Reason.NOT_READ: "the peer does not read the router's output",
+    Reason.DRAINED: "the receiver has drained its credit",
     Reason.WINDOW_CLOSED: "the peer's session window is closed",
     Reason.CONGESTED: "the socket takes no more: the output buffer is full",
-    Reason.IN_MESSAGE: "another message is under way, and its rest has not come",
-    Reason.TOO_LARGE: "what waits is larger than the receiver takes",
-    Reason.RESUMING: "it gets first what its link resumes",
-    Reason.DETACHED: "it is not attached",
+    Reason.IN_MESSAGE: "a message is under way on the link, and the rest of it has not come",
+    Reason.TOO_LARGE: "all waiting messages are larger than the receiver's max-message-size",
+    Reason.RESUMING: "the receiver first gets the deliveries that its link resumes",
+    Reason.DETACHED: "the link is not attached",
 }
 """Each reason in words."""
 

@@ -226,9 +226,13 @@ def note_progress(consumer: Consumer, is_wanted: bool, now: float) -> None:
 def text_of(consumer: Consumer, lack: Inactivity) -> str:
     """Describe what a stuck receiver does not do, and why as far as that is known."""
     if lack is Inactivity.SETTLES_NOTHING:
-        return "it settles nothing of what it has"
+        return "it settles none of its deliveries"
     blocked = of_receiver(consumer)
-    return "it takes nothing" if blocked is None else f"it takes nothing: {_WORDS[blocked]}"
+    return (
+        "it accepts no transfers"
+        if blocked is None
+        else f"it accepts no transfers: {_WORDS[blocked]}"
+    )
 
 
 _WORDS = {**MEANINGS, Reason.NO_CREDIT: "it gives no credit"}
@@ -253,7 +257,7 @@ def drop(forwarder: Forwarder, consumer: Consumer, stuck_s: float, text: str) ->
     forwarder.note_credit(address, None)
     error = AmqpError(
         Condition.RESOURCE_LIMIT_EXCEEDED,
-        f"stuck for {stuck_s:.0f} s, dropped with {copies} deliveries: {text}",
+        f"receiver was stuck for {stuck_s:.0f} s ({text}); dropped with {copies} deliveries",
         Scope.LINK,
     )
     attaching.detach(link, True, error)

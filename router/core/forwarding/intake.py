@@ -102,10 +102,13 @@ class Intake:
         """Keep the incomplete head of a message, within bounds."""
         count = len(scan.pending)
         if count > MAX_HEAD_BYTES:
-            problem = f"the header and annotations are cut by a frame after {count} octets"
+            problem = (
+                f"the header and annotations do not end in the first {count} octets; at most "
+                f"{MAX_HEAD_BYTES} may come in incomplete frames"
+            )
             self._refuse(delivery, Condition.RESOURCE_LIMIT_EXCEEDED, problem)
         elif self.held_bytes + count > self.limit_bytes:
-            problem = "too many messages whose header and annotations have not come whole"
+            problem = "too many octets of incomplete headers and annotations are held in the router"
             self._refuse(delivery, Condition.RESOURCE_LIMIT_EXCEEDED, problem)
         else:
             self.held_bytes += count

@@ -142,7 +142,9 @@ class Settler(Handler):
                 counters.count_outcome(delivery.outcome)
             link = delivery.outgoing
             error = AmqpError(
-                Condition.ILLEGAL_STATE, "another outcome than was told before", Scope.LINK
+                Condition.ILLEGAL_STATE,
+                "the outcome differs from the one in an earlier disposition of this delivery",
+                Scope.LINK,
             )
             link.session.connection.fail_link(link, error)
             return

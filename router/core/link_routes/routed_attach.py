@@ -105,7 +105,7 @@ def traveller_of(frame: Attach) -> RoutedAttach:
 
 def route_changed() -> AmqpError:
     """Return the refusal of a link whose way is not here; its chooser chooses again."""
-    return AmqpError(ROUTE_CHANGED, "the way to the container is another now", Scope.LINK)
+    return AmqpError(ROUTE_CHANGED, "the route to the container has changed", Scope.LINK)
 
 
 def _map(told: AnyMap, key: Symbol) -> AnyMap | None:
@@ -130,4 +130,8 @@ def _text(told: AnyMap, key: Symbol) -> str:
 
 def invalid(key: Symbol) -> AmqpError:
     """Return the refusal of a link of which a property is missing or wrong."""
-    return AmqpError(Condition.INVALID_FIELD, f"the link's property {key}", Scope.LINK)
+    return AmqpError(
+        Condition.INVALID_FIELD,
+        f"the link's property {key} is missing or has an invalid value",
+        Scope.LINK,
+    )

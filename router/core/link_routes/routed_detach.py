@@ -136,7 +136,9 @@ def _farewell(routed: Any, link: Any, event: LinkDetached | None) -> FinalDetach
         return FinalDetach(event.closed, told)
     is_container = link is not routed.peer
     if is_container and isinstance(routed.peer.remote_attach.target, Coordinator):
-        problem = "the transaction's coordinator is lost"
+        problem = (
+            "the link to the transaction coordinator was lost: its transactions are rolled back"
+        )
         return FinalDetach(True, AmqpError(Condition.TRANSACTION_ROLLBACK, problem, Scope.LINK))
     stays = routed.address is not None and _stays(routed)
     why = event.error if is_container and event is not None else None

@@ -80,8 +80,8 @@ def attach_received(forwarder: Any, connection: Any, link: Any) -> None:
             if route is None and not _has_terminus(link):
                 raise AmqpError(
                     Condition.INVALID_FIELD,
-                    "a link that is forwarded to a container cannot be recovered by its name: it"
-                    " needs a source or target",
+                    "a link that is forwarded to a container cannot be recovered by its name: it "
+                    "needs a source or target",
                     Scope.LINK,
                 )
             # a terminus at a container is resumed there, so the old link has to be over before
@@ -142,7 +142,7 @@ def _accept_receiver(forwarder: Any, link: OutgoingLink, holder: Any) -> None:
         # it may be recovered by its name (section 2.6.3); an empty target is an anonymous relay's
         source = forwarder.suspended.recovered(link) or source
     if source is None:
-        raise AmqpError(Condition.INVALID_FIELD, "a receiver needs a source", Scope.LINK)
+        raise AmqpError(Condition.INVALID_FIELD, "a receiver's attach needs a source", Scope.LINK)
     forwarder.sources.check(source)
     agreed = source_outcomes.agree(source)
     text, address = _enter(forwarder, link, source, is_sender=False)
@@ -238,7 +238,7 @@ def _accept_sender(forwarder: Any, connection: Any, link: IncomingLink, holder: 
             Condition.PRECONDITION_FAILED, "the router has no transaction coordinator", Scope.LINK
         )
     if target is None:
-        raise AmqpError(Condition.INVALID_FIELD, "a sender needs a target", Scope.LINK)
+        raise AmqpError(Condition.INVALID_FIELD, "a sender's attach needs a target", Scope.LINK)
     capacity = connection.settings.link_capacity
     if target.address is None and not target.dynamic:
         text, address = None, None
@@ -290,7 +290,7 @@ def _enter(forwarder: Any, link: Any, terminus: Any, *, is_sender: bool) -> tupl
         return nodes.make(forwarder, link, terminus)
     text = terminus.address or ""
     if not text:
-        raise AmqpError(Condition.INVALID_FIELD, "a source needs an address", Scope.LINK)
+        raise AmqpError(Condition.INVALID_FIELD, "a source or target needs an address", Scope.LINK)
     elsewhere = forwarder.table.redirect_link(text, is_sender=is_sender)
     if elsewhere is not None:
         raise elsewhere
@@ -304,7 +304,7 @@ def _enter(forwarder: Any, link: Any, terminus: Any, *, is_sender: bool) -> tupl
         forwarder.network.check_receiver(link.session.connection, address_name(text))
     if forwarder.network.is_denied(link.session.connection, address_name(text)):
         raise AmqpError(
-            Condition.NOT_ALLOWED, "the connection may not ask anything of management", Scope.LINK
+            Condition.NOT_ALLOWED, "the connection is not allowed to use management", Scope.LINK
         )
     phase = phases.phase_of(forwarder.table, terminus, is_sender=is_sender)
     if is_sender:

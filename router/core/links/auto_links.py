@@ -102,7 +102,7 @@ class AutoLink(OwnLink):
         source = link.remote_attach.source
         node = source if self.plan.receives else link.remote_attach.target
         if getattr(node, "address", None) is None:
-            words = f"the container's answer names no node for {self.plan.external_address}"
+            words = f"the container's attach names no node for {self.plan.external_address}"
             self._reason = wire_error(AmqpError(NO_NODE, words, Scope.LINK))
             # without an error: there are clients that close their connection for one
             self.detach()

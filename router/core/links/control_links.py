@@ -79,10 +79,14 @@ class ControlLink:
         """Accept the peer's sender, or raise `AmqpError` to refuse it."""
         if not isinstance(link, IncomingLink):
             raise AmqpError(
-                Condition.NOT_ALLOWED, "of a control link each router attaches a sender", Scope.LINK
+                Condition.NOT_ALLOWED,
+                "a control link must be attached as a sender by the peer",
+                Scope.LINK,
             )
         if self._receiver is not None:
-            raise AmqpError(Condition.NOT_ALLOWED, "there is a control link already", Scope.LINK)
+            raise AmqpError(
+                Condition.NOT_ALLOWED, "this connection has a control link already", Scope.LINK
+            )
         self._receiver = link
         link.owner = producer = Producer(link, None, CREDIT)
         link.terminus = ControlEnd(self)
@@ -98,7 +102,7 @@ class ControlLink:
         If `most` messages wait already, the control link is lost.
         """
         if len(self.queue) >= most:
-            self.lose(f"the peer does not take what it is told: {most} control messages wait")
+            self.lose(f"the peer does not receive control messages: {most} of them are waiting")
         elif not self.is_over:
             self.queue.append(octets)
 
@@ -254,11 +258,11 @@ def is_control(link: Link) -> bool:
 
 def refuse(_: Link) -> None:
     """Refuse a control link where none is allowed; the condition is Dispatch's."""
-    raise AmqpError("qd:forbidden", "control links are for other routers", Scope.LINK)
+    raise AmqpError("qd:forbidden", "control links are allowed only between routers", Scope.LINK)
 
 
 def _reason(whose: str, error: Error | None) -> str:
     if error is None:
-        return f"the control link is over: {whose} was detached"
+        return f"the control link has ended: {whose} was detached"
     said = f": {error.description}" if error.description else ""
-    return f"the control link is over: {whose} was detached with {error.condition}{said}"
+    return f"the control link has ended: {whose} was detached with {error.condition}{said}"

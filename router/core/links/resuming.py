@@ -329,7 +329,10 @@ def handle_resumed_transfer(forwarder: Any, shell: Any, frame: Any) -> bool:
     if not link.attach.incomplete_unsettled:
         return False
     shell.discarded = True
-    problem = "a new delivery, where our unsettled map was incomplete: detach, and attach again"
+    problem = (
+        "new deliveries are not allowed while our unsettled map is incomplete: detach and attach "
+        "again"
+    )
     error = AmqpError(Condition.NOT_ALLOWED, problem, Scope.LINK)
     link.session.connection.fail_link(link, error)
     return True

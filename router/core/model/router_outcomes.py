@@ -29,15 +29,16 @@ _MODIFIED = int(Descriptor.MODIFIED)
 _RELEASED = int(Descriptor.RELEASED)
 
 NO_TO = rejected(
-    Condition.PRECONDITION_FAILED, "a message on an anonymous link needs a `to` in its properties"
+    Condition.PRECONDITION_FAILED,
+    "a message on an anonymous link must have a `to` in its properties",
 )
 # the description is Dispatch's; programs compare it
 NOT_FOUND = rejected(Condition.NOT_FOUND, "Deliveries cannot be sent to an unavailable address")
 UNCONFIRMED = rejected(
     Condition.PRECONDITION_FAILED,
-    "a durable message, and its receiver takes everything settled, which confirms nothing",
+    "durable messages are not sent to a receiver with snd-settle-mode settled: it confirms nothing",
 )
-EXPIRED = rejected("trioute:expired", "the message's ttl ended before a receiver took it")
+EXPIRED = rejected("trioute:expired", "the message's ttl ended before a receiver had credit for it")
 
 
 @lru_cache(maxsize=256)

@@ -35,13 +35,13 @@ class FarEnd:
     def lacks(self) -> str:
         """Return what the link waits for while it has no credit."""
         if self.is_branch and not self.agrees:
-            return f"waits until router {self.router} sees the same tree"
-        behind = ", or those behind it" if self.is_branch else ""
+            return f"waits until router {self.router} agrees on the multicast tree"
+        behind = ", or from routers behind it" if self.is_branch else ""
         return f"waits for credit from {self}{behind}"
 
     @property
     def _way(self) -> str:
-        return "" if self.via == self.router else f", by way of {self.via}"
+        return "" if self.via == self.router else f", via {self.via}"
 
 
 def far_end_of(link: Any) -> FarEnd | None:

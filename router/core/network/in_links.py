@@ -31,16 +31,16 @@ def attach_received(forwarder: Any, link: Link) -> None:
     remote = link.remote_attach
     properties = remote.properties or {}
     if not isinstance(link, IncomingLink):
-        raise _invalid("messages go to a destination by a link that sends")
+        raise _invalid("a link to a destination must be attached as a sender")
     destination = properties.get(DESTINATION)
     said = _number(properties.get(COST), MAX_COST, "a cost")
     lane = lane_in(properties, remote.rcv_settle_mode)
     phase = _number(properties.get(PHASE, 0), FALLBACK, "a phase")
     text = getattr(remote.target, "address", None)
     if not isinstance(destination, str) or not isinstance(text, str) or not address_name(text):
-        raise _invalid("a destination and an address are names")
+        raise _invalid("qd.destination must be a string, and the target address a valid name")
     if LAST_PHASE < phase < FALLBACK:
-        raise _invalid(f"{phase} is no phase")
+        raise _invalid(f"qd.phase is {phase}, but must be 0 to {LAST_PHASE}, or {FALLBACK}")
     network = forwarder.network
     phase = network.phase_of(link, address_name(text), phase)
     is_here = destination == network.reach.me
@@ -76,7 +76,7 @@ def _enter(forwarder: Any, text: str, phase: int) -> Address:
 
 def _number(value: Any, most: int, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        raise _invalid(f"{what} is a number from 0 to {most}")
+        raise _invalid(f"{what} must be a number from 0 to {most}")
     return int(value)
 
 

@@ -81,7 +81,7 @@ def lane_in(
 
 def _number(value: Any, most: int, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        problem = f"{what} is a number from 0 to {most}"
+        problem = f"{what} must be a number from 0 to {most}"
         raise AmqpError(Condition.INVALID_FIELD, problem, Scope.LINK)
     return int(value)
 

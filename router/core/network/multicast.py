@@ -413,7 +413,7 @@ class Multicast:
         # until the last has gone, messages are for the branches as well, which keep their places
         self._passing.close(spread)
         self._work += min(THINGS_A_STEP, len(spread.senders))
-        gone = AmqpError(TREE_CHANGED, "the tree is another one by now", Scope.LINK)
+        gone = AmqpError(TREE_CHANGED, "the multicast tree has changed", Scope.LINK)
 
         def detach(producer: Producer) -> None:
             if producer in spread.senders and producer.link.is_attached():

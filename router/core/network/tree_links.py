@@ -91,13 +91,13 @@ def receive(forwarder: Any, link: Any) -> PendingTreeLink:
     """Accept the attach of a tree link; raise `AmqpError` at link scope if it is invalid."""
     remote = link.remote_attach
     if not isinstance(link, IncomingLink):
-        raise _invalid("what goes along a tree goes by a link that sends")
+        raise _invalid("a tree link must be attached as a sender")
     asked = _asked(link, remote.properties or {}, getattr(remote.target, "address", None))
     if asked.origin == forwarder.reach.me:
-        raise _invalid("nothing comes to the root of a tree")
+        raise _invalid("a tree link cannot lead to the root of its tree (qd.origin is this router)")
     address = asked.enter(forwarder)
     if address is None:
-        described = f"{asked.name} is no address that gives to all who receive"
+        described = f"the address {asked.name} is not multicast at this router"
         raise AmqpError(NO_MULTICAST, described, Scope.LINK)
     forwarder.table.leave(address)
     source = remote.source if remote.source is not None else Source()
@@ -109,13 +109,13 @@ def _asked(link: IncomingLink, properties: dict[Any, Any], text: Any) -> Pending
     origin, digest = properties.get(ORIGIN), properties.get(TREE)
     phase, receivers = properties.get(PHASE, 0), properties.get(RECEIVERS, [])
     if not isinstance(text, str) or not address_name(text) or not isinstance(origin, str):
-        raise _invalid("an address and the root of a tree are names")
+        raise _invalid("qd.origin must be a string, and the target address a valid name")
     if not isinstance(digest, bytes) or not 0 < len(digest) <= LONGEST_DIGEST:
-        raise _invalid("a branch is known by some octets")
+        raise _invalid(f"qd.tree must be binary, of 1 to {LONGEST_DIGEST} octets")
     if isinstance(phase, bool) or not isinstance(phase, int) or not 0 <= phase <= LAST_PHASE:
-        raise _invalid(f"{phase!r} is no phase of a multicast")
+        raise _invalid(f"qd.phase is {phase!r}, but must be 0 to {LAST_PHASE}")
     if not isinstance(receivers, list) or not all(isinstance(each, str) for each in receivers):
-        raise _invalid("who receives is a list of names")
+        raise _invalid("qd.receivers must be a list of strings")
     return PendingTreeLink(
         link, address_name(text), int(phase), origin, digest, frozenset(receivers)
     )

@@ -100,15 +100,15 @@ def check_peer(
     if versions is None or mode is None:
         if is_client:
             advice = (
-                f"the port where {mine.router} has connected is not one of a listener with the "
+                f"router {mine.router} has connected to a port that is not a listener with the "
                 f"role {settings.role}"
             )
         else:
             advice = (
-                f"the port of {mine.router} where it has connected is for routers alone, whose "
-                f"connectors have the role {settings.role}; clients have to connect to another one"
+                f"it has connected to a port of {mine.router} that accepts only routers, whose "
+                f"connectors have the role {settings.role}; clients must connect to another port"
             )
-        reason = f"{_named(remote)} does not say that it is a router; {advice}"
+        reason = f"{_named(remote)} does not declare itself a router in its open; {advice}"
         raise AmqpError(NetworkCondition.NOT_A_ROUTER, reason)
     version = _common_version(mine, remote, versions)
     _check_mode(mine, settings, is_client, remote, mode)
@@ -124,8 +124,8 @@ def check_peer(
         what = (
             "is connected with itself"
             if instance == mine.instance
-            else f"is not the only one of that id: another one, started {_when(mine, instance)}, "
-            "has it too; every router needs an id of its own"
+            else f"has the same id as another router, which was started {_when(mine, instance)}; "
+            "every router needs a unique id"
         )
         raise AmqpError(NetworkCondition.DUPLICATE_ID, f"the router {mine.router} {what}")
     return Peer(
@@ -176,8 +176,8 @@ def _common_version(mine: Membership, remote: Open, versions: Any) -> int:
         raise AmqpError(
             NetworkCondition.OTHER_VERSION,
             f"{_named(remote)} speaks versions {lowest} to {highest} of the protocol between "
-            f"routers, and {mine.router} {LOWEST_VERSION} to {HIGHEST_VERSION}: one of the two has "
-            "to be brought up to date",
+            f"routers, and {mine.router} speaks {LOWEST_VERSION} to {HIGHEST_VERSION}: one of the "
+            "two has to be brought up to date",
         )
     return found
 
@@ -224,7 +224,7 @@ def _when(mine: Membership, instance: int) -> str:
 def _malformed(remote: Open, key: str) -> AmqpError:
     return AmqpError(
         NetworkCondition.MALFORMED_OPEN,
-        f"{_named(remote)} says in its open of {key} what cannot be understood",
+        f"{_named(remote)} declares an invalid value of {key} in its open",
     )
 
 

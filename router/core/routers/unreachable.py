@@ -18,10 +18,10 @@ def why_unreachable(network: Any, name: str) -> str | None:
     router, edge = router_in(name), edge_key_in(name)
     if network.is_on and router is not None:
         is_there = router == network.reach.me or network.reach.path(router) is not None
-        return None if is_there else f"there is no way to a router {router}"
+        return None if is_there else f"router {router} cannot be reached"
     if network.edges is None or not network.edges.lacks(name):
         return None
     if not network.is_on:
         place = f"router {router}" if edge is None else f"edge router {edge[1:]}"
-        return f"the interior routers know no {place}"
+        return f"{place} is unknown to the interior routers"
     return None if edge is None else f"no edge router {edge[1:]} is connected to the network"

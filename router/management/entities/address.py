@@ -16,16 +16,18 @@ def _address_count(of: str, view: Any) -> int:
 
 ADDRESS: Final = EntityType(
     "router.address",
-    "An address in use, or one that other routers have told of.",
+    "An address in use, or one that other routers have announced.",
     OPERATIONAL,
     (
         *identified(lambda a: a.key, lambda a: a.key, "router.address"),
-        Attribute("key", "string", "Its name behind the letter of its class.", lambda a: a.key),
-        Attribute("distribution", "string", "How deliveries are spread.", lambda a: a.distribution),
+        Attribute("key", "string", "The letter of its class, and its name.", lambda a: a.key),
+        Attribute(
+            "distribution", "string", "How deliveries are distributed.", lambda a: a.distribution
+        ),
         *integers(
             (
                 ("inProcess", "Receivers that are the router itself.", lambda a: a.in_process),
-                ("subscriberCount", "Receivers besides.", lambda a: a.subscribers),
+                ("subscriberCount", "Other receivers here.", lambda a: a.subscribers),
                 (
                     "remoteCount",
                     "Other routers with receivers, or with containers of a link route.",
@@ -38,37 +40,37 @@ ADDRESS: Final = EntityType(
                 ),
                 (
                     "deliveriesIngress",
-                    "Came in for it from clients and containers.",
+                    "Deliveries for it that came in from clients and containers.",
                     lambda a: router_traffic.entered(a.counted),
                 ),
                 (
                     "deliveriesEgress",
-                    "Went out from it to clients and containers.",
+                    "Deliveries that went out to clients and containers.",
                     lambda a: router_traffic.left(a.counted),
                 ),
                 (
                     "deliveriesTransit",
-                    "Went on to other routers, from here or from others.",
+                    "Deliveries that went on to other routers, from here or in transit.",
                     lambda a: a.counted.to_routers + a.passed,
                 ),
                 (
                     "deliveriesIngressRouteContainer",
-                    "Came in by links from containers.",
+                    "Deliveries that came in on links from containers.",
                     partial(_address_count, "from_containers"),
                 ),
                 (
                     "deliveriesEgressRouteContainer",
-                    "Went out by links to containers.",
+                    "Deliveries that went out on links to containers.",
                     partial(_address_count, "to_containers"),
                 ),
                 (
                     "deliveriesRedirectedToFallback",
-                    "Went to its fallback.",
+                    "Deliveries that went to its fallback.",
                     partial(_address_count, "redirected"),
                 ),
                 (
                     "priority",
-                    "Of whatever is sent to it; -1 where each message's own counts.",
+                    "Priority of all messages to it; -1 if each message's own applies.",
                     lambda a: a.priority,
                 ),
                 (
@@ -83,14 +85,14 @@ ADDRESS: Final = EntityType(
         Attribute(
             "remoteHostRouters",
             "list",
-            "The ids of these.",
+            "The ids of the routers in remoteCount.",
             lambda a: a.remote_routers,
         ),
         Attribute(
             "blockedReason",
             "string",
-            "Why what is sent to it here would wait now, in a word such as no_credit; null where"
-            " it would not.",
+            "Why what is sent to it here would wait now, in a word such as no_credit; null where "
+            "it would not.",
             lambda a: a.blocked_reason,
         ),
         Attribute(

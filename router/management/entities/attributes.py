@@ -18,7 +18,7 @@ def identified(
 ) -> Iterator[Attribute]:
     """Yield the three attributes that every entity has: name, identity and type."""
     yield Attribute("name", "string", "Its name.", name)
-    yield Attribute("identity", "string", "What tells it from all others of its type.", identity)
+    yield Attribute("identity", "string", "Its identity, unique within its type.", identity)
     yield Attribute("type", "string", "Its type.", constant(PREFIX + of))
 
 

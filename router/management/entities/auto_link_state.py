@@ -45,7 +45,7 @@ class AutoLinkState:
         if failed is None:
             return None
         if failed.error is None:
-            return "the container detached the link, and did not say why"
+            return "the container detached the link without an error"
         return failed.error.description or str(failed.error.condition)
 
     @property
@@ -82,7 +82,7 @@ def _condition(state: AutoLinkState) -> str | None:
 
 
 AUTO_LINK_STATE: Final = (
-    _attribute("linkRef", "string", "The identity of its link; of several, of one of them.", _link),
+    _attribute("linkRef", "string", "The identity of its link, or of one of several.", _link),
     _attribute(
         "operStatus",
         "string",
@@ -94,23 +94,23 @@ AUTO_LINK_STATE: Final = (
     _attribute(
         "statusSeconds",
         "integer",
-        "For how long; null while the container is not connected.",
+        "Seconds in this state; null while the container is not connected.",
         lambda s: int(s.now - s.lines[0].since) if s.lines else None,
     ),
     _attribute(
         "lastError",
         "string",
-        "Why it failed last on a connection that is there; it stays after a success.",
+        "The last error on an open connection; it is kept after a success.",
         lambda s: s.error,
     ),
-    _attribute("lastErrorCondition", "string", "The condition that was told.", _condition),
+    _attribute("lastErrorCondition", "string", "The condition of the last error.", _condition),
     _attribute(
         "lastErrorSeconds",
         "integer",
-        "How long ago that was.",
+        "Seconds since the last error.",
         lambda s: None if s.failed is None else int(s.now - s.failed.failed_at),
     ),
-    _attribute("retrySeconds", "integer", "When it is tried again next.", lambda s: s.retry_s),
+    _attribute("retrySeconds", "integer", "Seconds until the next attempt.", lambda s: s.retry_s),
     _attribute(
         "attempts",
         "integer",

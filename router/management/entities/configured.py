@@ -112,7 +112,7 @@ CONNECTOR: Final = _type(
 
 CONFIGURED_ADDRESS: Final = _type(
     "router.config.address",
-    "What is configured for addresses.",
+    "Configuration of the addresses that match.",
     "address",
     _name,
     _name,
@@ -120,7 +120,7 @@ CONFIGURED_ADDRESS: Final = _type(
 
 CONFIGURED_REDIRECT: Final = _type(
     "router.config.redirect",
-    "Addresses, or a host, that are at another container. Dispatch has none.",
+    "Addresses, or a host, whose clients are redirected to another container. Dispatch has none.",
     "redirect",
     _redirect,
     _redirect,
@@ -171,7 +171,7 @@ def configured_auto_link(router: RouterView, settings: AutoLinkSettings) -> Live
 
 CONFIGURED_EXCHANGE: Final = _type(
     "router.config.exchange",
-    "An address whose messages go where bindings say, by their subject.",
+    "An address whose messages are routed by their subject, through bindings.",
     "exchange",
     _name,
     _name,

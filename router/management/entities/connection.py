@@ -21,11 +21,11 @@ _KEPT: Final = (
     ("Nodes", account.NODES, "dynamic nodes that were made for it"),
     ("Suspended", account.SUSPENDED, "sources and targets that it has left without a link"),
     ("Routes", account.ROUTES, "what it has told of other routers and their addresses"),
-    ("Traces", account.TRACES, "lines of traces that it has asked for and not taken yet"),
-    ("Messages", memory_by_kind.MESSAGES, "messages that it has sent and that wait"),
+    ("Traces", account.TRACES, "lines of its traces that wait to be sent"),
+    ("Messages", memory_by_kind.MESSAGES, "messages from it that wait"),
     ("Deliveries", memory_by_kind.DELIVERIES, "deliveries that it has sent and that are unsettled"),
-    ("Input", memory_by_kind.INPUT, "a frame that has not come whole"),
-    ("Output", memory_by_kind.OUTPUT, "the buffer of what it has not read yet"),
+    ("Input", memory_by_kind.INPUT, "an incomplete frame"),
+    ("Output", memory_by_kind.OUTPUT, "output that it has not read yet"),
 )
 
 
@@ -67,7 +67,7 @@ CONNECTION: Final = EntityType(
             "Who opened it: the peer (in) or the router (out).",
             lambda c: "out" if c.connection.is_client else "in",
         ),
-        Attribute("role", "string", "That of its listener or connector.", lambda c: c.role),
+        Attribute("role", "string", "The role of its listener or connector.", lambda c: c.role),
         Attribute(
             "active",
             "boolean",
@@ -89,17 +89,17 @@ CONNECTION: Final = EntityType(
         ),
         Attribute("isEncrypted", "boolean", "Never: there is no TLS.", constant(False)),
         Attribute("sasl", "string", "The SASL mechanism that was used.", lambda c: c.mechanism),
-        Attribute("user", "string", "Who the peer is.", lambda c: c.connection.user),
+        Attribute("user", "string", "The user name of the peer.", lambda c: c.connection.user),
         Attribute("ssl", "boolean", "Never: there is no TLS.", constant(False)),
         Attribute("sslProto", "string", "None: there is no TLS.", constant(None)),
         Attribute("sslCipher", "string", "None: there is no TLS.", constant(None)),
         *integers((("sslSsf", "None: there is no TLS.", constant(None)),)),
-        *integers((("uptimeSeconds", "How long ago it was made.", lambda c: c.uptime_s),)),
+        *integers((("uptimeSeconds", "Seconds since the peer connected.", lambda c: c.uptime_s),)),
         *integers(
             (
                 (
                     "memoryHeld",
-                    "Octets that its peer makes the router keep, all together.",
+                    "Octets that its peer makes the router keep, in total.",
                     lambda c: sum(memory_by_kind.holdings_of(c.connection).values()),
                 ),
             )
@@ -118,7 +118,7 @@ CONNECTION: Final = EntityType(
         Attribute(
             "properties",
             "map",
-            "What the peer said of itself in open.",
+            "The properties in the peer's open.",
             lambda c: c.connection.remote_open.properties or {},
         ),
     ),

@@ -44,13 +44,13 @@ CONNECTOR_STATE: Final = (
     _attribute(
         "statusSeconds",
         "integer",
-        "For how long there has been a connection, or none.",
+        "Seconds since it connected, or since it has had no connection.",
         lambda s: _ago(s, s.status.since),
     ),
     _attribute(
         "connectedTo",
         "string",
-        "The place that it is connected to, or that it tries, or has tried last.",
+        "The host and port that it is connected to, tries, or tried last.",
         lambda s: str(s.status.at),
     ),
     _attribute(
@@ -68,7 +68,7 @@ CONNECTOR_STATE: Final = (
     _attribute(
         "lastError",
         "string",
-        "Why there was no connection, or why the last one is over; it stays after a success.",
+        "Why it could not connect, or lost its connection; it is kept after a success.",
         lambda s: s.status.failure and s.status.failure.reason,
     ),
     _attribute(
@@ -80,25 +80,25 @@ CONNECTOR_STATE: Final = (
     _attribute(
         "lastErrorSeconds",
         "integer",
-        "How long ago that was.",
+        "Seconds since the last error.",
         lambda s: _ago(s, s.status.failed_at),
     ),
     _attribute(
         "nextAttemptSeconds",
         "integer",
-        "In how many seconds it tries again, while it waits.",
+        "Seconds until the next attempt, while it waits.",
         lambda s: _until(s, s.status.next_at),
     ),
     _attribute(
         "failedAttempts",
         "integer",
-        "How many attempts in a row have led to no connection.",
+        "Number of failed attempts in a row.",
         lambda s: s.status.vain,
     ),
     _attribute(
         "attempts",
         "integer",
-        "How many attempts it has made.",
+        "Number of attempts.",
         lambda s: s.status.counts.attempts,
     ),
 )

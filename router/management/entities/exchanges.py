@@ -47,8 +47,8 @@ EXCHANGE_STATE: Final = tuple(
         (
             ("bindingCount", "Its bindings.", live_reader(lambda state: len(state.bindings))),
             ("receivedCount", "Deliveries that came in for it.", _count("received")),
-            ("droppedCount", "Those that nobody received.", _count("dropped")),
-            ("forwardedCount", "Those that somebody received.", _count("forwarded")),
+            ("droppedCount", "Deliveries that nobody received.", _count("dropped")),
+            ("forwardedCount", "Deliveries that were received.", _count("forwarded")),
             ("divertedCount", "Of these, those at the alternate address.", _count("diverted")),
         )
     )

@@ -34,14 +34,14 @@ LINK: Final = EntityType(
         Attribute(
             "linkType",
             "string",
-            "A client's or a container's (endpoint), another router's of the network"
-            " (inter-router), or an edge's (edge).",
+            "A client's or a container's (endpoint), another router's of the network "
+            "(inter-router), or an edge's (edge).",
             _type,
         ),
         Attribute(
             "linkDir",
             "string",
-            "Which way deliveries go.",
+            "Direction of deliveries: in or out.",
             lambda v: "in" if v.is_incoming else "out",
         ),
         Attribute(
@@ -66,16 +66,20 @@ LINK: Final = EntityType(
                     lambda v: v.undelivered,
                 ),
                 ("unsettledCount", "Deliveries without an outcome.", lambda v: v.link.unsettled),
-                ("creditAvailable", "Deliveries that may come next.", lambda v: v.link.credit),
+                (
+                    "creditAvailable",
+                    "Credit: deliveries that may be sent now.",
+                    lambda v: v.link.credit,
+                ),
                 (
                     "zeroCreditSeconds",
-                    "For how long it has had no credit.",
+                    "Seconds without credit.",
                     lambda v: v.zero_credit_s,
                 ),
                 ("deliveryCount", "Deliveries since it was attached.", lambda v: v.link.deliveries),
                 (
                     "presettledCount",
-                    "Those that no outcome is told of.",
+                    "Presettled deliveries.",
                     lambda v: v.link.presettled,
                 ),
                 (
@@ -104,12 +108,12 @@ LINK: Final = EntityType(
                 ),
                 (
                     "settleRate",
-                    "How many a second were settled of late.",
+                    "Deliveries settled per second, recently.",
                     lambda v: v.settle_rate,
                 ),
                 (
                     "priority",
-                    "The priority of what a link between routers is for; 4 for any other.",
+                    "The priority of the messages on a link between routers; 4 on any other link.",
                     lambda v: priority_of(v.link),
                 ),
             )

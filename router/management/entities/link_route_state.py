@@ -65,10 +65,10 @@ LINK_ROUTE_STATE: Final = (
         "linkCount", "integer", "Links that are forwarded by it now.", lambda s: s.way.links
     ),
     _attribute(
-        "linksForwarded", "integer", "Links that were, since it is there.", lambda s: s.way.placed
+        "linksForwarded", "integer", "Links that it has forwarded so far.", lambda s: s.way.placed
     ),
     _attribute(
-        "linksRefused", "integer", "Those that their container refused.", lambda s: s.way.refused
+        "linksRefused", "integer", "Links that their container refused.", lambda s: s.way.refused
     ),
     _attribute(
         "lastRefusal",
@@ -77,5 +77,5 @@ LINK_ROUTE_STATE: Final = (
         "none has.",
         lambda s: s.way.last_refusal or None,
     ),
-    _attribute("lastRefusalSeconds", "integer", "How long ago that was.", _refused_s),
+    _attribute("lastRefusalSeconds", "integer", "Seconds since the last refusal.", _refused_s),
 )

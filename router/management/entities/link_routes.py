@@ -142,19 +142,19 @@ LINK_ROUTE: Final = EntityType(
         Attribute(
             "connectionId",
             "string",
-            "The connection that has asked for it; null for one that is configured.",
+            "The connection that asked for it; null if it is configured.",
             lambda e: None if e.number is None else str(e.number),
         ),
         Attribute(
             "addExternalPrefix",
             "string",
-            "What is put before the address at the container.",
+            "The prefix that is added to the address at the container.",
             lambda e: e.way.rule.add_prefix or None,
         ),
         Attribute(
             "delExternalPrefix",
             "string",
-            "What is taken off its head.",
+            "The prefix that is removed from it.",
             lambda e: e.way.rule.del_prefix or None,
         ),
         *LINK_ROUTE_STATE,

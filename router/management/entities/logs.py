@@ -13,8 +13,8 @@ from router.management.views import RouterView
 
 UNCHANGEABLE: Final = {
     "includeTimestamp": "every line has its time",
-    "includeSource": "no line names its place in the program",
-    "outputFile": "the log goes to standard error, and whoever runs the router keeps it",
+    "includeSource": "lines never have their place in the source",
+    "outputFile": "the log always goes to standard error",
 }
 """Attributes that can be changed in Dispatch but not here, with the reasons."""
 
@@ -58,7 +58,7 @@ def _counts_name(module: Module) -> str:
 
 LOG: Final = EntityType(
     "log",
-    "What is written to the log of one module.",
+    "Log levels of one module.",
     CONFIGURATION,
     (
         *identified(_name, _name, "log"),
@@ -92,7 +92,7 @@ LOG: Final = EntityType(
 
 LOG_STATS: Final = EntityType(
     "logStats",
-    "How many lines of a module there were, written or not.",
+    "Number of log lines of a module, written or not.",
     OPERATIONAL,
     (
         *identified(_counts_name, _counts_name, "logStats"),

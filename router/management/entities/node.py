@@ -172,19 +172,19 @@ NODE: Final = EntityType(
         _attribute(
             "routerLink",
             "integer",
-            "Of a neighbour, the number of the connection by which messages go there.",
+            "For a neighbour: the number of the connection that carries messages to it.",
             lambda n: n.connection,
         ),
         _attribute(
             "cost",
             "integer",
-            "What the whole way there costs; null where there is none.",
+            "Cost of the route to it; null if there is no route.",
             lambda n: n.known.cost,
         ),
         _attribute(
             "lastTopoChange",
             "integer",
-            "When ways through the network changed last, in seconds since 1970.",
+            "When routes last changed, in seconds since 1970.",
             lambda n: n.changed_at,
         ),
         _attribute("index", "integer", "Its place in this list.", lambda n: n.index),
@@ -207,7 +207,7 @@ NODE: Final = EntityType(
         _attribute(
             "linkStateSequence",
             "integer",
-            "How often it has said, in this run, who its neighbours are.",
+            "Number of link-state updates that it has sent in this run.",
             lambda n: n.known.seq,
         ),
         _attribute(

@@ -123,7 +123,7 @@ def reported_types(plugins: Plugins) -> Iterator[tuple[EntityType, Callable[[Any
             Attribute(
                 "identity",
                 "string",
-                "What tells it from all others of its type.",
+                "Its identity, unique within its type.",
                 lambda e: f"{e.kind}/{e.values['name']}",
             ),
             Attribute("type", "string", "Its type.", constant(PREFIX + kind)),
@@ -183,6 +183,6 @@ def _carried(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _carried(each) for key, each in value.items()}
     raise TypeError(
-        f"a value of type {type(value).__name__} is not allowed; "
-        "give text, numbers, true, false, None, lists and maps"
+        f"a value of type {type(value).__name__} is not allowed; give text, numbers, true, false, "
+        "None, lists and maps"
     )

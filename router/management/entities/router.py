@@ -41,7 +41,7 @@ _HELD: Final = (
     ),
     (
         "memoryHeads",
-        "Octets of messages whose header and annotations have not come whole.",
+        "Octets of messages whose header and annotations are incomplete.",
         lambda r: r.observed.forwarder.intake.held_bytes,
     ),
     (
@@ -51,12 +51,12 @@ _HELD: Final = (
     ),
     (
         "memoryInput",
-        "Octets of frames that have not come whole.",
+        "Octets of incomplete frames.",
         lambda r: r.totals.input_bytes,
     ),
     (
         "memoryOutput",
-        "Octets of the buffers of what peers have not read yet.",
+        "Octets of output that peers have not read yet.",
         lambda r: r.totals.output_bytes,
     ),
     (
@@ -71,7 +71,7 @@ _HELD: Final = (
     ),
     (
         "memoryStateLimit",
-        "How much that may be: stateLimitBytes, or what 0 stands for.",
+        "Limit of memoryState: stateLimitBytes, or what 0 stands for.",
         lambda r: r.observed.turn.ledger.limit_bytes,
     ),
     (
@@ -142,13 +142,13 @@ _OF_NETWORK: Final = (
     Attribute(
         "routerIdConflicts",
         "integer",
-        "Times that another router with an id that was taken was noticed.",
+        "Number of times that two routers with the same id were noticed.",
         lambda r: 0 if _network(r) is None else _network(r).conflicts,
     ),
     Attribute(
         "lastRouterIdConflict",
         "string",
-        "Which id was taken when that was noticed last, and by whom.",
+        "The id in the last such conflict, and how it was noticed.",
         lambda r: _seen(r, "conflict"),
     ),
     Attribute(
@@ -160,7 +160,7 @@ _OF_NETWORK: Final = (
     Attribute(
         "lastNeighborLost",
         "string",
-        "The router that was lost last of those that were neighbours.",
+        "The neighbour that was lost last.",
         lambda r: _seen(r, "lost"),
     ),
     Attribute(
@@ -198,7 +198,7 @@ ROUTER: Final = EntityType(
                     "Links that have had no credit for more than ten seconds.",
                     lambda r: r.totals.links_blocked,
                 ),
-                ("blockedLinkCount", "The same.", lambda r: r.totals.links_blocked),
+                ("blockedLinkCount", "The same as linksBlocked.", lambda r: r.totals.links_blocked),
                 (
                     "deliveriesStuck",
                     "Deliveries unsettled for more than ten seconds, once for each of their links.",
@@ -220,7 +220,7 @@ ROUTER: Final = EntityType(
                     lambda r: len(r.configuration.auto_links),
                 ),
                 ("connectionCount", "Connections.", lambda r: r.totals.connections),
-                ("uptimeSeconds", "For how long the router has run.", lambda r: r.uptime_s),
+                ("uptimeSeconds", "Seconds since the router started.", lambda r: r.uptime_s),
                 (
                     "memoryUsage",
                     "The process's virtual memory, in octets.",
@@ -228,7 +228,7 @@ ROUTER: Final = EntityType(
                 ),
                 (
                     "residentMemoryUsage",
-                    "What of it is there, in octets.",
+                    "The process's resident memory, in octets.",
                     partial(_process_bytes, 1),
                 ),
                 *_HELD,
@@ -255,12 +255,12 @@ ROUTER: Final = EntityType(
                 ),
                 (
                     "deliveriesIngressRouteContainer",
-                    "From containers, by auto-links and link routes.",
+                    "Deliveries from containers, by auto-links and link routes.",
                     lambda r: r.totals.of_containers.received_deliveries,
                 ),
                 (
                     "deliveriesEgressRouteContainer",
-                    "To containers, by auto-links and link routes.",
+                    "Deliveries to containers, by auto-links and link routes.",
                     lambda r: r.totals.of_containers.sent_deliveries,
                 ),
             )

@@ -7,7 +7,7 @@ from typing import Final
 from router.management.entities.attributes import constant, identified
 from router.management.schema import CONFIGURATION, OPERATIONAL, EntityType
 
-NOT_SUPPORTED: Final = "this router has no part yet that would do what it says"
+NOT_SUPPORTED: Final = "this router does not support it yet"
 
 
 def _none(name: str, meaning: str, base: str, *absent: str) -> EntityType:

@@ -11,8 +11,8 @@ AUTO_LINKS: Final = (
         "trioute_auto_links",
         "gauge",
         "Auto-links by status: inactive while their container is not connected; on several "
-        "connections, the best status counts. Those that go because they are not wanted any more "
-        "are quiescing, and then idle.",
+        "connections, the best status counts. Those that are being removed are quiescing, and "
+        "then idle.",
         ("status",),
         lambda r: (((status,), count) for status, count in r.auto_links.by_status.items()),
     ),

@@ -33,28 +33,28 @@ BY_CONNECTION: Final = (
     Metric(
         "trioute_connection_received_bytes_total",
         "counter",
-        "Octets that came in by a connection, on the wire.",
+        "Octets received on a connection, on the wire.",
         LABELS,
         _by_connection(lambda c: c.traffic.received_bytes),
     ),
     Metric(
         "trioute_connection_sent_bytes_total",
         "counter",
-        "Octets that went out by a connection, on the wire.",
+        "Octets sent on a connection, on the wire.",
         LABELS,
         _by_connection(lambda c: c.traffic.sent_bytes),
     ),
     Metric(
         "trioute_connection_received_deliveries_total",
         "counter",
-        "Deliveries that came in by a connection.",
+        "Deliveries received on a connection.",
         LABELS,
         _by_connection(lambda c: c.traffic.received_deliveries),
     ),
     Metric(
         "trioute_connection_sent_deliveries_total",
         "counter",
-        "Deliveries that went out by a connection.",
+        "Deliveries sent on a connection.",
         LABELS,
         _by_connection(lambda c: c.traffic.sent_deliveries),
     ),
@@ -89,8 +89,8 @@ BY_CONNECTION: Final = (
     Metric(
         "trioute_connection_memory_bytes",
         "gauge",
-        "Octets that a connection's peer makes the router keep: what it has open and attached, "
-        "what it said of itself, messages, deliveries and output.",
+        "Octets that the router keeps for a connection's peer: its sessions and links, what it "
+        "sent in open, messages, deliveries and output.",
         LABELS,
         _by_connection(lambda c: c.memory_bytes),
     ),

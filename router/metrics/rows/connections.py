@@ -42,7 +42,7 @@ CONNECTIONS: Final = (
     Metric(
         "trioute_connections",
         "gauge",
-        "Connections there are, by the listener (direction in) or connector (out) they belong to.",
+        "Current connections, by the listener (direction in) or connector (out) they belong to.",
         _ENDPOINT,
         _by_endpoint(lambda e: e.connections),
     ),
@@ -64,35 +64,35 @@ CONNECTIONS: Final = (
     Metric(
         "trioute_connections_unauthenticated_total",
         "counter",
-        "Peers that did not prove who they are: the wrong password, or a user that there is not.",
+        "Peers that failed to authenticate: a wrong password, or an unknown user.",
         _ENDPOINT,
         _by_endpoint(lambda e: e.tally.unauthenticated),
     ),
     Metric(
         "trioute_connections_received_bytes_total",
         "counter",
-        "Octets that came in by a listener's or connector's connections, on the wire.",
+        "Octets received on the connections of a listener or connector, on the wire.",
         _ENDPOINT,
         _by_endpoint(lambda e: e.traffic.received_bytes),
     ),
     Metric(
         "trioute_connections_sent_bytes_total",
         "counter",
-        "Octets that went out by a listener's or connector's connections, on the wire.",
+        "Octets sent on the connections of a listener or connector, on the wire.",
         _ENDPOINT,
         _by_endpoint(lambda e: e.traffic.sent_bytes),
     ),
     Metric(
         "trioute_connections_received_deliveries_total",
         "counter",
-        "Deliveries that came in by a listener's or connector's connections.",
+        "Deliveries received on the connections of a listener or connector.",
         _ENDPOINT,
         _by_endpoint(lambda e: e.traffic.received_deliveries),
     ),
     Metric(
         "trioute_connections_sent_deliveries_total",
         "counter",
-        "Deliveries that went out by a listener's or connector's connections.",
+        "Deliveries sent on the connections of a listener or connector.",
         _ENDPOINT,
         _by_endpoint(lambda e: e.traffic.sent_deliveries),
     ),
@@ -106,8 +106,8 @@ CONNECTIONS: Final = (
     Metric(
         "trioute_redirects_issued_total",
         "counter",
-        "Peers that were told to go elsewhere, by what was redirected: a connection, a link, or a "
-        "message of an anonymous sender.",
+        "Redirects issued to peers, by what was redirected: a connection, a link, or a message of "
+        "an anonymous sender.",
         ("kind",),
         lambda r: (((kind,), count) for kind, count in r.redirects_issued.items()),
     ),
@@ -136,20 +136,18 @@ CONNECTIONS: Final = (
     Metric(
         "trioute_connector_failovers_total",
         "counter",
-        "Times that a connector went on to another of its places.",
+        "Times that a connector failed over to another of its hosts.",
         ("connector",),
         _by_connector(lambda status: status.counts.failovers),
     ),
     Metric(
         "trioute_connector_disconnected_seconds",
         "gauge",
-        "For how long a connector has had no connection; 0 with one.",
+        "How long a connector has had no connection; 0 while it has one.",
         ("connector",),
         lambda r: (((name,), status.disconnected_s(r.now)) for name, status in r.connectors),
     ),
-    Metric(
-        "trioute_sessions", "gauge", "Sessions there are.", (), unlabelled(lambda r: r.sessions)
-    ),
+    Metric("trioute_sessions", "gauge", "Current sessions.", (), unlabelled(lambda r: r.sessions)),
     Metric(
         "trioute_links",
         "gauge",
@@ -175,7 +173,7 @@ CONNECTIONS: Final = (
     Metric(
         "trioute_links_suspended",
         "gauge",
-        "Links that are gone, and whose sources or targets stay until their timeout ends.",
+        "Links that are gone, but whose sources or targets are kept until their timeout ends.",
         (),
         unlabelled(lambda r: r.links_suspended),
     ),
@@ -198,7 +196,7 @@ CONNECTIONS: Final = (
     Metric(
         "trioute_links_held_up",
         "gauge",
-        "Links by which no message can come or go now, by direction and reason: "
+        "Links that cannot carry a message now, by direction and reason: "
         f"{'; '.join(f'{reason}, {meaning}' for reason, meaning in MEANINGS.items())}. A link that "
         "has nothing to carry counts too.",
         ("direction", "reason"),

@@ -24,8 +24,8 @@ _OUTCOME_MEANING: Final = (
     "accepted, rejected, released and modified by what the receiver said (or, its link lost, what "
     "that means to the sender); expired when the ttl ended in the router; aborted when the sender "
     "gave up half way; no_destination when nobody received from the address, or there was none; "
-    "shed when more waited than memoryLimitBytes allows, and the sender got it back; "
-    "malformed when its sections could not be those of a message"
+    "shed when more waited than memoryLimitBytes allows, and the sender got it back; malformed "
+    "when its sections could not be those of a message"
 )
 
 
@@ -74,7 +74,8 @@ DELIVERIES: Final = (
     Metric(
         "trioute_deliveries_dropped_presettled_total",
         "counter",
-        "Settled deliveries that a receiver was not given, for want of one or of its credit.",
+        "Presettled deliveries that were dropped, because there was no receiver or it had no "
+        "credit.",
         (),
         unlabelled(lambda r: r.counters.dropped_presettled),
     ),
@@ -110,7 +111,7 @@ DELIVERIES: Final = (
     Metric(
         "trioute_deliveries_told_total",
         "counter",
-        "Deliveries by the outcome that their senders were told, a multicast's once.",
+        "Deliveries by the outcome sent to their senders; a multicast delivery counts once.",
         ("outcome",),
         lambda r: [((word,), getattr(r.counters, f"told_{word}")) for word in OUTCOMES[:4]],
     ),

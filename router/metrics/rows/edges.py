@@ -29,7 +29,7 @@ EDGES: Final = (
     Metric(
         "trioute_edge_uplinks_lost_total",
         "counter",
-        "At an edge router: how often an uplink was lost that was used.",
+        "At an edge router: times that an active uplink was lost.",
         (),
         unlabelled(lambda r: r.edges.losses),
     ),
@@ -45,14 +45,15 @@ EDGES: Final = (
         "trioute_edge_links",
         "gauge",
         "Links that an edge router has attached to its interior routers for its clients, or an "
-        "interior router to its edges, by how they stand.",
+        "interior router to its edges, by status.",
         ("status",),
         lambda r: _each(r.edges.links),
     ),
     Metric(
         "trioute_edge_watched_addresses",
         "gauge",
-        "Addresses of which an edge router wants to know whether anybody beyond receives.",
+        "Addresses that are watched for an edge router, to know whether they have receivers "
+        "beyond it.",
         (),
         unlabelled(lambda r: r.edges.watched),
     ),
@@ -75,15 +76,16 @@ EDGES: Final = (
     Metric(
         "trioute_edge_held_share",
         "gauge",
-        "Of those, how much of what may be held is at the address that is nearest to its "
-        "holdMessages or holdBytes, from 0 to 1.",
+        "The used share of holdMessages or holdBytes, from 0 to 1, at the address that is nearest "
+        "to its limit.",
         (),
         unlabelled(lambda r: r.edges.held_share),
     ),
     Metric(
         "trioute_edge_held_released_total",
         "counter",
-        "Of those, how many were released because they had waited too long, or were too much.",
+        "Held messages that were released because they had waited too long (expired), or because "
+        "the limits were exceeded (exceeded).",
         ("reason",),
         _released,
     ),

@@ -32,7 +32,7 @@ LINK_ROUTES: Final = (
     Metric(
         "trioute_link_route_refused_total",
         "counter",
-        "Of those, the ones that the container refused.",
+        "Forwarded attaches that the container refused.",
         (),
         unlabelled(lambda r: r.link_routes.refused),
     ),

@@ -10,16 +10,16 @@ MEMORY: Final = (
     Metric(
         "trioute_memory_bytes",
         "gauge",
-        "Octets that the router holds, by reason: waiting, of messages that no receiver could take "
-        "yet; half_sent, of messages of which a part has left; heads, of messages whose header and "
-        "annotations have not come whole; redelivery, copies of messages that another receiver may "
-        "yet get; input, of frames that have not come whole; output, the buffers of what peers "
-        "have not read yet; management, the same of the router's own connection; read_buffer, the "
-        "one that all connections are read into; log, the last lines, kept for who asks. As "
-        "charged to peers: connection, of open connections and what they said in open; sessions; "
-        "links; nodes, of dynamic nodes; suspended, of sources and targets without a link; routes, "
-        "of what other routers advertise; traces, of lines that wait. Each delivery takes up to "
-        "1 KiB besides.",
+        "Octets that the router holds, by reason: waiting, of messages that no receiver could "
+        "take yet; half_sent, of messages of which a part has left; heads, of messages whose "
+        "header and annotations have not come whole; redelivery, copies of messages that another "
+        "receiver may yet get; input, of frames that have not come whole; output, the buffers of "
+        "what peers have not read yet; management, the same of the router's own connection; "
+        "read_buffer, the one that all connections are read into; log, the last lines, kept for "
+        "queries. As charged to peers: connection, of open connections and what they said in "
+        "open; sessions; links; nodes, of dynamic nodes; suspended, of sources and targets "
+        "without a link; routes, of what other routers advertise; traces, of lines that wait. "
+        "Each delivery takes up to 1 KiB besides.",
         ("reason",),
         lambda r: (((reason,), octets) for reason, octets in r.memory.items()),
     ),

@@ -31,14 +31,14 @@ NETWORK: Final = (
     Metric(
         "trioute_network_addresses",
         "gauge",
-        "Addresses and link routes that others have said they receive from or have containers for.",
+        "Addresses and link routes that other routers advertise.",
         (),
         unlabelled(lambda r: r.network.addresses),
     ),
     Metric(
         "trioute_network_synced",
         "gauge",
-        "1 while this router knows of the network what its neighbours know, otherwise 0.",
+        "1 while this router knows the network as its neighbours do, otherwise 0.",
         (),
         unlabelled(lambda r: r.network.is_synced),
     ),
@@ -52,35 +52,35 @@ NETWORK: Final = (
     Metric(
         "trioute_network_control_messages_total",
         "counter",
-        "Messages between neighbours about the network, by direction and by what they say.",
+        "Messages between neighbours about the network, by direction and opcode.",
         ("direction", "opcode"),
         lambda r: r.network.messages.items(),
     ),
     Metric(
         "trioute_network_control_bytes_total",
         "counter",
-        "The octets of those.",
+        "Octets of the messages between neighbours about the network.",
         ("direction", "opcode"),
         lambda r: r.network.octets.items(),
     ),
     Metric(
         "trioute_network_changed_seconds",
         "gauge",
-        "How long ago the ways through the network changed, or the router started.",
+        "How long ago the routes through the network changed, or the router started.",
         (),
         unlabelled(lambda r: r.uptime_s if r.network.changed_s is None else r.network.changed_s),
     ),
     Metric(
         "trioute_network_changes_total",
         "counter",
-        "Times that the ways through the network changed, as seen from here.",
+        "Times that the routes through the network changed, as seen from this router.",
         (),
         unlabelled(lambda r: r.network.changes),
     ),
     Metric(
         "trioute_network_conflicts_total",
         "counter",
-        "Times that another router with an id that was taken was noticed.",
+        "Times that another router was noticed whose id was already in use.",
         (),
         unlabelled(lambda r: r.network.conflicts),
     ),
@@ -95,16 +95,16 @@ NETWORK: Final = (
     Metric(
         "trioute_network_routers_left_out_total",
         "counter",
-        "Times that a router was left out of which a neighbour told, because of "
-        "maxRoutersPerNeighbour; one that is told of again and again counts each time.",
+        "Times that a router advertised by a neighbour was left out because of "
+        "maxRoutersPerNeighbour; repeated advertisements of one router count each time.",
         (),
         unlabelled(lambda r: r.network.routers_left_out),
     ),
     Metric(
         "trioute_network_addresses_left_out",
         "gauge",
-        "Addresses that other routers tell of and that are left out, because of "
-        "maxAddressesPerRouter or maxAddressBytesPerNeighbour.",
+        "Addresses advertised by other routers that are left out because of maxAddressesPerRouter "
+        "or maxAddressBytesPerNeighbour.",
         (),
         unlabelled(lambda r: r.network.addresses_left_out),
     ),

@@ -48,7 +48,7 @@ def moved(text: str, folder: Path | None = None) -> LoadedDispatch:
 
 def test_comments_are_where_they_were() -> None:
     lines = format_converted(moved(COMMENTED.replace('"\u00e9"', '"e"'))).splitlines()
-    assert lines[0] == "# What was in qdrouterd.conf, Dispatch's configuration, as Trioute's."
+    assert lines[0] == "# Converted from qdrouterd.conf, a configuration of Dispatch."
     at = lines.index("# The licence.")
     assert lines[at : at + 7] == [
         "# The licence.",
@@ -56,7 +56,7 @@ def test_comments_are_where_they_were() -> None:
         "[router]  # alone",
         "# Its name.",
         'id = "A"  # short',
-        "# what Dispatch does where nothing is said:",
+        "# defaults of Dispatch:",
         'linkStealing = "off"',
     ]
     assert lines[-2:] == ["", "# The end."]

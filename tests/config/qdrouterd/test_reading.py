@@ -84,7 +84,7 @@ def test_roles_that_a_mode_does_not_have(mode: str, role: str) -> None:
         moved(f"connector {{\nrole: {role}\n}}\nrouter {{\nmode: {mode}\n}}\n")
     (mistake,) = refused.value.mistakes
     assert str(mistake).startswith(
-        f'f:2: connector[0].role: "{role}" is not for a router whose mode is {mode}; '
+        f'f:2: connector[0].role: "{role}" is not allowed for a router with mode {mode}; '
     )
 
 

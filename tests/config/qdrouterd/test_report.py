@@ -16,7 +16,7 @@ def test_it_is_told_by_title() -> None:
         "  f:3: listener[0].requireSsl true: anybody is let in",
         "not supported; the router starts without it:",
         "  f:5: linkRoute[0]: links end here",
-        "not said in the file, and taken as Dispatch does:",
+        "not given in the file; the default of Dispatch is used:",
         "  listener.linkCapacity: taken as 250",
     ]
     assert report.summary() == "1 less secure than in Dispatch, 1 not supported"
@@ -28,7 +28,7 @@ def test_what_nobody_accepted_is_refused() -> None:
     (mistake,) = report.refusals()
     assert str(mistake) == (
         "f:3: listener[0].requireSsl: true is not supported: anybody is let in; "
-        f"take it out, or say {FLAG} to have the router start without it"
+        f"remove it, or give {FLAG} to start the router without it"
     )
     assert list(report.lines()) == [
         "not supported; the router starts without it:",

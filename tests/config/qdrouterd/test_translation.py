@@ -174,7 +174,7 @@ def test_what_is_said(name: str, lines: list[str], remarks: list[str]) -> None:
         (
             "linkRoute",
             ["dir: in", "direction: in"],
-            ["f:2: linkRoute[0].dir: stands beside direction, of which it is the old name"],
+            ["f:2: linkRoute[0].dir: is the old name of direction, which is given as well"],
         ),
         ("router", ["id: a b"], ['f:2: router.id: "a b" is not allowed; give text of 1 to 127']),
         ("listener", ["port: nowhere"], ['f:2: listener[0].port: "nowhere" is not allowed']),
@@ -189,7 +189,7 @@ def test_what_is_wrong(name: str, lines: list[str], mistakes: list[str]) -> None
 def test_one_router_alone() -> None:
     made = translated("router {\n}\nrouter {\n}")
     assert [str(mistake) for mistake in made.mistakes] == [
-        "f:3: router: stands twice; give it once"
+        "f:3: router: occurs twice; give it once"
     ]
 
 

@@ -127,7 +127,7 @@ def test_management_hears_which_connections_are_used() -> None:
     edge = world.edge_at("E")
     ends = [world.network.joints["E", each].ends for each in ("I1", "I2")]
     told = [edge.use_of(pair[0].connection) for pair in ends if pair is not None]
-    assert told == [(True, "in use"), (False, "stands by for to-I1")]
+    assert told == [(True, "in use"), (False, "standby for to-I1")]
     there = [
         world.edges_of(each).use_of(pair[1].connection)
         for each, pair in zip(("I1", "I2"), ends, strict=True)

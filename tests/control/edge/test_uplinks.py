@@ -22,14 +22,14 @@ def test_the_first_that_comes_is_used_and_stays() -> None:
     assert uplinks.take() == [UplinkChange(1, True)]
     assert active(uplinks) == ["south"]
     assert uplinks.links[1].reason == "in use"
-    assert uplinks.links[2].reason == "stands by for south"
+    assert uplinks.links[2].reason == "standby for south"
 
 
 def test_a_preferred_one_that_comes_a_moment_later_is_used() -> None:
     uplinks = Uplinks(ORDER)
     uplinks.came(1, "south", "B", 0.0)
     assert uplinks.take() == []
-    assert uplinks.links[1].reason == "gives a preferred one a moment to come"
+    assert uplinks.links[1].reason == "waits briefly for a preferred uplink to connect"
     uplinks.came(2, "north", "A", 0.1)
     assert uplinks.take() == [UplinkChange(2, True)]
     uplinks.left(2, 0.2)
@@ -68,10 +68,10 @@ def test_two_to_the_same_interior_are_not_both_used() -> None:
     uplinks.came(1, "north", "A", 0.0)
     uplinks.came(2, "south", "A", 0.0)
     assert active(uplinks) == ["north"]
-    assert uplinks.links[2].reason == "stands by: north leads to A as well"
+    assert uplinks.links[2].reason == "standby: north leads to A as well"
     uplinks.came(3, "west", "B", 1.0)
     assert active(uplinks) == ["north", "west"]
-    assert uplinks.links[3].reason == "in use, of 2 that are wanted"
+    assert uplinks.links[3].reason == "in use, one of up to 2 active uplinks"
     uplinks.left(1, 2.0)
     assert active(uplinks) == ["west", "south"]
 

@@ -75,8 +75,8 @@ class TwoEdges(World):
         return [f"{count} {kind}" for kind, count in sender.count().items()]
 
 
-EARLIER = "another edge router E, which started earlier, is connected at router I"
-LATER = "another one that started later was turned away at router J"
+EARLIER = "another edge router with the id E, which started earlier, is connected at router I"
+LATER = "another edge router with this id, which started later, was refused at router J"
 
 
 def test_the_second_one_is_refused_with_where_the_first_one_is() -> None:
@@ -106,7 +106,7 @@ def test_the_second_one_is_refused_with_where_the_first_one_is() -> None:
     assert world.conflicts("I") == 1
     # one reason, however often
     assert world.times == [*range(1, world.conflicts("J") + 1)]
-    # it was refused, and has never had an uplink
+    # the peer refused the connection, and has never had an uplink
     assert world.edge_at("F").uplinks.losses == 0
     assert uses == []
     assert set(heard) == {f"trioute:duplicate-id {EARLIER}"}

@@ -39,7 +39,7 @@ def test_connectors_are_waited_for_and_then_what_their_peers_know() -> None:
     network = starting.network
     assert network.run_until(lambda: bool(starting.adjacency.peerings))
     starting.unreached.clear()
-    assert starting.sync.lacks() == "the routes of the network are not known yet"
+    assert starting.sync.lacks() == "the neighbours have not sent all routes and addresses yet"
     network.run(2)
     assert starting.sync.lacks() is None
     assert set(network.hosts["A"].reach.paths) == {"B"}

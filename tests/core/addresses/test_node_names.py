@@ -97,9 +97,9 @@ def test_names_of_other_places_are_received_from_there() -> None:
     mesh = network()
     assert not reason(mesh["a"].client().receiver("_topo/0/a/inbox"))
     away = reason(mesh["b"].client().receiver("_topo/0/a/inbox"))
-    assert away == "_topo/0/a/inbox is at the router a, and is received from there alone"
+    assert away == "_topo/0/a/inbox is a node of the router a; receivers can attach only there"
     edge = reason(mesh["b"].client().receiver("amqp:/_edge/e/inbox"))
-    assert edge == "_edge/e/inbox is at the edge router e, and is received from there alone"
+    assert edge == "_edge/e/inbox is a node of the edge router e; receivers can attach only there"
     # an interior router has no place as an edge
     assert reason(mesh["a"].client().receiver("_edge/a/inbox"))
     # who sends says where to

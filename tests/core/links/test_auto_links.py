@@ -77,7 +77,7 @@ def test_nothing_is_sent_to_a_container_that_names_no_node(nowhere: Any) -> None
     [line] = router.auto_links.lines_of("out q")
     assert line.error is not None
     assert (router.auto_links.status_of("out q"), line.error.condition) == ("failed", NO_NODE)
-    assert line.error.description == "the container's answer names no node for q"
+    assert line.error.description == "the container's attach names no node for q"
     receiver = router.client().receiver("q", credit=2)
     sender = router.client().sender("q")
     sender.send(b"1")

@@ -292,7 +292,7 @@ def test_the_router_or_edge_that_is_waited_for_is_named() -> None:
         assert survey.words(outgoing) == told[name]
     assert told == {
         "e": "waits for credit from router a",
-        "a": "waits for credit from router c, by way of b",
+        "a": "waits for credit from router c, via b",
         "b": "waits for credit from router c",
         "c": "waits for credit from router g",
         "g": MEANINGS[Reason.NO_CREDIT],

@@ -41,7 +41,7 @@ def test_the_router_is_named_that_is_waited_for() -> None:
     receiver = mesh["c"].client().receiver("q")
     mesh["a"].client().sender("q")
     mesh.settle()
-    words = "waits for credit from router c, by way of b"
+    words = "waits for credit from router c, via b"
     assert told(mesh, "a") == (Reason.NO_CREDIT, words)
     (link,) = consumers(mesh, "a")
     assert far_end_of(link) == FarEnd("c", "b")
@@ -66,11 +66,11 @@ def test_receivers_here_and_elsewhere_are_told_apart() -> None:
     mesh["c"].client().receiver("q")
     mesh["a"].client().sender("q")
     mesh.settle()
-    words = "waits for credit from router b and waits for credit from router c, by way of b"
+    words = "waits for credit from router b and waits for credit from router c, via b"
     assert told(mesh, "a")[1] == words
     mesh["a"].client().receiver("q")
     mesh.settle()
-    words = f"{MEANINGS[Reason.NO_CREDIT]}, nor has router b and router c, by way of b"
+    words = f"{MEANINGS[Reason.NO_CREDIT]}, nor has router b and router c, via b"
     assert told(mesh, "a")[1] == words
 
 
@@ -91,7 +91,10 @@ def test_a_multicast_waits_for_credit_or_until_routers_agree() -> None:
     mesh["a"].client().sender("m")
     mesh.hold("a", "b")
     mesh.settle()
-    assert told(mesh, "a", "m") == (Reason.NO_CREDIT, "waits until router b sees the same tree")
+    assert told(mesh, "a", "m") == (
+        Reason.NO_CREDIT,
+        "waits until router b agrees on the multicast tree",
+    )
     mesh.hold("a", "b", held=False)
     mesh.settle()
     receiver.grant(5)

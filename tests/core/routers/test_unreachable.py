@@ -10,7 +10,7 @@ from router.core.routers.unreachable import why_unreachable
 from support.edges import World
 
 NO_EDGE = "no edge router E9 is connected to the network"
-NOT_KNOWN = "the interior routers know no edge router E9"
+NOT_KNOWN = "edge router E9 is unknown to the interior routers"
 
 
 def a_network() -> World:
@@ -44,7 +44,7 @@ def test_an_interior_names_who_is_not_there() -> None:
     for name in ("q", "_edge/E1/x", "_edge/E2/x", "_topo/0/I/x", "_topo/0/J/x", "_edge/E9"):
         assert said(world, "I", name) is None
     assert said(world, "I", "_edge/E9/x") == NO_EDGE
-    assert said(world, "I", "_topo/0/K/x") == "there is no way to a router K"
+    assert said(world, "I", "_topo/0/K/x") == "router K cannot be reached"
     # an interior's id is not that of an edge
     assert said(world, "I", "_edge/I/x") == "no edge router I is connected to the network"
     world.host("E2").kill()
@@ -52,7 +52,7 @@ def test_an_interior_names_who_is_not_there() -> None:
     assert said(world, "I", "_edge/E2/x") == "no edge router E2 is connected to the network"
     world.host("J").kill()
     world.run(0.1)
-    assert said(world, "I", "_topo/0/J/x") == "there is no way to a router J"
+    assert said(world, "I", "_topo/0/J/x") == "router J cannot be reached"
 
 
 def test_an_edge_names_what_its_interiors_do_not_know() -> None:
@@ -65,7 +65,7 @@ def test_an_edge_names_what_its_interiors_do_not_know() -> None:
     world.run(1)
     assert [said(world, "E1", name) for name in names] == [
         NOT_KNOWN,
-        "the interior routers know no router K",
+        "router K is unknown to the interior routers",
         None,
         None,
         None,

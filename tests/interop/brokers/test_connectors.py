@@ -37,7 +37,7 @@ def test_a_wrong_password_is_told_in_words(
     told = state(router)
     assert (told["connectionStatus"], told["lastErrorKind"]) == ("FAILED", "unauthorized")
     user = durable_broker.user
-    assert told["lastError"] == f"the server does not let in user {user} (SASL outcome 1)"
+    assert told["lastError"] == f"the server refuses user {user} (SASL outcome 1)"
 
 
 def test_the_standby_is_gone_to_while_the_broker_is_away(

@@ -25,5 +25,5 @@ async def test_an_address_tells_why_what_is_sent_to_it_would_wait() -> None:
         await peer.receiver("taken", credit=1)
         values = {each["key"]: each for each in told(running, ADDRESS)}
         assert values["M0q"]["blockedReason"] == "no_consumer"
-        assert values["M0q"]["blockedText"] == "nobody receives from the address"
+        assert values["M0q"]["blockedText"] == "the address has no receiver"
         assert values["M0taken"]["blockedReason"] is values["M0taken"]["blockedText"] is None

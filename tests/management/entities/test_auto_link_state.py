@@ -84,7 +84,7 @@ def test_a_detach_without_a_reason_is_told_too() -> None:
     told(router, OUT)
     container.attached("q")[0].detach()
     [each] = told(router, OUT)
-    assert each["lastError"] == "the container detached the link, and did not say why"
+    assert each["lastError"] == "the container detached the link without an error"
     assert each["lastErrorCondition"] is None
 
 

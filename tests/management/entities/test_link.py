@@ -35,7 +35,7 @@ async def test_links_tell_what_keeps_them_back() -> None:
         assert (out["blockedReason"], into["blockedReason"]) == (None, None)
         assert lonely["blockedReason"] == "no_consumer"
         assert (out["blockedText"], lonely["blockedText"]) == (
-            None, "nobody receives from the address",
+            None, "the address has no receiver",
         )  # fmt: skip
 
 

@@ -92,7 +92,10 @@ def test_there_is_credit_for_two_batches() -> None:
     [
         ({}, "option url is missing: allowed is amqp://"),
         ({"url": "http://x/"}, "option url: http://"),
-        ({"url": "amqp://h:none"}, "option url: 'none' is no port; allowed is amqp://"),
+        (
+            {"url": "amqp://h:none"},
+            "option url: 'none' is not a port number (1 to 65535); allowed is amqp://",
+        ),
         ({**URL, "maxRows": "5"}, "there is no option maxrows; allowed are address, avroSchema,"),
         ({**URL, "format": "xml"}, "option format is 'xml': allowed are raw, json, avro"),
         ({**URL, "mode": "drop"}, "option mode is 'drop': allowed are permissive, failfast"),
