@@ -320,3 +320,7 @@ class Close(Composite):
     """Performative that closes a connection (section 2.7.9)."""
 
     error: Error | None = None
+
+
+AnyTerminus = Source | Target | Coordinator
+"""A source or a target of any kind."""

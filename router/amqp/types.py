@@ -247,3 +247,10 @@ class Array:
 
     def __getitem__(self, index: int) -> Any:
         return self.items[index]
+
+
+Octets = bytes | bytearray | memoryview
+"""Octets in any form that has the buffer protocol."""
+
+AmqpMap = dict[Any, Any]
+"""A decoded AMQP map."""

@@ -12,13 +12,16 @@ router may come to hold several times its limit (docs/decisions/0079 says how ma
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
 from router.amqp.constants import Condition
 from router.amqp.encoded import EncodedMap
 from router.errors import AmqpError, Scope
+
+if TYPE_CHECKING:
+    from router.amqp.performatives import AnyTerminus, Attach, Open
 
 # Octets that each takes at most in the interpreted build, measured with a thousand of each: a
 # connection with its tasks; a link with an address of its own; a terminus with the connection that
@@ -159,7 +162,7 @@ class Account:
         return AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, described, scope)
 
 
-def attach_bytes(octets: int, frame: Any) -> int:
+def attach_bytes(octets: int, frame: Attach) -> int:
     """Return the octets to charge for a link until its attach has been answered.
 
     `octets` is the size of the peer's attach, and `frame` its content.
@@ -171,7 +174,7 @@ def attach_bytes(octets: int, frame: Any) -> int:
     return count
 
 
-def link_bytes(name: str, frames: tuple[Any, ...]) -> int:
+def link_bytes(name: str, frames: tuple[Attach | None, ...]) -> int:
     """Return the octets to charge for a link of which these attach frames are kept."""
     count = LINK_BYTES + text_bytes(name)
     for frame in frames:
@@ -181,7 +184,7 @@ def link_bytes(name: str, frames: tuple[Any, ...]) -> int:
     return count
 
 
-def open_bytes(frame: Any) -> int:
+def open_bytes(frame: Open) -> int:
     """Return the octets of an open's names and properties, to charge besides the connection."""
     return (
         text_bytes(frame.container_id)
@@ -190,7 +193,7 @@ def open_bytes(frame: Any) -> int:
     )
 
 
-def _terminus_bytes(terminus: Any) -> int:
+def _terminus_bytes(terminus: AnyTerminus | None) -> int:
     return (
         2 * text_bytes(_address(terminus))
         + _map_bytes(getattr(terminus, "filter", None))
@@ -198,7 +201,7 @@ def _terminus_bytes(terminus: Any) -> int:
     )
 
 
-def _address(terminus: Any) -> str:
+def _address(terminus: AnyTerminus | None) -> str:
     address = getattr(terminus, "address", None)
     return address if isinstance(address, str) else ""
 
@@ -208,5 +211,5 @@ def text_bytes(text: str) -> int:
     return len(text) if text.isascii() else _WIDEST * len(text)
 
 
-def _map_bytes(value: Any) -> int:
+def _map_bytes(value: object) -> int:
     return len(value.octets) if isinstance(value, EncodedMap) else 0

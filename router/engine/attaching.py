@@ -6,7 +6,7 @@ Functions over `Session` and `Link`. The core answers a peer's attach, with `acc
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -34,8 +34,12 @@ from router.engine.states import (
 )
 from router.errors import AmqpError, Scope
 
+if TYPE_CHECKING:
+    from router.engine.connection import Connection
+    from router.engine.session import Session
 
-def attach(session: Any, frame: Attach) -> Link:
+
+def attach(session: Session, frame: Attach) -> Link:
     """Attach a link of our own; the handle of `frame` is chosen here."""
     handle = _free_handle(session)
     link = _new_link(session, frame.name, handle, we_receive=bool(frame.role))
@@ -53,7 +57,7 @@ def attach(session: Any, frame: Attach) -> Link:
     return link
 
 
-def attach_received(connection: Any, channel: int, remote: Attach) -> None:
+def attach_received(connection: Connection, channel: int, remote: Attach) -> None:
     """Take in a peer's attach, or its answer to ours."""
     session = _mapped(connection, channel)
     if session is None:
@@ -66,7 +70,7 @@ def attach_received(connection: Any, channel: int, remote: Attach) -> None:
         act()
 
 
-def _act_on_attach(connection: Any, session: Any, remote: Attach) -> None:
+def _act_on_attach(connection: Connection, session: Session, remote: Attach) -> None:
     handle = int(remote.handle)
     if handle > session.handle_max:
         raise violations.unattached(handle, session.handle_max)
@@ -122,9 +126,9 @@ def _act_on_attach(connection: Any, session: Any, remote: Attach) -> None:
 
 
 def accept(
-    link: Any,
-    source: Any,
-    target: Any,
+    link: Link,
+    source: Source | None,
+    target: Target | Coordinator | None,
     *,
     max_message_size: int = 0,
     offered_capabilities: tuple[str, ...] = (),
@@ -161,12 +165,13 @@ def accept(
         link.presettles = int(remote.snd_settle_mode) == 1
         link.max_message_size = int(remote.max_message_size or UNLIMITED)
     else:
+        assert isinstance(link, IncomingLink)
         link.max_message_size = max_message_size
         link.settles_second = int(frame.rcv_settle_mode) == 1
     answer(link, frame)
 
 
-def answer(link: Any, frame: Attach) -> None:
+def answer(link: Link, frame: Attach) -> None:
     """Answer a peer's attach with this frame, whose handle is chosen here.
 
     Raises amqp:frame-size-too-small at session scope if the peer takes no frame of that size.
@@ -177,7 +182,7 @@ def answer(link: Any, frame: Attach) -> None:
     link.state = int(next_link_state(link.state, Act.SEND_ATTACH))
 
 
-def _forget_said(link: Any, frame: Attach) -> None:
+def _forget_said(link: Link, frame: Attach) -> None:
     """Keep only what is read later of both attaches, and charge for that."""
     connection = link.session.connection
     keeps = _is_between_routers(connection)
@@ -192,7 +197,7 @@ def _forget_said(link: Any, frame: Attach) -> None:
         link.charged = count
 
 
-def _is_between_routers(connection: Any) -> bool:
+def _is_between_routers(connection: Connection) -> bool:
     """Return whether the properties of links are read for as long as the links last."""
     return connection.settings.role in ("inter-router", "edge")
 
@@ -231,7 +236,7 @@ def lasting(frame: Attach, *, keeps_properties: bool = False) -> Attach:
     )  # fmt: skip
 
 
-def refuse(link: Any, error: AmqpError) -> None:
+def refuse(link: Link, error: AmqpError) -> None:
     """Refuse a peer's attach: attach without our terminus, then detach (section 2.6.3)."""
     if link.state != LinkState.ATTACH_RCVD:
         return
@@ -248,7 +253,7 @@ def refuse(link: Any, error: AmqpError) -> None:
 
 
 def detach(
-    link: Any, closed: bool, error: AmqpError | None = None, *, keeps_terminus: bool = False
+    link: Link, closed: bool, error: AmqpError | None = None, *, keeps_terminus: bool = False
 ) -> None:
     """Detach or close a link, telling the handler first so that nothing is settled afterwards.
 
@@ -267,7 +272,7 @@ def detach(
     _detach(link, closed, error)
 
 
-def _detach(link: Any, closed: bool, error: AmqpError | None) -> None:
+def _detach(link: Link, closed: bool, error: AmqpError | None) -> None:
     act = Act.SEND_DETACH if error is None else Act.SEND_DETACH_ERROR
     link.state = int(next_link_state(link.state, act))
     link.closes = closed
@@ -278,7 +283,7 @@ def _detach(link: Any, closed: bool, error: AmqpError | None) -> None:
     link.drop()
 
 
-def detach_received(connection: Any, channel: int, remote: Detach) -> None:
+def detach_received(connection: Connection, channel: int, remote: Detach) -> None:
     """Take in a peer's detach, or its answer to ours, with or without `closed`."""
     session = _mapped(connection, channel)
     if session is None:
@@ -315,7 +320,7 @@ def detach_received(connection: Any, channel: int, remote: Detach) -> None:
         _detach(again, True, None)
 
 
-def answer_detach(link: Any, closed: bool, error: Error | None) -> None:
+def answer_detach(link: Link, closed: bool, error: Error | None) -> None:
     """Answer a peer's detach, unless its session is over by now."""
     if link.state != LinkState.DETACH_RCVD:
         return
@@ -325,7 +330,7 @@ def answer_detach(link: Any, closed: bool, error: Error | None) -> None:
     _forget(link)
 
 
-def _forget(link: Any) -> None:
+def _forget(link: Link) -> None:
     session = link.session
     link.release()
     session.recent_link = None
@@ -335,12 +340,12 @@ def _forget(link: Any) -> None:
         session.handles.free(link.handle)
 
 
-def _identity(link: Any) -> tuple[str, bool]:
+def _identity(link: Link) -> tuple[str, bool]:
     """Return what identifies a link within its session: its name, and whether we receive."""
     return link.name, isinstance(link, IncomingLink)
 
 
-def _mapped(connection: Any, channel: int) -> Any:
+def _mapped(connection: Connection, channel: int) -> Session | None:
     """Return the session of a channel, or None while it discards what comes."""
     session = session_of(connection, channel)
     if session.state in (SessionState.END_SENT, SessionState.DISCARDING):
@@ -348,7 +353,7 @@ def _mapped(connection: Any, channel: int) -> Any:
     return session
 
 
-def _free_handle(session: Any) -> int:
+def _free_handle(session: Session) -> int:
     limit = min(session.handle_max, session.remote_handle_max)
     handle: int | None = session.handles.lowest_free(limit)
     if handle is None:
@@ -358,7 +363,7 @@ def _free_handle(session: Any) -> int:
     return handle
 
 
-def _new_link(session: Any, name: str, handle: int, we_receive: bool) -> Link:
+def _new_link(session: Session, name: str, handle: int, we_receive: bool) -> Link:
     link: Link = (IncomingLink if we_receive else OutgoingLink)(session, name, handle)
     link.dry_since = session.outbox.turn.now
     return link

@@ -7,7 +7,7 @@ and detaches the links of a session.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -26,6 +26,11 @@ from router.engine.states import (
 )
 from router.errors import AmqpError, Scope
 
+if TYPE_CHECKING:
+    from router.amqp.composite import Composite
+    from router.amqp.performatives import Close, Detach
+    from router.engine.connection import Connection
+
 OUTGOING_WINDOW = 0x7FFFFFFF
 # The connection is over and nothing is written any more (`connection.OVER`, which C keeps).
 OVER_PHASE = 3
@@ -33,7 +38,7 @@ OVER_PHASE = 3
 TRANSFER_OVERHEAD = 72
 
 
-def write(session: Any, performative: Any) -> None:
+def write(session: Session, performative: Composite) -> None:
     """Write a frame; raise amqp:frame-size-too-small if the peer takes none of its size."""
     limit = session.connection.remote_max_frame_size
     frame = encode_fitting(limit, session.channel, performative)
@@ -47,10 +52,10 @@ def write(session: Any, performative: Any) -> None:
     session.outbox.touch()
 
 
-def encode_fitting(limit: int, channel: int, performative: Any) -> bytes:
+def encode_fitting(limit: int, channel: int, performative: Composite) -> bytes:
     """Encode a frame; one that is too long goes without its error's description and info."""
     frame = encode_frame(channel, performative)
-    if len(frame) > limit and getattr(performative, "error", None) is not None:
+    if len(frame) > limit and isinstance(performative, End | Detach | Close) and performative.error:
         short = Error(condition=performative.error.condition)
         frame = encode_frame(channel, attrs.evolve(performative, error=short))
     return frame
@@ -65,7 +70,7 @@ def wire_error(error: AmqpError | None) -> Error | None:
     )
 
 
-def begin(connection: Any) -> Session:
+def begin(connection: Connection) -> Session:
     """Begin a session of our own; raise amqp:resource-limit-exceeded if no channel is free."""
     channel = connection.channels.lowest_free(connection.channel_max)
     if channel is None:
@@ -80,7 +85,7 @@ def begin(connection: Any) -> Session:
     return session
 
 
-def begin_received(connection: Any, channel: int, remote: Begin) -> None:
+def begin_received(connection: Connection, channel: int, remote: Begin) -> None:
     """Answer a peer's begin, or take the answer to ours."""
     if channel > connection.settings.channel_max:
         raise unmapped(connection, channel)
@@ -124,7 +129,7 @@ def begin_received(connection: Any, channel: int, remote: Begin) -> None:
             end(session, refusal)
 
 
-def begin_refused(connection: Any, channel: int, error: AmqpError) -> None:
+def begin_refused(connection: Connection, channel: int, error: AmqpError) -> None:
     """Answer a begin with invalid fields by a session that ends with the error at once.
 
     Raises the error if it is unclear which channels are meant, or if none is free.
@@ -150,7 +155,7 @@ def begin_refused(connection: Any, channel: int, error: AmqpError) -> None:
     end(session, error)
 
 
-def _new_session(connection: Any, channel: int) -> Session:
+def _new_session(connection: Connection, channel: int) -> Session:
     settings = connection.settings
     session = Session(connection, channel, settings.window_limit, settings.max_frame_size)
     session.handle_max = settings.handle_max
@@ -161,7 +166,7 @@ def _new_session(connection: Any, channel: int) -> Session:
     return session
 
 
-def _begin_frame(session: Any, remote_channel: int | None) -> Begin:
+def _begin_frame(session: Session, remote_channel: int | None) -> Begin:
     return Begin(
         remote_channel=remote_channel,
         next_outgoing_id=session.next_outgoing_id,
@@ -171,7 +176,7 @@ def _begin_frame(session: Any, remote_channel: int | None) -> Begin:
     )
 
 
-def end(session: Any, error: AmqpError | None = None) -> None:
+def end(session: Session, error: AmqpError | None = None) -> None:
     """End a session; its links are lost with it."""
     if session.state != SessionState.MAPPED:
         return
@@ -181,7 +186,7 @@ def end(session: Any, error: AmqpError | None = None) -> None:
     _lose_links(session, told, by_peer=False, act=act, answer=End(error=told))
 
 
-def end_received(connection: Any, channel: int, remote: End) -> None:
+def end_received(connection: Connection, channel: int, remote: End) -> None:
     """Take in a peer's end, or its answer to ours."""
     session = session_of(connection, channel)
     session.state = int(next_session_state(session.state, Act.RECV_END))
@@ -196,7 +201,7 @@ def end_received(connection: Any, channel: int, remote: End) -> None:
 
 
 def lose_sessions(
-    connection: Any,
+    connection: Connection,
     error: Error | None,
     *,
     by_peer: bool,
@@ -230,7 +235,7 @@ def lose_sessions(
         connection.sessions_due.clear()
         end()
 
-    def session_over(session: Any) -> None:
+    def session_over(session: Session) -> None:
         session.state = int(SessionState.UNMAPPED)
         connection.handler.event_received(connection, SessionEnded(session, None, by_peer))
 
@@ -246,16 +251,16 @@ def lose_sessions(
     lost.start(before_deferring=end_once)
 
 
-def session_of(connection: Any, channel: int) -> Any:
+def session_of(connection: Connection, channel: int) -> Session:
     """Return the session of a frame's channel; raise the error of `unmapped` if there is none."""
-    session = connection.sessions.find(channel)
+    session: Session | None = connection.sessions.find(channel)
     if session is None:
         raise unmapped(connection, channel)
     connection.failing = session
     return session
 
 
-def check_discarding(session: Any) -> None:
+def check_discarding(session: Session) -> None:
     """Raise amqp:illegal-state for a frame on an unmapped session, unless we have sent an end."""
     state = SessionState(session.state)
     if state not in (SessionState.END_SENT, SessionState.DISCARDING):
@@ -266,7 +271,7 @@ def check_discarding(session: Any) -> None:
         )
 
 
-def unmapped(connection: Any, channel: int) -> AmqpError:
+def unmapped(connection: Connection, channel: int) -> AmqpError:
     """Return the error for a frame on a channel without a session, or above channel-max."""
     highest = connection.settings.channel_max
     if channel > highest:
@@ -276,7 +281,9 @@ def unmapped(connection: Any, channel: int) -> AmqpError:
     return AmqpError(Condition.NOT_ALLOWED, f"no session is mapped to channel {channel}")
 
 
-def _lose_links(session: Any, error: Error | None, *, by_peer: bool, act: Act, answer: End) -> None:
+def _lose_links(
+    session: Session, error: Error | None, *, by_peer: bool, act: Act, answer: End
+) -> None:
     """Lose every link of a session that ends; `answer` is the end that its peer is sent.
 
     If there are many links, it is sent before the last of them is resolved.
@@ -288,7 +295,7 @@ def _lose_links(session: Any, error: Error | None, *, by_peer: bool, act: Act, a
         session.state = int(next_session_state(session.state, act))
         write(session, answer)
 
-    def session_over(_: Any) -> None:
+    def session_over(_: Session) -> None:
         if session.state == state:
             tell()
         connection.handler.event_received(connection, SessionEnded(session, error, by_peer))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from router.amqp.encoded import EncodedMap
 from router.amqp.performatives import Attach
@@ -72,7 +72,7 @@ def once_checked(session: Session, frame: Attach, act: Callable[[], object]) -> 
 
 def _maps(frame: Attach) -> Iterator[EncodedMap]:
     """Yield the maps of an attach whose values are of certain types."""
-    found: tuple[Any, ...] = (
+    found: tuple[object, ...] = (
         frame.unsettled,
         getattr(frame.source, "dynamic_node_properties", None),
         getattr(frame.target, "dynamic_node_properties", None),

@@ -31,6 +31,8 @@ from router.engine.window import share_of
 from router.errors import AmqpError, Scope
 
 if TYPE_CHECKING:
+    from router.amqp.types import Octets
+    from router.engine.link import Link
 
     class Unfinished(Protocol):
         """Rest of a frame's work; nothing that comes behind the frame may overtake it."""
@@ -112,15 +114,15 @@ class Connection:
         self.channel_max = 0
         # sessions by the peer's channel, and by ours
         self.sessions = Slots()
-        self.local_sessions: dict[int, Any] = {}
+        self.local_sessions: dict[int, Session] = {}
         # the channels of these
         self.channels = Numbers()
         # the session of the last frame, which the next one is for as a rule
         self.recent_session: Session | None = None
-        self.sessions_due: list[Any] = []
+        self.sessions_due: list[Session] = []
         # sessions whose window is opened later and by more (`flows`), by our channel
-        self.withheld: dict[int, Any] = {}
-        self.failing: Any = None
+        self.withheld: dict[int, Session] = {}
+        self.failing: Session | None = None
         self.started_at = turn.now
         self.closed_at = 0.0
         # when the last whole frame came
@@ -152,7 +154,7 @@ class Connection:
         limit = self.settings.unsent_limit_bytes
         return limit > 0 and self.outbox.output.size() * part > limit
 
-    def prepare(self, buffer: Any) -> int:
+    def prepare(self, buffer: memoryview) -> int:
         """Put the octets kept of an incomplete frame at the head of the shared read buffer.
 
         Returns how many; the shell reads behind them and calls `receive` with the whole.
@@ -162,7 +164,7 @@ class Connection:
             buffer[:count] = self.kept
         return count
 
-    def receive(self, view: Any, end: int) -> None:
+    def receive(self, view: Octets, end: int) -> None:
         """Process `view[:end]`, which begins with what `prepare` put there."""
         self.received_bytes += end - len(self.kept)
         self.sent_before = self.sent_bytes
@@ -246,7 +248,7 @@ class Connection:
         """End the connection: the peer closed its side of the socket, or the socket failed."""
         opening.lose(self)
 
-    def _read(self, view: Any, at: int, end: int) -> int:
+    def _read(self, view: Octets, at: int, end: int) -> int:
         """Read a header, or all frames that are whole; return where the rest begins."""
         if self.phase == HEADER:
             if end - at < FRAME_HEADER_BYTES:
@@ -371,7 +373,7 @@ class Connection:
         self.turn_end -= count
         return True
 
-    def fail_link(self, link: Any, error: AmqpError) -> None:
+    def fail_link(self, link: Link, error: AmqpError) -> None:
         """Detach one link with an error; its session and the others go on."""
         attaching.detach(link, True, error)
 

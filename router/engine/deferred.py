@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 # How many steps all turns of one round of the event loop may take at once, together.
 STEPS_A_ROUND = 64
@@ -28,6 +28,9 @@ THINGS_A_STEP = 32
 CHANGES_AT_ONCE = 128
 
 T = TypeVar("T")
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class Task(Protocol):
@@ -143,13 +146,13 @@ def grow_old() -> None:
     gc.unfreeze()
 
 
-def emptied(mapping: MutableMapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
+def emptied(mapping: MutableMapping[K, V]) -> Iterator[tuple[K, V]]:
     """Yield the items of a mapping, taking each out of it; see `Deferred.forget`."""
     while mapping:
         yield mapping.popitem()
 
 
-def drained(things: list[T]) -> Iterator[T]:
+def drained(things: list[V]) -> Iterator[V]:
     """Yield the items of a list from its end, taking each off it."""
     while things:
         yield things.pop()

@@ -97,7 +97,7 @@ class Delivery:
     sample: Any
 
 
-DEFAULTS: dict[str, Any] = {
+DEFAULTS: dict[str, object] = {
     "incoming": None,
     "incoming_id": 0,
     "incoming_open": False,
@@ -143,7 +143,7 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
-def set_defaults(kind: type, defaults: Mapping[str, Any]) -> None:
+def set_defaults(kind: type, defaults: Mapping[str, object]) -> None:
     """Give all objects of a class these fields, also those made by `__new__`.
 
     Objects of a compiled class have all their fields, zero or None, from allocation on.

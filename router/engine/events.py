@@ -6,13 +6,16 @@ changed.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import attrs
 
 from router.amqp.performatives import Error, Open
 from router.engine.link import Link
 from router.errors import AmqpError
+
+if TYPE_CHECKING:
+    from router.engine.session import Session
 
 
 @attrs.frozen
@@ -74,7 +77,7 @@ class ConnectionClosed:
 class SessionBegun:
     """Session of which both begins have passed."""
 
-    session: Any
+    session: Session
 
 
 @attrs.frozen
@@ -85,7 +88,7 @@ class SessionEnded:
     case only `ConnectionClosed` has the error.
     """
 
-    session: Any
+    session: Session
     error: Error | None
     by_peer: bool = False
 
@@ -157,7 +160,7 @@ class FlowIgnored:
     It answers a drain of ours too late.
     """
 
-    session: Any
+    session: Session
     link_id: str
 
 
@@ -182,3 +185,25 @@ class LinkDetached:
     error: Error | None
     lost: bool = False
     by_peer: bool = False
+
+
+Event = (
+    SaslInitReceived
+    | OpenReceived
+    | ConnectionRefused
+    | OpenRefused
+    | ConnectionOpened
+    | ConnectionClosed
+    | SessionBegun
+    | SessionEnded
+    | LinkAttachReceived
+    | LinkRefused
+    | LinkStolen
+    | LinkStealingRefused
+    | LinkSuspended
+    | LinkResumed
+    | FlowIgnored
+    | LinkAttached
+    | LinkDetached
+)
+"""Any event of a connection."""

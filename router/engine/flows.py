@@ -6,7 +6,7 @@ it at the end of the turn.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -19,12 +19,17 @@ from router.engine.link import IncomingLink, OutgoingLink
 from router.engine.states import SessionState
 from router.engine.window import LARGE_BYTES
 
+if TYPE_CHECKING:
+    from router.engine.connection import Connection
+    from router.engine.link import Link
+    from router.engine.session import Session
+
 # We never ask a peer to hold back for our sake: our own outgoing window is as wide as allowed.
 OUTGOING_WINDOW = 0x7FFFFFFF
 MAPPED = int(SessionState.MAPPED)
 
 
-def take_in(session: Any, frame: FlowFrame) -> None:
+def take_in(session: Session, frame: FlowFrame) -> None:
     """Take in a flow: update the session's windows, then the link it names (section 2.7.4)."""
     was_closed = session.remote_incoming_window <= 0
     if frame.has_next_incoming_id:
@@ -62,7 +67,7 @@ def take_in(session: Any, frame: FlowFrame) -> None:
             if outgoing.drain_due:
                 answer_drain(outgoing)
     elif isinstance(link, IncomingLink):
-        incoming = link
+        incoming: IncomingLink = link
         incoming.told(frame)
         session.handler.flow_received(incoming)
     if was_closed and session.remote_incoming_window > 0:
@@ -85,7 +90,7 @@ def answer_drain(link: OutgoingLink) -> None:
         session.note_link(link)
 
 
-def has_room(session: Any) -> bool:
+def has_room(session: Session) -> bool:
     """Return whether a session's window can be opened by enough to tell its peer.
 
     If not, it is opened later. While a large message passes through, the window grows each time.
@@ -111,7 +116,7 @@ def has_room(session: Any) -> bool:
     return True
 
 
-def withhold(session: Any) -> None:
+def withhold(session: Session) -> None:
     """Delay the opening of a session's window, which would be by too little now."""
     window = session.window
     connection = session.connection
@@ -119,7 +124,7 @@ def withhold(session: Any) -> None:
     connection.withheld[session.channel] = session
 
 
-def open_withheld(connection: Any) -> None:
+def open_withheld(connection: Connection) -> None:
     """Open windows that have waited long enough, however little it is by, and tell the peers.
 
     What is held of one link may not leave for long, while messages of another could go through.
@@ -137,7 +142,7 @@ def open_withheld(connection: Any) -> None:
                 session.note_flow()
 
 
-def write(session: Any, link: Any) -> None:
+def write(session: Session, link: Link | None) -> None:
     """Write a flow of the session, with a link's state if a link is given."""
     if link is None:
         write_flow(
@@ -148,8 +153,8 @@ def write(session: Any, link: Any) -> None:
     if isinstance(link, OutgoingLink):
         available = session.handler.available(link)
     else:
-        incoming = link
-        available = incoming.available()
+        assert isinstance(link, IncomingLink)
+        available = link.available()
     if link.told_more is not None:
         _write_more(session, link, available)
         return
@@ -160,11 +165,12 @@ def write(session: Any, link: Any) -> None:
     )  # fmt: skip
 
 
-def _write_more(session: Any, link: Any, available: int) -> None:
+def _write_more(session: Session, link: Link, available: int) -> None:
     """Write a flow that passes on another peer's echo flag and properties.
 
     Properties too long for a frame are left out.
     """
+    assert link.told_more is not None
     echo, properties = link.told_more
     link.told_more = None
     flow = Flow(

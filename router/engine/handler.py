@@ -7,12 +7,17 @@ of the wire. A handler answers by calling the session and link it was given.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from router.amqp.reading import TransferFrame
 from router.amqp.reading_disposition import DispositionFrame
 from router.engine.delivery import Delivery
 from router.engine.link import IncomingLink, OutgoingLink
+
+if TYPE_CHECKING:
+    from router.engine.connection import Connection
+    from router.engine.events import Event
+    from router.engine.session import Session
 
 
 class Handler:
@@ -40,12 +45,12 @@ class Handler:
         """Return how many messages wait for this link's credit, to be sent in a flow."""
         return 0
 
-    def room_made(self, connection: Any, session: Any) -> None:
+    def room_made(self, connection: Connection, session: Session | None) -> None:
         """Process new room: a session's window has opened, or the socket has taken enough.
 
         `session` is None for the socket, which is no longer congested. The links that wait are in
         `held` of the session, or of the connection's outbox.
         """
 
-    def event_received(self, connection: Any, event: Any) -> None:
+    def event_received(self, connection: Connection, event: Event) -> None:
         """Process a rare event (`router.engine.events`)."""

@@ -9,11 +9,13 @@ a less urgent one comes first, so that these go on as well.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from router.engine.link import Link, OutgoingLink
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from router.engine.session import Session
 
 LEVELS = 10

@@ -7,7 +7,7 @@ attaches to an `IncomingLink`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from router.amqp import codes
 from router.amqp.reading_flow import FlowFrame
@@ -15,6 +15,13 @@ from router.engine import serial
 from router.engine.account import LINKS
 from router.engine.states import LinkState
 from router.errors import AmqpError
+
+if TYPE_CHECKING:
+    from router.amqp.encoded import EncodedMap
+    from router.amqp.types import AmqpMap
+    from router.engine.delivery import Delivery
+    from router.engine.held_up import BlockedLinks
+    from router.engine.session import Session
 
 # States the data plane asks for once a frame; the tables know the rest.
 ATTACHED = int(LinkState.ATTACHED)
@@ -38,7 +45,7 @@ LONG_S = 10.0
 class Link:
     """Base of link endpoints: the state that both directions have."""
 
-    def __init__(self, session: Any, name: str, handle: int) -> None:
+    def __init__(self, session: Session, name: str, handle: int) -> None:
         self.session = session
         self.name = name
         self.handle = handle
@@ -57,17 +64,17 @@ class Link:
         self.is_routed = False
         # for the next flow that is passed on to the peer: the other peer's echo flag, and its
         # properties; None for nothing
-        self.told_more: tuple[bool, Any] | None = None
+        self.told_more: tuple[bool, AmqpMap | EncodedMap | None] | None = None
         self.delivery_count = 0
         self.credit = 0
         self.drain = False
         # deliveries of this link that are neither settled nor given up
         self.unsettled = 0
         # the delivery whose frames are still coming in or going out
-        self.current: Any = None
+        self.current: Delivery | None = None
         # the queue where it waits for room in the socket or in the session's window, and how
         # urgently; None if it does not wait (`held_up`)
-        self.held: Any = None
+        self.held: BlockedLinks | None = None
         self.held_level = 0
         # its flow state is to be sent at the end of the turn
         self.flow_due = False
@@ -145,7 +152,7 @@ class Link:
 class IncomingLink(Link):
     """Link endpoint that receives: `credit` is what the peer may still send."""
 
-    def __init__(self, session: Any, name: str, handle: int) -> None:
+    def __init__(self, session: Session, name: str, handle: int) -> None:
         super().__init__(session, name, handle)
         self.max_message_size = 0
         # rcv-settle-mode second: the peer settles before we do
@@ -196,7 +203,7 @@ class IncomingLink(Link):
 class OutgoingLink(Link):
     """Link endpoint that sends: `credit` is what we may still send."""
 
-    def __init__(self, session: Any, name: str, handle: int) -> None:
+    def __init__(self, session: Session, name: str, handle: int) -> None:
         super().__init__(session, name, handle)
         # the largest message that the peer takes
         self.max_message_size = UNLIMITED

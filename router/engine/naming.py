@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from router.engine.link import OutgoingLink
 
+if TYPE_CHECKING:
+    from router.engine.link import Link
 
-def link_identity(link: Any) -> str:
+
+def link_identity(link: Link) -> str:
     """Return a link's connection number, channel and handle, joined by dots.
 
     No two links that are attached at the same time have the same identity.
@@ -16,7 +19,7 @@ def link_identity(link: Any) -> str:
     return f"{session.connection.number}.{session.channel}.{link.handle}"
 
 
-def link_address(link: Any) -> str | None:
+def link_address(link: Link) -> str | None:
     """Return the address of a link, or None if it has none, as an anonymous sender.
 
     It is the address that we granted, which names dynamic nodes, or else the one asked for.

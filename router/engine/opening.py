@@ -6,7 +6,7 @@ cannot serve with the one that it can, and closes the socket (section 2.2.1).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -40,6 +40,10 @@ from router.engine.settings import ConnectionSettings
 from router.engine.states import Act, ConnectionState, next_connection_state
 from router.errors import AmqpError, Scope
 
+if TYPE_CHECKING:
+    from router.amqp.composite import Composite
+    from router.engine.connection import Connection
+
 # Phases, as in `connection`; named again here because the compiled module keeps its own in C.
 SASL_PHASE = 1
 AMQP_PHASE = 2
@@ -72,18 +76,18 @@ CLOSED_STATES = (
 )
 
 
-def move(connection: Any, act: Act) -> None:
+def move(connection: Connection, act: Act) -> None:
     """Apply an action to the connection's state, by its table."""
     connection.state = int(next_connection_state(connection.state, act))
 
 
-def write(connection: Any, data: bytes) -> None:
+def write(connection: Connection, data: bytes) -> None:
     """Append a whole frame or header to the output and have it sent this turn."""
     connection.outbox.output.append(data)
     connection.outbox.touch()
 
 
-def write_frame(connection: Any, channel: int, performative: Any) -> None:
+def write_frame(connection: Connection, channel: int, performative: Composite) -> None:
     """Encode and append one AMQP frame."""
     write(connection, encode_frame(channel, performative))
 
@@ -91,7 +95,7 @@ def write_frame(connection: Any, channel: int, performative: Any) -> None:
 # Headers.
 
 
-def start(connection: Any) -> None:
+def start(connection: Connection) -> None:
     """Send the first header, as the side that dialled."""
     if connection.settings.sasl_mechanisms:
         write(connection, SASL_HEADER)
@@ -101,13 +105,13 @@ def start(connection: Any) -> None:
         send_open(connection)
 
 
-def check_partial_header(connection: Any, data: bytes) -> None:
+def check_partial_header(connection: Connection, data: bytes) -> None:
     """Refuse octets that can no longer become a header, without waiting for the rest."""
     if data != AMQP_HEADER[: len(data)] and data[:4] != b"AMQP"[: len(data)]:
         refuse_header(connection, data)
 
 
-def header_received(connection: Any, header: bytes) -> None:
+def header_received(connection: Connection, header: bytes) -> None:
     """Answer a protocol header."""
     if connection.is_client:
         _header_answered(connection, header)
@@ -132,7 +136,7 @@ def header_received(connection: Any, header: bytes) -> None:
         refuse_header(connection, header)
 
 
-def _header_answered(connection: Any, header: bytes) -> None:
+def _header_answered(connection: Connection, header: bytes) -> None:
     """Check as the client that the server's header is the one we sent, or give up."""
     state = ConnectionState(connection.state)
     if header == SASL_HEADER and state is ConnectionState.START:
@@ -151,7 +155,7 @@ def _header_answered(connection: Any, header: bytes) -> None:
         give_up(connection, AmqpError(Condition.FRAMING_ERROR, problem))
 
 
-def refuse_header(connection: Any, data: bytes) -> None:
+def refuse_header(connection: Connection, data: bytes) -> None:
     """Answer with the header that can be served, if a server, and close (section 2.2.1)."""
     if not connection.is_client:
         settings = connection.settings
@@ -166,7 +170,7 @@ def refuse_header(connection: Any, data: bytes) -> None:
     )
 
 
-def _looks_like(connection: Any, data: bytes) -> str:
+def _looks_like(connection: Connection, data: bytes) -> str:
     """Return a note on what the peer speaks instead, in case a port was mistaken."""
     what = ""
     # a handshake, or the alert with which a TLS server answers our header
@@ -183,7 +187,7 @@ def _looks_like(connection: Any, data: bytes) -> str:
 # Open and close.
 
 
-def send_open(connection: Any) -> None:
+def send_open(connection: Connection) -> None:
     """Send our open.
 
     Until the peer's open is read, a frame has 512 octets at most (section 2.4.1). A server leaves
@@ -226,7 +230,7 @@ def own_open(settings: ConnectionSettings, number: int = 0) -> Open:
     )
 
 
-def frame_received(connection: Any, channel: int, performative: Any) -> None:
+def frame_received(connection: Connection, channel: int, performative: Composite | None) -> None:
     """Take in any frame but transfer, flow and disposition."""
     state = ConnectionState(connection.state)
     if isinstance(performative, Open):
@@ -261,7 +265,7 @@ def frame_received(connection: Any, channel: int, performative: Any) -> None:
         )
 
 
-def _open_received(connection: Any, remote: Open) -> None:
+def _open_received(connection: Connection, remote: Open) -> None:
     move(connection, Act.RECV_OPEN)
     if remote.max_frame_size < MIN_MAX_FRAME_SIZE:
         raise AmqpError(
@@ -302,7 +306,7 @@ def _open_received(connection: Any, remote: Open) -> None:
         connection.handler.event_received(connection, event)
 
 
-def _close_received(connection: Any, remote: Close) -> None:
+def _close_received(connection: Connection, remote: Close) -> None:
     move(connection, Act.RECV_CLOSE)
     if connection.state == ConnectionState.CLOSE_RCVD:
 
@@ -317,14 +321,14 @@ def _close_received(connection: Any, remote: Close) -> None:
     connection.outbox.touch()
 
 
-def refuse(connection: Any, error: AmqpError) -> None:
+def refuse(connection: Connection, error: AmqpError) -> None:
     """Refuse a peer's open: answer with ours, then close with the error (section 2.4.3)."""
     refused = ConnectionRefused(connection.remote_open, error)
     connection.handler.event_received(connection, refused)
     close(connection, error)
 
 
-def close(connection: Any, error: AmqpError | None) -> None:
+def close(connection: Connection, error: AmqpError | None) -> None:
     """Close, with or without an error; before any open can be sent, only close the socket."""
     state = ConnectionState(connection.state)
     if connection.phase == OVER_PHASE:
@@ -364,7 +368,7 @@ def close(connection: Any, error: AmqpError | None) -> None:
         connection.finished = True
 
 
-def give_up(connection: Any, error: AmqpError | None) -> None:
+def give_up(connection: Connection, error: AmqpError | None) -> None:
     """End a connection that was never open, or whose peer does not answer our close."""
     was_over = connection.phase == OVER_PHASE or connection.state in CLOSED_STATES
     connection.phase = OVER_PHASE
@@ -376,7 +380,7 @@ def give_up(connection: Any, error: AmqpError | None) -> None:
         connection.handler.event_received(connection, ConnectionClosed(wire_error, False))
 
 
-def lose(connection: Any) -> None:
+def lose(connection: Connection) -> None:
     """End a connection whose socket is gone; whatever was open is lost with it."""
     connection.account.closed()
     connection.outbox.close()
@@ -399,7 +403,7 @@ def lose(connection: Any) -> None:
 # Time (section 2.4.5).
 
 
-def tick(connection: Any) -> None:
+def tick(connection: Connection) -> None:
     """Send heartbeats; close on silence, give up on a handshake or close that takes too long."""
     now = connection.turn.now
     settings = connection.settings

@@ -7,11 +7,17 @@ each touched connection once. There is only one thread, so a plain list is enoug
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from router.amqp.writing import Output
 from router.engine.account import Ledger
 from router.engine.deferred import Deferred
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from router.engine.connection import Connection
+    from router.engine.held_up import BlockedLinks
 
 # Above this much unsent output no delivery is written, until half of it has left.
 CONGESTED_BYTES = 512 * 1024
@@ -27,7 +33,7 @@ class Turn:
 
     def __init__(self) -> None:
         self.now = 0.0
-        self.touched: list[Any] = []
+        self.touched: list[Connection] = []
         self.is_pressed = False
         # work that goes on in later turns
         self.deferred = Deferred()
@@ -50,7 +56,7 @@ class Outbox:
         self.in_turn = False
         self.congested = False
         # the links that wait for congestion to end (`held_up`); None if none ever did
-        self.held: Any = None
+        self.held: BlockedLinks | None = None
 
     def touch(self) -> None:
         """Send the connection's output at the end of this turn."""

@@ -7,7 +7,7 @@ to abort a delivery, or to resume a delivery of a suspended link.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -21,6 +21,12 @@ from router.amqp.writing import write_transfer
 from router.engine import serial, tags, transactions, violations
 from router.engine.delivery import Delivery
 from router.engine.states import Settling
+
+if TYPE_CHECKING:
+    from router.amqp.composite import Composite
+    from router.amqp.types import Octets
+    from router.engine.link import OutgoingLink
+    from router.engine.session import Session
 
 FIRST = 0
 SECOND = 1
@@ -81,7 +87,7 @@ def _keep_manner(delivery: Delivery, frame: TransferFrame) -> bool:
     return True
 
 
-def ignore(session: Any, frame: TransferFrame) -> None:
+def ignore(session: Session, frame: TransferFrame) -> None:
     """Ignore a transfer on a link that is being detached.
 
     Raises amqp:session:errant-link if the peer must have known of the detach when it sent it.
@@ -132,7 +138,7 @@ def _code_of(state: bytes) -> int:
     return code if code <= Descriptor.TRANSACTIONAL_STATE else UNREAD_STATE
 
 
-def send_stated(delivery: Delivery, view: Any, start: int, end: int, more: bool) -> int:
+def send_stated(delivery: Delivery, view: Octets, start: int, end: int, more: bool) -> int:
     """Write a delivery like `Session.send`, with its state in the first transfer.
 
     A state that is too long for a frame is left out.
@@ -152,7 +158,13 @@ def send_stated(delivery: Delivery, view: Any, start: int, end: int, more: bool)
 
 
 def _write_first(
-    delivery: Delivery, state: bytes, more: bool, aborted: bool, view: Any, start: int, count: int
+    delivery: Delivery,
+    state: bytes,
+    more: bool,
+    aborted: bool,
+    view: Octets,
+    start: int,
+    count: int,
 ) -> None:
     """Write the first transfer of a delivery with every field that it may have."""
     link = delivery.outgoing
@@ -187,14 +199,14 @@ def _boolean(value: bool) -> bytes:
     return b"\x41" if value else b"\x42"
 
 
-def _written(session: Any) -> None:
+def _written(session: Session) -> None:
     """Count a written transfer in the session's windows."""
     session.remote_incoming_window -= 1
     session.next_outgoing_id = serial.add(session.next_outgoing_id, 1)
     session.outbox.touch()
 
 
-def abort(delivery: Any) -> None:
+def abort(delivery: Delivery) -> None:
     """Abort a half-sent delivery: tell the receiver that the rest never comes."""
     link = delivery.outgoing
     session = link.session
@@ -206,7 +218,7 @@ def abort(delivery: Any) -> None:
     _written(session)
 
 
-def abort_whole(delivery: Any) -> None:
+def abort_whole(delivery: Delivery) -> None:
     """Write a delivery that its sender has aborted as one aborted transfer; it uses its credit."""
     link = delivery.outgoing
     session = link.session
@@ -218,10 +230,10 @@ def abort_whole(delivery: Any) -> None:
 
 
 def resume(
-    session: Any,
-    link: Any,
+    session: Session,
+    link: OutgoingLink,
     delivery: Delivery,
-    state: Any,
+    state: Composite | None,
     *,
     settled: bool = False,
     aborted: bool = False,

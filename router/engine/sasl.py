@@ -5,7 +5,7 @@ Functions over `Connection`; the headers before and after it are read in `openin
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from router.amqp.constants import SASL_FRAME, Condition, SaslCode
 from router.amqp.framing import AMQP_HEADER, decode_frame_body, encode_frame
@@ -23,8 +23,11 @@ from router.engine.settings import ConnectionSettings
 from router.engine.states import Act
 from router.errors import AmqpError
 
+if TYPE_CHECKING:
+    from router.engine.connection import Connection
 
-def frame_received(connection: Any, body: bytes) -> None:
+
+def frame_received(connection: Connection, body: bytes) -> None:
     """Take in one SASL frame, as client or server."""
     frame, end = decode_frame_body(body, 0, len(body))
     if end != len(body):
@@ -67,7 +70,7 @@ def frame_received(connection: Any, body: bytes) -> None:
         )
 
 
-def _choose_mechanism(connection: Any, frame: SaslMechanisms) -> None:
+def _choose_mechanism(connection: Connection, frame: SaslMechanisms) -> None:
     """Choose a mechanism as the client: PLAIN if we have a user name, else ANONYMOUS."""
     settings = connection.settings
     offered = {str(name) for name in frame.sasl_server_mechanisms or ()}
@@ -116,7 +119,7 @@ def own_init(settings: ConnectionSettings, mechanism: str) -> SaslInit:
     )
 
 
-def outcome(connection: Any, accepted: bool, user: str | None) -> None:
+def outcome(connection: Connection, accepted: bool, user: str | None) -> None:
     """Answer as the server whether the client is let in, and close if not."""
     if connection.phase != opening.SASL_PHASE:
         return

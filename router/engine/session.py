@@ -1,13 +1,12 @@
 """Data plane of a session: windows, delivery-ids, and the frames that come once a message.
 
 Section 2.5.6 defines the windows, 2.6.7 link credit, 2.6.12 deliveries. Rare frames are handled in
-`attaching`. Dispositions and flows are noted when they arise, merged where possible, and written by
-`write_due` at the end of the turn.
+`attaching`. Dispositions and flows are noted, merged where possible, and written by `write_due`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from router.amqp import codes
 from router.amqp.reading import TransferFrame
@@ -17,7 +16,7 @@ from router.amqp.writing import write_disposition, write_transfer
 from router.engine import dispositions, flows, held_up, rare_transfers, serial, tags, violations
 from router.engine.delivery import STUCK_INCOMING, STUCK_OUTGOING, Delivery
 from router.engine.handler import Handler
-from router.engine.link import IncomingLink, OutgoingLink
+from router.engine.link import IncomingLink, Link, OutgoingLink
 from router.engine.numbers import Numbers
 from router.engine.outbox import Outbox
 from router.engine.slots import Slots
@@ -25,19 +24,22 @@ from router.engine.states import LinkState
 from router.engine.unsettled import Unsettled
 from router.engine.window import IncomingWindow
 
+if TYPE_CHECKING:
+    from router.amqp.types import Octets
+    from router.engine.connection import Connection
+
 ATTACHED = int(LinkState.ATTACHED)
 # added to the state's code in `due_code`: the deliveries are not settled
 UNSETTLED = 0x100
 EMPTY = b""
-INCOMING = STUCK_INCOMING  # bits of a delivery's `stuck`
-OUTGOING = STUCK_OUTGOING
+INCOMING, OUTGOING = STUCK_INCOMING, STUCK_OUTGOING  # bits of a delivery's `stuck`
 
 
 class Session:
     """Session endpoint (section 2.5)."""
 
     def __init__(
-        self, connection: Any, channel: int, window_limit: int, largest_frame_bytes: int
+        self, connection: Connection, channel: int, window_limit: int, largest_frame_bytes: int
     ) -> None:
         self.connection = connection
         # the core's: what it was begun for, None where the peer began it
@@ -50,8 +52,7 @@ class Session:
         self.remote_channel, self.state = -1, 0
         # what its peer is charged for it, in octets
         self.charged = 0
-        self.next_outgoing_id = 0
-        self.remote_incoming_window = 0
+        self.next_outgoing_id = self.remote_incoming_window = 0
         self.next_incoming_id = 0
         # only tracked, not enforced: a peer that exceeds it only breaks its own word, and many
         # clients announce a window that they do not mean
@@ -69,21 +70,21 @@ class Session:
         self.recent_link: IncomingLink | None = None
         # the handle of the link whose credit last ran out
         self.dry_handle = 0
-        self.local_links: dict[int, Any] = {}
+        self.local_links: dict[int, Link] = {}
         self.handles = Numbers()
         # links of ours whose attach the peer has not answered, by name and whether we receive
-        self.unanswered: dict[tuple[str, bool], Any] = {}
+        self.unanswered: dict[tuple[str, bool], Link] = {}
         # those detached for an error, until the peer has detached them too, by the same
-        self.errant: dict[tuple[str, bool], Any] = {}
+        self.errant: dict[tuple[str, bool], Link] = {}
         # the peer's handles that a late flow may name (`late_flows`); None where none ever was
         self.late_handles: dict[int, str] | None = None
         self.handle_max = self.remote_handle_max = 0
         # the disposition being merged, and what else is due at the end of the turn
         self.due_first = self.due_last = self.due_code = 0
         self.has_due = self.flow_due = self.window_due = self.in_due = False
-        self.links_due: list[Any] = []
+        self.links_due: list[Link] = []
         # the links that wait for the peer's window to open; None where none ever did
-        self.held: Any = None
+        self.held: held_up.BlockedLinks | None = None
 
     # What comes in.
 
@@ -225,7 +226,7 @@ class Session:
         else:
             link.presettled += 1
 
-    def send(self, delivery: Delivery, view: Any, start: int, end: int, more: bool) -> int:
+    def send(self, delivery: Delivery, view: Octets, start: int, end: int, more: bool) -> int:
         """Write `view[start:end]` as frames of the delivery, as far as the peer's window allows.
 
         The window must be open. Returns where it stopped: before `end` only if the window closed.
@@ -260,7 +261,7 @@ class Session:
         return start
 
     def tell_sender(
-        self, delivery: Delivery, settled: bool, code: int, view: Any, start: int, count: int
+        self, delivery: Delivery, settled: bool, code: int, view: Octets, start: int, count: int
     ) -> None:
         """Tell the sender of an incoming delivery its state; forget the delivery if it is settled.
 
@@ -300,7 +301,7 @@ class Session:
             self._note()
 
     def tell_receiver(
-        self, delivery: Delivery, settled: bool, code: int, view: Any, start: int, count: int
+        self, delivery: Delivery, settled: bool, code: int, view: Octets, start: int, count: int
     ) -> None:
         """Tell the receiver of an outgoing delivery its sender's state, unsettled only if room."""
         if not delivery.outgoing_open or (self.outbox.congested and not settled):
@@ -315,7 +316,7 @@ class Session:
         number: int,
         settled: bool,
         code: int,
-        view: Any,
+        view: Octets,
         start: int,
         count: int,
     ) -> None:
@@ -371,7 +372,7 @@ class Session:
             link.overdraft = link.lenience
         self.note_link(link)
 
-    def note_link(self, link: Any) -> None:
+    def note_link(self, link: Link) -> None:
         """Note that the link's flow state is to be sent at the end of the turn."""
         if not link.flow_due:
             link.flow_due = True

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import attrs
+
+if TYPE_CHECKING:
+    from router.amqp.types import AmqpMap
 
 
 @attrs.frozen
@@ -46,7 +49,7 @@ class ConnectionSettings:
     held_limit_bytes: int = 8 * 1024 * 1024
     # unsent octets for the peer above which reading from it stops; 0: no limit
     unsent_limit_bytes: int = 0
-    properties: dict[Any, Any] = attrs.Factory(dict)
+    properties: AmqpMap = attrs.Factory(dict)
     offered_capabilities: tuple[str, ...] = ("ANONYMOUS-RELAY",)
     desired_capabilities: tuple[str, ...] = ()
     # the peer is this process itself, which alone may receive at the router's own nodes

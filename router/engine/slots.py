@@ -30,7 +30,7 @@ class Slots:
                 return found
         return self.far.get(number) if self.far else None
 
-    def put(self, number: int, thing: Any) -> None:
+    def put(self, number: int, thing: object) -> None:
         """Store an entry under a number that is not in use."""
         self.count += 1
         if number >= NEAR and number > 2 * self.count:

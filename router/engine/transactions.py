@@ -11,13 +11,19 @@ This runs only for frames with a transactional state, and for flows with propert
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from router.amqp.constants import Condition, Descriptor
 from router.amqp.decode import decode_value
 from router.amqp.performatives import TransactionalState
 from router.engine import serial
 from router.errors import AmqpError, Scope
+
+if TYPE_CHECKING:
+    from router.amqp.reading_disposition import DispositionFrame
+    from router.amqp.reading_flow import FlowFrame
+    from router.engine.link import Link
+    from router.engine.session import Session
 
 TXN_ID: Final = "txn-id"
 _BETWEEN_ROUTERS: Final = ("inter-router", "edge")
@@ -38,7 +44,7 @@ def is_transactional(state: bytes | None) -> bool:
     return state is not None and state.startswith(_BEGINNINGS)
 
 
-def refuse(link: Any) -> bool:
+def refuse(link: Link) -> bool:
     """Detach a link that is used in a transaction, if it cannot take part in one.
 
     Returns whether it cannot; a link that is routed or leads to another router is left alone.
@@ -52,7 +58,7 @@ def refuse(link: Any) -> bool:
     return True
 
 
-def refuse_acquisition(link: Any, frame: Any) -> bool:
+def refuse_acquisition(link: Link, frame: FlowFrame) -> bool:
     """Detach a receiver that asks for messages to be acquired by a transaction (section 4.4.3).
 
     `frame` is a flow with properties. Returns whether the link is refused. Raises
@@ -65,7 +71,7 @@ def refuse_acquisition(link: Any, frame: Any) -> bool:
     return properties.get(TXN_ID) is not None and refuse(link)
 
 
-def refuse_dispositions(session: Any, frame: Any) -> bool:
+def refuse_dispositions(session: Session, frame: DispositionFrame) -> bool:
     """Detach the links whose deliveries a transactional disposition names (sections 4.4.1, 4.4.2).
 
     Returns whether all of the deliveries it names are of links that were refused, so that nothing
@@ -82,7 +88,7 @@ def refuse_dispositions(session: Any, frame: Any) -> bool:
     start = unsettled.start_from(frame.first)
     count = unsettled.count_between(frame.first, frame.last)
     numbers.extend(serial.add(start, step) for step in range(count))
-    links: dict[Any, None] = {}
+    links: dict[Link, None] = {}
     for number in numbers:
         delivery = unsettled.find(number)
         if delivery is not None:

@@ -5,7 +5,7 @@ Each function makes the error; the data plane raises it, or detaches the link wi
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from router.amqp.constants import Condition
 from router.amqp.outcomes import MAX_KEPT_BYTES
@@ -13,6 +13,9 @@ from router.amqp.reading import TransferFrame
 from router.engine.delivery import Delivery
 from router.engine.states import LinkState
 from router.errors import AmqpError, Scope
+
+if TYPE_CHECKING:
+    from router.engine.link import IncomingLink
 
 
 def window_exceeded() -> AmqpError:
@@ -34,7 +37,7 @@ def unattached(handle: int, handle_max: int) -> AmqpError:
     )
 
 
-def not_incoming(found: Any, handle: int, handle_max: int) -> AmqpError:
+def not_incoming(found: object, handle: int, handle_max: int) -> AmqpError:
     """Return the error for a transfer on a link that we send on, or on no link."""
     if found is None:
         return unattached(handle, handle_max)
@@ -105,7 +108,7 @@ def settles_first() -> AmqpError:
     )
 
 
-def check_errant(link: Any) -> None:
+def check_errant(link: IncomingLink) -> None:
     """Raise AmqpError for a new delivery on a link that was detached for an error (2.6.5).
 
     As many as credit allowed may have been under way before the peer could know of the error.

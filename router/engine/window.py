@@ -13,9 +13,12 @@ and twice as far each time while a large message passes through (docs/decisions/
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from router.engine.outbox import Turn
+
+if TYPE_CHECKING:
+    from router.engine.link import Link
 
 # How much a session's peer may have under way: at most, and at least if many share.
 MOST_BYTES = 4 * 1024 * 1024
@@ -77,7 +80,7 @@ class IncomingWindow:
         """Return how many frames may come: the whole window, less what is held."""
         return self.whole() - self.held_frames
 
-    def widen(self, share: int, links: dict[int, Any]) -> None:
+    def widen(self, share: int, links: dict[int, Link]) -> None:
         """Open the window as far as `share` octets allow; the caller sends the flow.
 
         What came on one of the session's links may wait for the rest of a delivery on another link.
@@ -120,7 +123,7 @@ class IncomingWindow:
         turn.lendable_bytes += self.borrowed
         self.borrowed = self.grown = 0
 
-    def can_open(self, links: dict[int, Any]) -> bool:
+    def can_open(self, links: dict[int, Link]) -> bool:
         """Return whether the window can be opened by enough to tell the peer.
 
         While held frames keep leaving, that is half of the whole window. If they do not leave, what
@@ -144,7 +147,7 @@ class IncomingWindow:
         return not was_moving or now - self.withheld_at >= PATIENCE_S
 
 
-def is_awaited(links: dict[int, Any]) -> bool:
+def is_awaited(links: dict[int, Link]) -> bool:
     """Return whether a receiver has all that has come of a message and waits for its rest."""
     for link in links.values():
         current = link.current

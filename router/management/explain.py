@@ -316,9 +316,9 @@ def _chosen(survey: Survey, address: Address) -> list[Consumer]:
         return [each for each in receivers if of_receiver(each) is None]
     rotation = address.rotation
     if address.remote_ends:
-        consumer = survey.forwarder.choose_across(address, 0, HERE, 0)
+        consumer = survey.forwarder.distribution.choose_across(address, 0, HERE, 0)
     else:
-        consumer = None if address.waiting else survey.forwarder.choose(address, 0)
+        consumer = None if address.waiting else survey.forwarder.distribution.choose(address, 0)
     # restore whose turn it is: nothing has been sent
     address.rotation = rotation
     return [] if consumer is None else [consumer]

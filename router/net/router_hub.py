@@ -362,7 +362,7 @@ class RouterHub(Hub):
     def finish_turn(self) -> None:
         """Send the output of each connection that has some, and measure how long that took."""
         super().finish_turn()
-        if self.forwarder.moving or self.forwarder.outcomes.sampler is not None:
+        if self.forwarder.relay.moving or self.forwarder.outcomes.sampler is not None:
             self.forwarder.sent(self.clock())
 
     def until_next_look_s(self) -> float:
@@ -407,7 +407,7 @@ class RouterHub(Hub):
         expiry = self.forwarder.backlog.deadlines.next
         if expiry and expiry <= self.turn.now:
             expire(self.forwarder)
-        if self.forwarder.drains:
+        if self.forwarder.queues.drains:
             finish(self.forwarder)
         suspended = self.forwarder.suspended
         if suspended.next_expiry and suspended.next_expiry <= self.turn.now:

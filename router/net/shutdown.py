@@ -32,7 +32,7 @@ def close_connections_now(exchange: RouterHub, why: str) -> None:
     """Resolve deliveries under way, detach all links and close all connections, in one turn."""
     exchange.begin_turn()
     with exchange.turn.deferred.all_at_once():
-        exchange.forwarder.spreads.give_up_all()
+        exchange.forwarder.distribution.pending_copies.give_up_all()
         exchange.shedding.finish()
         exchange.forwarder.suspended.end_all(exchange.forwarder)
         close_in_order(exchange, list(exchange.pumps.values()), why)

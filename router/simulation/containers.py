@@ -268,6 +268,7 @@ class Container:
                 event.link.owner.detached(event)
                 self._detached(event.link.owner)
         elif isinstance(event, events.ConnectionOpened):
+            assert self._engine is not None
             beginning.begin(self._engine)
         elif isinstance(event, events.SessionBegun):
             self._begun(event.session)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import attrs
 import pytest
 
 from router.amqp.performatives import Open
 from router.engine import events
 from router.engine.link import Link
+
+NO_SESSION: Any = None
 
 
 def test_events_are_frozen() -> None:
@@ -22,4 +26,4 @@ def test_events_are_frozen() -> None:
 
 
 def test_a_link_that_is_detached_is_not_lost() -> None:
-    assert events.LinkDetached(Link(None, "l", 0), True, None).lost is False
+    assert events.LinkDetached(Link(NO_SESSION, "l", 0), True, None).lost is False

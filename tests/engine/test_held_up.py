@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given, strategies as st
 
 from router.engine.held_up import BlockedLinks, block
@@ -9,13 +11,15 @@ from router.engine.link import OutgoingLink
 
 from support.in_memory import Router
 
+NO_SESSION: Any = None
+
 # the levels of a message's priority, and how long those below the highest wait at most
 LEVELS = 10
 PATIENCE = 16
 
 
 def links(count: int) -> list[OutgoingLink]:
-    return [OutgoingLink(None, f"link {number}", number) for number in range(count)]
+    return [OutgoingLink(NO_SESSION, f"link {number}", number) for number in range(count)]
 
 
 def taken(held: BlockedLinks) -> list[OutgoingLink]:
@@ -106,6 +110,8 @@ def test_a_link_waits_for_the_window_where_that_is_closed_or_else_for_the_socket
     client = router.client(window=1)
     for name in "ab":
         client.receiver(name, 10)
+    a: Any
+    b: Any
     a, b = client.connection.local_sessions[0].local_links.values()
     session, outbox = a.session, a.session.outbox
     block(session, a)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from router.engine.outbox import Outbox, Turn
 
 CONGESTED_BYTES = 512 * 1024
 
 
 def test_a_connection_is_touched_once_a_turn() -> None:
-    turn = Turn()
+    turn: Any = Turn()
     outboxes = [Outbox(turn, name) for name in "ab"]
     for outbox in [*outboxes, *outboxes]:
         outbox.touch()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import pytest
 from hypothesis import settings, strategies as st
@@ -14,6 +15,8 @@ from router.engine.link import IncomingLink, OutgoingLink
 from router.engine.unsettled import RING_LIMIT, Unsettled
 
 from support.examples import examples
+
+NO_SESSION: Any = None
 
 TOP = 2**32 - 1
 HALF = 2**31
@@ -142,7 +145,7 @@ def test_a_range_may_reach_as_far_as_serial_numbers_do(start: int) -> None:
 
 def test_the_deliveries_of_a_link_are_found_oldest_first() -> None:
     unsettled = Unsettled()
-    incoming, outgoing = IncomingLink(None, "in", 0), OutgoingLink(None, "out", 1)
+    incoming, outgoing = IncomingLink(NO_SESSION, "in", 0), OutgoingLink(NO_SESSION, "out", 1)
     expected: dict[int, Delivery] = {}
     for number in range(RING_LIMIT + 10):
         delivery = Delivery()
@@ -158,7 +161,7 @@ def test_the_deliveries_of_a_link_are_found_oldest_first() -> None:
 
 def of_two_links(count: int) -> tuple[Unsettled, list[Delivery], list[IncomingLink]]:
     """So many unsettled deliveries, by one link and another in turns."""
-    unsettled, links, made = Unsettled(), [IncomingLink(None, name, 0) for name in "ab"], []
+    unsettled, links, made = Unsettled(), [IncomingLink(NO_SESSION, name, 0) for name in "ab"], []
     for number in range(count):
         delivery = Delivery()
         delivery.incoming, delivery.incoming_id = links[number % 2], number
@@ -253,7 +256,7 @@ def test_deliveries_may_come_to_go_by_another_link() -> None:
 
 def test_links_that_come_and_go_beside_much_that_is_unsettled_are_not_kept() -> None:
     unsettled, _, _ = of_two_links(5 * NOTED_SPAN)
-    link, delivery = IncomingLink(None, "c", 0), Delivery()
+    link, delivery = IncomingLink(NO_SESSION, "c", 0), Delivery()
     before = sys.getrefcount(link)
     delivery.incoming, delivery.incoming_id = link, 5 * NOTED_SPAN
     unsettled.add(delivery.incoming_id, delivery)
@@ -278,7 +281,7 @@ def test_one_that_stays_is_not_found_by_walking_over_those_that_went() -> None:
     assert unsettled.count_between(0, 10_000) == 1
 
 
-LINKS = [IncomingLink(None, name, 0) for name in "abc"]
+LINKS = [IncomingLink(NO_SESSION, name, 0) for name in "abc"]
 
 
 class UnsettledMachine(RuleBasedStateMachine):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, strategies as st
 
@@ -250,7 +252,7 @@ def test_no_link_is_looked_at_where_a_used_up_window_can_be_opened_anyway() -> N
     window = opened(10, 512)
     for _ in range(10):
         window.spend(100)
-    link = Looked()
+    link: Any = Looked()
     assert window.can_open({0: link})
     assert link.looks == 0
     window.held_frames = 10
@@ -267,7 +269,7 @@ def test_the_links_of_a_used_up_window_are_looked_at_once_a_turn() -> None:
         sender.send(b"x")
     session = client.connection.local_sessions[0]
     assert session.window.size == 0
-    looked = Looked()
+    looked: Any = Looked()
     session.local_links[99] = looked
     for _ in range(100):
         session.note_window()

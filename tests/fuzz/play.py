@@ -512,7 +512,7 @@ class Play:
         assert forwarder.redelivery.kept_bytes == 0
         assert forwarder.backlog.held_bytes == 0
         assert forwarder.intake.held_bytes == 0
-        assert forwarder.credit_due == []
+        assert forwarder.credit.due == []
         assert len(forwarder.node_accounts) == 0
         assert self.router.turn.ledger.total == 0
         assert set(self.router.turn.ledger.by_kind.values()) == {0}

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from router.amqp.performatives import Error, Open
 from router.amqp.types import Symbol
 from router.engine import events
 from router.net.connection_counters import ConnectionCounters
+
+NO_SESSION: Any = None
 
 
 def test_what_counts() -> None:
@@ -19,7 +23,7 @@ def test_what_counts() -> None:
         events.ConnectionOpened(Open(container_id="peer")),
         events.ConnectionClosed(error, True),
         events.ConnectionClosed(error, False),
-        events.SessionEnded(None, error),
+        events.SessionEnded(NO_SESSION, error),
     ):
         tally.count(event)
     assert (tally.opened, tally.failed) == (2, 2)

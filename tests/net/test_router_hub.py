@@ -77,7 +77,8 @@ def make_exchange() -> RouterHub:
 
 def test_a_turn_sends_what_sending_made_others_say() -> None:
     hub = Hub(512)
-    one, other = FakeConnection(hub), FakeConnection(hub)
+    one: Any = FakeConnection(hub)
+    other: Any = FakeConnection(hub)
     one.owner.then = [other]
     other.owner.then = [one]
     hub.turn.touched.append(one)
@@ -94,7 +95,7 @@ def test_what_was_put_off_is_done_before_and_after_sending() -> None:
             steps.append("before")
 
     hub = Watched(512)
-    one = FakeConnection(hub)
+    one: Any = FakeConnection(hub)
     hub.turn.touched.append(one)
     hub.finish_turn()
     assert steps == ["before", "before"]

@@ -11,6 +11,8 @@ from support.trees import write_tree
 
 ROOT = Path(__file__).resolve().parents[2]
 
+MOST_ANY = 6
+
 BOUNDARIES = frozenset(
     {
         # One connection ends, even by a mistake of ours, and the others never notice.
@@ -36,6 +38,23 @@ BOUNDARIES = frozenset(
 
 def test_public_names_of_this_tree_are_documented() -> None:
     assert code.missing_docstrings(ROOT) == []
+
+
+def test_interfaces_of_this_tree_are_typed() -> None:
+    assert code.untyped(ROOT, MOST_ANY) == []
+
+
+def test_a_package_with_many_untyped_words_is_found(tmp_path: Path) -> None:
+    lines = "x = 1\n" * 998
+    texts = {
+        "router/good/x.py": f"from typing import Any\nx: Any\n{lines}",
+        "router/bad/x.py": f"from typing import Any\nx: list[Any]\n{lines}",
+        "router/bad/y.py": f"from typing import Any\nx: dict[Any, Any]  # not Any\n{lines}",
+        "plugins/p/p/x.py": "'Any'\n",
+    }
+    assert code.untyped(write_tree(tmp_path, texts), 2) == [
+        "router/bad: 2.5 words `Any` in 1,000 lines, more than 2"
+    ]
 
 
 def test_no_except_of_this_tree_swallows_everything() -> None:

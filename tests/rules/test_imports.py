@@ -41,6 +41,27 @@ def test_imports_in_core_point_down() -> None:
     assert imports.upward_imports_in_core(ROOT) == []
 
 
+def test_interfaces_of_core_are_for_type_checkers_in_this_tree() -> None:
+    assert imports.imports_of_ports_at_run_time(ROOT) == []
+
+
+def test_an_import_of_interfaces_when_the_router_runs_is_found(tmp_path: Path) -> None:
+    typing_only = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from {} import X\n"
+    texts = {
+        "router/core/ports.py": typing_only.format("router.core.model.x"),
+        "router/core/model/x.py": typing_only.format("router.core.ports"),
+        "router/core/model/y.py": "from router.core.ports import X\n",
+        "router/core/model/z.py": "def f():\n    from router.core import ports\n",
+    }
+    found = imports.imports_of_ports_at_run_time(write_tree(tmp_path, texts))
+    assert [each.split(":")[0] for each in found] == [
+        "router/core/model/y.py",
+        "router/core/model/z.py",
+    ]
+    texts["router/core/ports.py"] = "from router.core.model.x import X\n"
+    assert len(imports.imports_of_ports_at_run_time(write_tree(tmp_path, texts))) == 3
+
+
 @pytest.mark.parametrize(
     ("path", "line", "offence"),
     [

@@ -83,7 +83,7 @@ def check_accounts(router: Router) -> None:
     assert core.redelivery.kept_bytes == kept
     assert core.redelivery.kept_bytes <= core.redelivery.limit_bytes
     assert len(core.link_names) == names
-    assert core.credit_due == []
+    assert core.credit.due == []
     assert router.turn.touched == []
 
 
@@ -198,7 +198,7 @@ def check_views(client: Client) -> None:
             assert end.unsettled == len(link.unsettled)
             is_idle = end.current is None and session.remote_incoming_window > 0
             # its senders have a moment to send what they can
-            is_idle = is_idle and end.owner not in client.router.forwarder.drains
+            is_idle = is_idle and end.owner not in client.router.forwarder.queues.drains
             is_idle = is_idle and end.owner.resuming is None
             assert not (end.drain and end.credit and is_idle), "a drain without an answer"
 
@@ -278,7 +278,7 @@ def check_nothing_is_left(router: Router, links: list[Any] | None = None) -> Non
     for direction in (reading.incoming, reading.outgoing):
         assert direction.attached == direction.unsettled == direction.blocked == 0
     assert core.backlog.deadlines.next == 0
-    assert core.drains == {}
+    assert core.queues.drains == {}
     assert [each for each in reachable(core) if isinstance(each, _OF_PEERS)] == []
 
 

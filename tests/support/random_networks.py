@@ -336,7 +336,7 @@ def _left_over(host: SimulatedRouter) -> list[str]:
         "from the mesh": network._from_mesh,
         "tied": network._tied,
         "counted": network.interest._counts,
-        "drains": core.drains,
+        "drains": core.queues.drains,
         "held octets": core.backlog.held_bytes,
         "kept octets": core.redelivery.kept_bytes,
         "heads": core.intake.held_bytes,

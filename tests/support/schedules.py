@@ -65,7 +65,7 @@ class Play:
     def __init__(self, crowd: int = 0, copies_at_once: int | None = None) -> None:
         self.router = Router(RULES)
         if copies_at_once is not None:
-            self.router.forwarder.copies_at_once = copies_at_once
+            self.router.forwarder.distribution.copies_at_once = copies_at_once
         self.clients = [
             self.router.client(max_frame_size=size, window=window)
             for size, window in ((65536, 1000), (512, 1000), (512, 3), (4096, 1))

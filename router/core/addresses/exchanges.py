@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING
 
 from router.amqp.peek import find_subject
 from router.amqp.reading import TransferFrame
@@ -32,6 +32,9 @@ from router.core.model.address import Address
 from router.core.model.split_table import ListedTable
 from router.engine.deferred import drained, emptied
 
+if TYPE_CHECKING:
+    from router.core.ports import Core
+
 
 class Exchanges:
     """Exchanges of a router.
@@ -41,7 +44,7 @@ class Exchanges:
     effect on messages. `take_up` has messages follow the new bindings.
     """
 
-    def __init__(self, table: AddressTable, forwarder: Any) -> None:
+    def __init__(self, table: AddressTable, forwarder: Core) -> None:
         self._table = table
         self._forwarder = forwarder
         self.by_name: ListedTable[str, Exchange] = ListedTable()
@@ -322,7 +325,7 @@ class Exchanges:
 
     def _note(self, address: Address | None) -> None:
         """Have credit and the network look again at an address whose exchange has changed."""
-        self._forwarder.note_credit(address, None)
+        self._forwarder.credit.note(address, None)
         if address is not None:
             self._forwarder.network.address_changed(address)
 

@@ -13,13 +13,16 @@ whichever router of the network their clients have attached them at (docs/decisi
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import attrs
 
 from router.core.addresses.link_origins import Origin
 from router.core.model.split_table import SplitTable
 from router.engine.link import Link, OutgoingLink
+
+if TYPE_CHECKING:
+    from router.engine.connection import Connection
 
 # Who may steal a link: another connection of the same user, of any, of none (the new attach is
 # refused). With OFF names are not tracked, and links of one name exist side by side.
@@ -138,7 +141,7 @@ def key_of(link: Link) -> tuple[str, str, bool]:
     return container, link.name, isinstance(link, OutgoingLink)
 
 
-def user_of(connection: Any) -> tuple[bool, str]:
+def user_of(connection: Connection) -> tuple[bool, str]:
     """Return the identity of a peer: whether it is a connector's, and its name or user.
 
     All peers without a user name are one user. A connector's peer, which the configuration names,

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from router.amqp.types import Symbol
 from router.core.addresses.table import address_name
+
+if TYPE_CHECKING:
+    from router.engine.connection import Connection
+    from router.engine.link import Link
 
 CONTAINER_ROLE = "route-container"
 ANONYMOUS = "anonymous"
@@ -43,7 +47,7 @@ class Origin:
         return f"{self.name}@%{_escaped(str(getattr(self.key, 'number', self.key)))}"
 
 
-def origin_of(link: Any) -> Origin:
+def origin_of(link: Link) -> Origin:
     """Return the origin of a link whose client is connected here."""
     connection = link.session.connection
     return Origin(
@@ -55,7 +59,7 @@ def origin_of(link: Any) -> Origin:
     )
 
 
-def is_same(connection: Any, origin: Origin) -> bool:
+def is_same(connection: Connection, origin: Origin) -> bool:
     """Return whether a connection to a container leads back to the origin of a link.
 
     That is if it is the same connection, or the same container.
@@ -72,7 +76,7 @@ def _escaped(container_id: str) -> str:
     return container_id.replace("%", "%25").replace("@", "%40")
 
 
-def is_loop(me: str, origin: Origin, connection: Any) -> bool:
+def is_loop(me: str, origin: Origin, connection: Connection) -> bool:
     """Return whether the router `me` has forwarded a link before that a container attaches.
 
     Its name shows that: each router appends the container-id that it has the link from.
@@ -82,7 +86,7 @@ def is_loop(me: str, origin: Origin, connection: Any) -> bool:
     return _escaped(me) in origin.name.split("@")[1:]
 
 
-def coordinator_names(link: Any) -> Iterator[str]:
+def coordinator_names(link: Link) -> Iterator[str]:
     """Yield the names that a link to a coordinator may be routed by.
 
     In this order: the one in its properties, the hostname of its peer's open, the user, and the

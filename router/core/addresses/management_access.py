@@ -9,7 +9,7 @@ believed (docs/decisions/0078). Nothing here runs per message.
 from __future__ import annotations
 
 import ipaddress
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from router.core.addresses.link_names import ANONYMOUS
 from router.core.model.address import MANAGEMENT_WRITERS
@@ -17,13 +17,17 @@ from router.core.routers.link_properties import RIGHTS
 from router.core.routers.membership import ROLES
 from router.core.routers.names import is_management_elsewhere
 
+if TYPE_CHECKING:
+    from router.engine.connection import Connection
+    from router.engine.link import Link
+
 NONE: Final = "none"
 READ: Final = "read"
 CHANGE: Final = "change"
 TRUSTED: Final = "trusted"
 
 
-def of_connection(connection: Any) -> str:
+def of_connection(connection: Connection) -> str:
     """Return the management right of a connection's endpoint: NONE, READ or CHANGE.
 
     It is that of the peer itself, and the upper bound for another router's clients.
@@ -34,7 +38,7 @@ def of_connection(connection: Any) -> str:
     return CHANGE if _is_trusted(connection) else READ
 
 
-def _is_trusted(connection: Any) -> bool:
+def _is_trusted(connection: Connection) -> bool:
     """Return whether the peer came to us and proved who it is, or is on this very host.
 
     A peer that we dialled has proved nothing; it is trusted only as a router on this host.
@@ -59,13 +63,13 @@ def properties_for(phase: int) -> dict[Any, Any]:
     return {RIGHTS: CHANGE} if phase == MANAGEMENT_WRITERS else {}
 
 
-def declares_change(link: Any) -> bool:
+def declares_change(link: Link) -> bool:
     """Return whether a link's attach declares that all who send by it may change things."""
     properties = link.remote_attach.properties or {}
     return bool(properties.get(RIGHTS) == CHANGE)
 
 
-def effective_right(connection: Any, said: bool) -> str:
+def effective_right(connection: Connection, said: bool) -> str:
     """Return the right of what comes by a connection, given whether its link declares CHANGE."""
     allowed = of_connection(connection)
     if allowed == CHANGE and connection.settings.role in ROLES and not said:
@@ -73,7 +77,7 @@ def effective_right(connection: Any, said: bool) -> str:
     return allowed
 
 
-def phase_of(link: Any, name: str, me: str, phase: int) -> int:
+def phase_of(link: Link, name: str, me: str, phase: int) -> int:
     """Return the phase at which a peer's link enters a name.
 
     Senders that may change other routers have a way of their own to their management.

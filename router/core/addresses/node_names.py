@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import re
 from hashlib import blake2b
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from router.amqp.constants import Condition
 from router.core.addresses.link_names import user_of
 from router.errors import AmqpError, Scope
+
+if TYPE_CHECKING:
+    from router.engine.connection import Connection
 
 # The beginning of the last part of a dynamic node's name; the rest is separated by dots.
 DYNAMIC: Final = "temp."
@@ -23,7 +26,7 @@ _PLACED: Final = re.compile(r"_(topo/0|edge)/([^/]+)/(.+)", re.DOTALL)
 MARK_BYTES: Final = 8
 
 
-def mark_of(connection: Any, *, is_receiver: bool) -> str:
+def mark_of(connection: Connection, *, is_receiver: bool) -> str:
     """Return the mark in the name of a node that is made for a link of this peer."""
     is_dialled, user = user_of(connection)
     whose = [f"{int(is_dialled)}{user}"]
@@ -36,7 +39,9 @@ def mark_of(connection: Any, *, is_receiver: bool) -> str:
     return digest.hexdigest()
 
 
-def check_receiver(connection: Any, name: str, me: str, *, is_member: bool, is_edge: bool) -> None:
+def check_receiver(
+    connection: Connection, name: str, me: str, *, is_member: bool, is_edge: bool
+) -> None:
     """Raise `AmqpError` if a peer may not receive from a name.
 
     `me` is this router's id, `is_member` says whether it is in a network, `is_edge` whether as an
@@ -60,7 +65,7 @@ def check_receiver(connection: Any, name: str, me: str, *, is_member: bool, is_e
         raise _refused(f"{name} is a node of the {kind} {router}; receivers can attach only there")
 
 
-def _is_marked(connection: Any, rest: str) -> bool:
+def _is_marked(connection: Connection, rest: str) -> bool:
     """Return whether the name of a node has the mark of this peer."""
     parts = rest.split(".")
     return any(mark_of(connection, is_receiver=each) in parts for each in (True, False))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain, islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from router.amqp.constants import Condition
 from router.amqp.performatives import (
@@ -28,6 +28,9 @@ from router.engine.account import NODE_BYTES, NODES
 from router.engine.link import Link, OutgoingLink
 from router.errors import AmqpError, Scope
 
+if TYPE_CHECKING:
+    from router.core.ports import Core
+
 LIFETIME_POLICY = Symbol("lifetime-policy")
 DIST_MODES = Symbol("supported-dist-modes")
 # Capabilities that ask for a node where each receiver gets a copy.
@@ -41,7 +44,7 @@ LOOKS_A_DETACH = 8
 _LASTING = (DeleteOnNoLinks, DeleteOnNoMessages, DeleteOnNoLinksOrMessages)
 
 
-def make(forwarder: Any, link: Link, asked: Any) -> tuple[str, Address]:
+def make(forwarder: Core, link: Link, asked: Any) -> tuple[str, Address]:
     """Make a node for `link`; return the text to answer with, and the address."""
     connection = link.session.connection
     mark = node_names.mark_of(connection, is_receiver=isinstance(link, OutgoingLink))
@@ -82,7 +85,7 @@ def _is_topic(asked: Any) -> bool:
     return is_copied or any(each in TOPICS for each in asked.capabilities)
 
 
-def link_left(forwarder: Any, address: Address | None, link: Link | None) -> None:
+def link_left(forwarder: Core, address: Address | None, link: Link | None) -> None:
     """Remove an address if nobody uses it, after a link has left it.
 
     `link` is that link if it is over, None if it is suspended. A dynamic node may be deleted.
@@ -91,13 +94,13 @@ def link_left(forwarder: Any, address: Address | None, link: Link | None) -> Non
         return
     if address.is_dynamic:
         _node_left(forwarder, address, link)
-    forwarder.note_credit(address, None)
+    forwarder.credit.note(address, None)
     if address.related_addresses is not None and address.related_addresses.primary is not None:
-        forwarder.note_credit(address.related_addresses.primary, None)
+        forwarder.credit.note(address.related_addresses.primary, None)
     forwarder.table.leave(address)
 
 
-def _node_left(forwarder: Any, address: Address, link: Link | None) -> None:
+def _node_left(forwarder: Core, address: Address, link: Link | None) -> None:
     if link is not None and address.creator is link:
         address.creator = None
     if address.creator is not None:
@@ -108,7 +111,7 @@ def _node_left(forwarder: Any, address: Address, link: Link | None) -> None:
         forwarder.dying_nodes.setdefault(address, None)
 
 
-def delete_empty(forwarder: Any) -> None:
+def delete_empty(forwarder: Core) -> None:
     """Delete nodes that have lost their last message; called at the end of a turn.
 
     A few are examined each time, one after the other; clocks make sure that turns keep coming.
@@ -151,7 +154,7 @@ def _holder(address: Address) -> Consumer | None:
     return None
 
 
-def _delete(forwarder: Any, address: Address) -> None:
+def _delete(forwarder: Core, address: Address) -> None:
     """Delete a node, detach its links, and tell the senders of unsettled messages.
 
     If it has very many links, the last are detached in later turns.

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from router.core.ports import Core
+    from router.engine.delivery import Delivery
 
 
-def abort_all(forwarder: Any, delivery: Any) -> None:
+def abort_all(forwarder: Core, delivery: Delivery) -> None:
     """Abort a delivery whose rest will not come, or all its copies.
 
     Of very many copies, the last ones are aborted in later turns.
@@ -20,7 +24,7 @@ def abort_all(forwarder: Any, delivery: Any) -> None:
     forwarder.turn.deferred.go_through(copies, partial(abort, forwarder))
 
 
-def abort(forwarder: Any, delivery: Any) -> None:
+def abort(forwarder: Core, delivery: Delivery) -> None:
     """Abort a delivery whose rest will not come, wherever it is on its way."""
     forwarder.outcomes.aborted(delivery)
     delivery.discarded = True
@@ -30,11 +34,11 @@ def abort(forwarder: Any, delivery: Any) -> None:
         address = delivery.address
         if address is not None:
             if delivery.waits_in is not None and delivery.waits_in.remove(delivery):
-                forwarder.note_dequeued(delivery)
-                forwarder.note_credit(address, None)
+                forwarder.queues.note_dequeued(delivery)
+                forwarder.credit.note(address, None)
             forwarder.table.leave(address)
         return
     consumer = link.owner
     if link.current is delivery and consumer is not None:
         # tells the receiver of the abort as soon as the window allows
-        forwarder.serve(consumer)
+        forwarder.queues.serve(consumer)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from router.core.deliveries.credit import (
     TreeCredit,
@@ -24,6 +24,9 @@ from router.core.deliveries.credit import (
     room_of,
 )
 from router.core.model.address import Address, Producer
+
+if TYPE_CHECKING:
+    from router.core.ports import Core
 
 CLOSEST = 0
 MULTICAST = 2
@@ -95,7 +98,7 @@ def room(address: Address, side: int) -> int:
     return found.total - address.waiting.by_side().get(side, 0)
 
 
-def finish(forwarder: Any, address: Address) -> None:
+def finish(forwarder: Core, address: Address) -> None:
     """Serve a sided address and share its credit, at the end of a turn.
 
     If it has more than AT_ONCE links, later turns do that (`Sharing`).
@@ -113,7 +116,7 @@ def finish(forwarder: Any, address: Address) -> None:
     if address.waiting.count:
         # nearer receivers may have left since
         for consumer in list(address.consumers):
-            forwarder.serve(consumer)
+            forwarder.queues.serve(consumer)
     farther = forwarder.network.farther
     if farther:
         farther.offer(address)
@@ -210,7 +213,7 @@ class Shares:
 class Sharing:
     """Task of `Deferred` that does the work of `finish` for very many links (`credit.Sharing`)."""
 
-    def __init__(self, forwarder: Any, address: Address) -> None:
+    def __init__(self, forwarder: Core, address: Address) -> None:
         self.is_again_due = False
         self._forwarder = forwarder
         self._address = address
@@ -230,7 +233,7 @@ class Sharing:
             address.sharing = None
         if not is_ours:
             # its credit is shared in another way now
-            self._forwarder.note_credit(address, None)
+            self._forwarder.credit.note(address, None)
         return False
 
     def _shared(self) -> Iterator[None]:
@@ -250,7 +253,7 @@ class Sharing:
             # nearer receivers may have left since
             for at in range(0, len(consumers), A_STEP):
                 for consumer in consumers[at : at + A_STEP]:
-                    forwarder.serve(consumer)
+                    forwarder.queues.serve(consumer)
                 yield
         farther = forwarder.network.farther
         if farther:

@@ -7,7 +7,7 @@ receives dead letters, the sender is told the same as without such an address.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from router.amqp.constants import Descriptor
 from router.core.addresses import related
@@ -15,22 +15,26 @@ from router.core.deliveries import max_message_size
 from router.core.model import router_outcomes
 from router.core.model.address import Address, Consumer
 
+if TYPE_CHECKING:
+    from router.core.ports import Core
+    from router.engine.delivery import Delivery
+
 REJECTED = int(Descriptor.REJECTED)
 
 
-def expire(forwarder: Any, delivery: Any) -> None:
+def expire(forwarder: Core, delivery: Delivery) -> None:
     """Move an expired message to the dead-letter address, or reject it."""
-    forwarder.note_credit(delivery.address, None)
+    forwarder.credit.note(delivery.address, None)
     forwarder.outcomes.expired(delivery)
     if move(forwarder, delivery):
         return
-    forwarder.note_dequeued(delivery)
+    forwarder.queues.note_dequeued(delivery)
     forwarder.backlog.drop(delivery)
     delivery.discarded = True
-    forwarder.settle(delivery, REJECTED, router_outcomes.EXPIRED)
+    forwarder.settlement.settle(delivery, REJECTED, router_outcomes.EXPIRED)
 
 
-def move(forwarder: Any, delivery: Any) -> bool:
+def move(forwarder: Core, delivery: Delivery) -> bool:
     """Move an expired delivery that is in no queue any more; return False if it cannot be moved."""
     table = forwarder.table
     name = table.dead_letter_of(delivery.address.name)
@@ -50,21 +54,23 @@ def move(forwarder: Any, delivery: Any) -> bool:
     address.counters.bytes_in += delivery.held_bytes
     if delivery.settled:
         address.counters.presettled += 1
-    forwarder.note_credit(address, None)
+    forwarder.credit.note(address, None)
     # to one receiver, even if the address is multicast
     _take_in(forwarder, address, delivery, least_busy)
     return True
 
 
-def _take_in(forwarder: Any, address: Address, delivery: Any, least_busy: Consumer) -> None:
+def _take_in(forwarder: Core, address: Address, delivery: Delivery, least_busy: Consumer) -> None:
     """Queue a delivery for a consumer that can take it now, else for the least busy one."""
     if address.remote_ends:
         delivery.lane = 0
-        consumer = forwarder.choose_across(address, delivery.size, delivery.incoming.side, 0)
+        consumer = forwarder.distribution.choose_across(
+            address, delivery.size, delivery.incoming.side, 0
+        )
     else:
-        consumer = forwarder.choose(address, delivery.size)
+        consumer = forwarder.distribution.choose(address, delivery.size)
     if consumer is None:
         least_busy.waiting.append(delivery)
     else:
         consumer.waiting.append(delivery)
-        forwarder.serve(consumer)
+        forwarder.queues.serve(consumer)

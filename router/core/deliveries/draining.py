@@ -11,12 +11,15 @@ drain ends at once (docs/decisions/0031).
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING
 
 from router.core.addresses import related
 from router.core.deliveries import across, related_credit
 from router.core.deliveries.credit import replenish_at_once
 from router.core.model.address import Consumer, Producer
+
+if TYPE_CHECKING:
+    from router.core.ports import Core
 
 # How long senders have: more than the round trip of most networks. Clocks are looked at as
 # often, so it may be twice as long.
@@ -29,38 +32,38 @@ LINKS_A_FRAME = 4
 MOST_ASKED = 2048
 
 
-def answer(forwarder: Any, consumer: Consumer) -> None:
+def answer(forwarder: Core, consumer: Consumer) -> None:
     """Use up the credit of a draining receiver for which nothing waits, now or in a moment."""
     if consumer.link.is_routed:
         # its sender decides
-        forwarder.note_credit(consumer.address, None)
+        forwarder.credit.note(consumer.address, None)
         return
     now = forwarder.turn.now
-    ends_at = forwarder.drains.get(consumer)
-    if forwarder.spreads.is_at(consumer.address):
+    ends_at = forwarder.queues.drains.get(consumer)
+    if forwarder.distribution.pending_copies.is_at(consumer.address):
         # a copy may be under way to it
-        forwarder.drains[consumer] = now + PATIENCE_S
+        forwarder.queues.drains[consumer] = now + PATIENCE_S
     elif ends_at is None and _ask(forwarder, consumer):
-        forwarder.drains[consumer] = now + PATIENCE_S
+        forwarder.queues.drains[consumer] = now + PATIENCE_S
     elif ends_at is None or ends_at <= now:
-        forwarder.drains.pop(consumer, None)
+        forwarder.queues.drains.pop(consumer, None)
         link = consumer.link
         link.session.use_up_credit(link)
 
 
-def finish(forwarder: Any) -> None:
+def finish(forwarder: Core) -> None:
     """End the drains whose senders had their moment; called now and then while there are any.
 
     If there are very many, the next ones end with the next call.
     """
     now = forwarder.turn.now
-    drains = forwarder.drains
+    drains = forwarder.queues.drains
     for consumer, ends_at in list(islice(drains.items(), MOST_FINISHED)):
         if ends_at > now:
             continue
         if _is_draining(consumer):
             # if a message is under way, the drain ends with it
-            forwarder.serve(consumer)
+            forwarder.queues.serve(consumer)
         if drains.pop(consumer, None) is not None and _is_draining(consumer):
             # behind the others, so that each of very many is reached
             drains[consumer] = ends_at
@@ -71,7 +74,7 @@ def _is_draining(consumer: Consumer) -> bool:
     return link.owner is consumer and link.drain and link.credit > 0
 
 
-def _ask(forwarder: Any, consumer: Consumer) -> bool:
+def _ask(forwarder: Core, consumer: Consumer) -> bool:
     """Grant senders the credit that the drain makes room for; return whether any may send more."""
     address = consumer.address
     if (
@@ -79,7 +82,7 @@ def _ask(forwarder: Any, consumer: Consumer) -> bool:
         and len(address.producers) + len(address.consumers) > MOST_ASKED
     ):
         # senders get a moment in any case
-        forwarder.note_credit(address, None)
+        forwarder.credit.note(address, None)
         return len(address.producers) > 0
     senders = related.producers(address)
     # a peer may drain with each of its flows

@@ -8,19 +8,23 @@ them. None of this runs once a message.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from router.amqp.reading import TransferFrame
 from router.core.addresses import nodes
 from router.core.deliveries import max_message_size, unsent
 from router.core.model.address import FALLBACK, MULTICAST, Address, Consumer, Producer
 
+if TYPE_CHECKING:
+    from router.core.ports import Core
+    from router.engine.delivery import Delivery
+
 # How many messages move in the turn of the event, and in each step of later turns.
 MOVED_AT_ONCE: Final = 1024
 A_STEP: Final = 32
 
 
-def consumer_joined(forwarder: Any, consumer: Consumer) -> None:
+def consumer_joined(forwarder: Core, consumer: Consumer) -> None:
     """Bring waiting messages back from the fallback to an address's first consumer."""
     address = consumer.address
     fallback = None if address.related_addresses is None else address.related_addresses.fallback
@@ -29,7 +33,7 @@ def consumer_joined(forwarder: Any, consumer: Consumer) -> None:
     _move(forwarder, address, fallback, address)
 
 
-def last_consumer_left(forwarder: Any, address: Address) -> None:
+def last_consumer_left(forwarder: Core, address: Address) -> None:
     """Move what waits at an address that lost its last consumer to its fallback."""
     fallback = None if address.related_addresses is None else address.related_addresses.fallback
     if fallback is None or not fallback.consumers or address.treatment == MULTICAST:
@@ -37,7 +41,7 @@ def last_consumer_left(forwarder: Any, address: Address) -> None:
     _move(forwarder, address, address, fallback)
 
 
-def _move(forwarder: Any, primary: Address, source: Address, to: Address) -> None:
+def _move(forwarder: Core, primary: Address, source: Address, to: Address) -> None:
     """Move waiting messages between two addresses, as far as receivers take them there."""
     ties = primary.related_addresses
     assert ties is not None
@@ -51,7 +55,7 @@ def _move(forwarder: Any, primary: Address, source: Address, to: Address) -> Non
 class FallbackMove:
     """Task that moves waiting deliveries from the address `source` to another."""
 
-    def __init__(self, forwarder: Any, primary: Address, source: Address, to: Address) -> None:
+    def __init__(self, forwarder: Core, primary: Address, source: Address, to: Address) -> None:
         self._forwarder = forwarder
         self._primary = primary
         self.source = source
@@ -87,7 +91,7 @@ class FallbackMove:
         if ties is not None and ties.moving is self:
             ties.moving = None
         # served at the end of the turn: the next to be lost may be the receivers there
-        self._forwarder.note_credit(to, None)
+        self._forwarder.credit.note(to, None)
         if not source.consumers:
             unsent.give_up(self._forwarder, source, waiting, unsent.RELEASED)
             if self._is_later:
@@ -99,18 +103,18 @@ class FallbackMove:
         """Note that the rest is moved in later turns."""
         self._is_later = True
 
-    def wait_behind(self, delivery: Any, producer: Producer, frame: TransferFrame) -> None:
+    def wait_behind(self, delivery: Delivery, producer: Producer, frame: TransferFrame) -> None:
         """Queue a new delivery behind those that are still to be moved."""
         forwarder = self._forwarder
         delivery.address = self.source
         forwarder.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
         if producer.address is None:
             producer.waiting += 1
-        forwarder.wait(self.source, delivery)
+        forwarder.queues.wait(self.source, delivery)
         self.left += 1
 
 
-def _may_go(delivery: Any, to: Address) -> bool:
+def _may_go(delivery: Delivery, to: Address) -> bool:
     producer = delivery.incoming.owner
     # what came from the fallback itself does not return to it
     if producer is not None and producer.is_fallback and to.phase == FALLBACK:

@@ -8,12 +8,16 @@ is that of the message as it came in.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from router.amqp.constants import Condition, Descriptor
 from router.core.deliveries import aborting, sides
 from router.core.model import router_outcomes
 from router.core.model.address import EVERY_LANE, MULTICAST, Address, Consumer, gets_multicast_from
+
+if TYPE_CHECKING:
+    from router.core.ports import Core
+    from router.engine.delivery import Delivery
 
 REJECTED = int(Descriptor.REJECTED)
 UNLIMITED = 2**64 - 1
@@ -23,7 +27,7 @@ MOST_LEFT_OUT = 32
 LOOKS_A_LOSS = 64
 
 
-def is_too_large(address: Address, delivery: Any) -> bool:
+def is_too_large(address: Address, delivery: Delivery) -> bool:
     """Return whether no receiver of an address takes a delivery of this size, or none is there."""
     size = delivery.size
     if not address.remote_ends:
@@ -39,7 +43,7 @@ def is_too_large(address: Address, delivery: Any) -> bool:
     return all(size > consumer.link.max_message_size for consumer in consumers)
 
 
-def least_busy(address: Address, delivery: Any) -> Consumer | None:
+def least_busy(address: Address, delivery: Delivery) -> Consumer | None:
     """Return the least busy consumer that takes a delivery of this size, or None.
 
     Only consumers that serve the side that the delivery comes from are considered.
@@ -53,7 +57,7 @@ def least_busy(address: Address, delivery: Any) -> Consumer | None:
     return min(able, key=lambda consumer: consumer.waiting.count, default=None)
 
 
-def refuse(forwarder: Any, address: Address, delivery: Any) -> None:
+def refuse(forwarder: Core, address: Address, delivery: Delivery) -> None:
     """Reject a delivery that was sent to nobody and that no receiver takes."""
     reject(forwarder, delivery, largest(address))
 
@@ -66,7 +70,7 @@ def largest(address: Address) -> int:
     return int(address.largest_taken())
 
 
-def reject(forwarder: Any, delivery: Any, limit: int) -> None:
+def reject(forwarder: Core, delivery: Delivery, limit: int) -> None:
     """Reject a delivery that is larger than `limit`, which is the most that a receiver takes."""
     counters = delivery.address.counters
     if delivery.settled:
@@ -75,7 +79,7 @@ def reject(forwarder: Any, delivery: Any, limit: int) -> None:
     elif delivery.incoming_open:
         counters.count_outcome(REJECTED)
     delivery.discarded = True
-    forwarder.settle(delivery, REJECTED, _verdict(delivery.size, limit))
+    forwarder.settlement.settle(delivery, REJECTED, _verdict(delivery.size, limit))
 
 
 def _verdict(size: int, limit: int) -> bytes:
@@ -95,7 +99,7 @@ def chooses_by_sides(consumer: Consumer) -> bool:
     return is_spread_by_sides(consumer.address) and not sides.takes_from_anywhere(consumer)
 
 
-def take(forwarder: Any, consumer: Consumer) -> Any:
+def take(forwarder: Core, consumer: Consumer) -> Any:
     """Take the next delivery that is not too large for a consumer out of its queue.
 
     Returns None if there is none, or if the queue says that the search is unfinished. How much was
@@ -131,7 +135,7 @@ def take(forwarder: Any, consumer: Consumer) -> Any:
     return found
 
 
-def recheck_grown(forwarder: Any, delivery: Any) -> None:
+def recheck_grown(forwarder: Core, delivery: Delivery) -> None:
     """Reject a waiting delivery of which more has come, if it is too large for all by now."""
     address = delivery.address
     if delivery.parent is not None and address.treatment == MULTICAST:
@@ -145,7 +149,7 @@ def recheck_grown(forwarder: Any, delivery: Any) -> None:
             _leave_out(forwarder, delivery, largest(address))
 
 
-def abort_outgrown(forwarder: Any, delivery: Any) -> None:
+def abort_outgrown(forwarder: Core, delivery: Delivery) -> None:
     """Abort and reject a delivery that grew too large for its receiver after a part was sent."""
     limit = delivery.outgoing.max_message_size
     aborting.abort(forwarder, delivery)
@@ -155,24 +159,24 @@ def abort_outgrown(forwarder: Any, delivery: Any) -> None:
         _leave_out(forwarder, delivery, limit)
 
 
-def _leave_out(forwarder: Any, copy: Any, limit: int) -> None:
+def _leave_out(forwarder: Core, copy: Delivery, limit: int) -> None:
     """Drop a copy that is too large; reject it if no other receiver has told an outcome."""
     copy.discarded = True
     parent = copy.parent
     if parent.open_copies == 1 and parent.outcome == 0:
         copy.address.counters.count_outcome(REJECTED)
-        forwarder.merge(copy, REJECTED, _verdict(copy.size, limit))
+        forwarder.settlement.merge(copy, REJECTED, _verdict(copy.size, limit))
     else:
-        forwarder.merge(copy, parent.outcome, parent.outcome_octets)
+        forwarder.settlement.merge(copy, parent.outcome, parent.outcome_octets)
 
 
-def receiver_lost(forwarder: Any, address: Address) -> None:
+def receiver_lost(forwarder: Core, address: Address) -> None:
     """Have what waits checked at the end of the turn, as a receiver has gone."""
     if address.waiting.count and address not in forwarder.sizes_due:
         forwarder.sizes_due[address] = None
 
 
-def refuse_too_large(forwarder: Any) -> None:
+def refuse_too_large(forwarder: Core) -> None:
     """Reject what waits and is too large for each receiver left; call it at the end of a turn.
 
     Of very much that waits, the last is checked in later turns.
@@ -192,7 +196,7 @@ def refuse_too_large(forwarder: Any) -> None:
 class _Refusing:
     """Task that rejects what is too large of all that waits at an address, one pass at a time."""
 
-    def __init__(self, forwarder: Any, address: Address) -> None:
+    def __init__(self, forwarder: Core, address: Address) -> None:
         self._forwarder = forwarder
         self._address = address
         self._limits: dict[int, int] = {}
@@ -213,14 +217,14 @@ class _Refusing:
     def _may_refuse(self) -> bool:
         return any(limit < UNLIMITED for limit in self._limits.values())
 
-    def _look_at(self, delivery: Any) -> None:
+    def _look_at(self, delivery: Delivery) -> None:
         address = self._address
         limit = self._limits.get(delivery.incoming.side, UNLIMITED)
         # since the pass began it may have been taken, and receivers may have come and gone
         is_there = delivery.waits_in is address.waiting and address.consumers
         if delivery.size > limit and is_there and is_too_large(address, delivery):
             address.waiting.remove(delivery)
-            self._forwarder.note_dequeued(delivery)
+            self._forwarder.queues.note_dequeued(delivery)
             self._forwarder.backlog.drop(delivery)
             refuse(self._forwarder, address, delivery)
 

@@ -9,7 +9,7 @@ the sender is told at once, as with a single receiver.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from router.amqp import codes
 from router.amqp.composite import decode_composite
@@ -20,6 +20,11 @@ from router.core.deliveries import router_annotations, sides, unconfirmed_durabl
 from router.core.model.address import CLOSEST, HERE, MULTICAST, Address, Consumer
 from router.engine.delivery import Delivery
 from router.engine.outbox import Turn
+
+if TYPE_CHECKING:
+    from router.amqp.types import Octets
+    from router.core.ports import Core
+    from router.engine.link import OutgoingLink
 
 # Larger messages are not kept: copying them would cost more than sending them.
 MAX_BYTES = 32768
@@ -44,7 +49,7 @@ class Kept:
 
     octets: bytes
     since: float
-    had: Any
+    had: list[OutgoingLink] | None
 
 
 class Redelivery:
@@ -55,7 +60,7 @@ class Redelivery:
         self.kept_bytes = 0
         self.limit_bytes = limit_bytes // PART_KEPT
 
-    def keep(self, delivery: Delivery, view: Any, start: int, end: int) -> None:
+    def keep(self, delivery: Delivery, view: Octets, start: int, end: int) -> None:
         """Keep `view[start:end]`, the whole message of a delivery, if it is small enough."""
         count = end - start
         if (
@@ -79,7 +84,7 @@ class Redelivery:
             delivery.kept = None
             self.kept_bytes -= len(kept.octets)
 
-    def take_back(self, core: Any, delivery: Delivery, frame: DispositionFrame) -> bool:
+    def take_back(self, core: Core, delivery: Delivery, frame: DispositionFrame) -> bool:
         """Handle a receiver's disposition of a kept delivery.
 
         Returns whether the delivery goes to another receiver instead of back to its sender.
@@ -117,7 +122,7 @@ def _has_several(address: Address) -> bool:
     return False
 
 
-def _offer(redelivery: Redelivery, core: Any, delivery: Any, frame: Any) -> bool:
+def _offer(redelivery: Redelivery, core: Core, delivery: Delivery, frame: DispositionFrame) -> bool:
     """Send a delivery that its receiver gives back to another one; return whether there is one."""
     address = delivery.address
     kept = delivery.kept
@@ -154,7 +159,7 @@ def _offer(redelivery: Redelivery, core: Any, delivery: Any, frame: Any) -> bool
     return True
 
 
-def go_on(core: Any, delivery: Any) -> bool:
+def go_on(core: Core, delivery: Delivery) -> bool:
     """Send on a delivery that was released and waits; return whether it waits no more.
 
     If its ttl has ended, it is released towards its sender.
@@ -168,14 +173,14 @@ def go_on(core: Any, delivery: Any) -> bool:
         elapsed_ms = int((core.turn.now - kept.since) * 1000)
         octets = revise(kept.octets, elapsed_ms, failed=False, annotations={})
     if octets is None:
-        core.settle(delivery, codes.RELEASED, EMPTY)
+        core.settlement.settle(delivery, codes.RELEASED, EMPTY)
     else:
         _send_again(core.redelivery, core, consumer, delivery, octets)
     return True
 
 
 def _send_again(
-    redelivery: Redelivery, core: Any, consumer: Consumer, delivery: Any, octets: bytes
+    redelivery: Redelivery, core: Core, consumer: Consumer, delivery: Delivery, octets: bytes
 ) -> None:
     """Send a delivery to a receiver that has not had it, and remember who has."""
     had = delivery.kept.had
@@ -183,10 +188,10 @@ def _send_again(
     _send(redelivery, core, consumer, delivery, octets)
     if delivery.kept is not None:
         delivery.kept.had = had
-    core.note_credit(delivery.address, None)
+    core.credit.note(delivery.address, None)
 
 
-def _may_be_lost(delivery: Any, frame: Any) -> bool:
+def _may_be_lost(delivery: Delivery, frame: DispositionFrame) -> bool:
     """Return whether an outcome may mean that the message was lost behind another router.
 
     A router says `modified` if it loses the link that the message had left by. Somebody may have
@@ -197,7 +202,12 @@ def _may_be_lost(delivery: Any, frame: Any) -> bool:
 
 
 def _other(
-    address: Address, delivery: Any, had: list[Any], octets: bytes, *, is_released: bool
+    address: Address,
+    delivery: Delivery,
+    had: list[OutgoingLink],
+    octets: bytes,
+    *,
+    is_released: bool,
 ) -> Consumer | None:
     """Return the least busy consumer that has room and has not had the delivery, or None.
 
@@ -241,7 +251,7 @@ def _asked(address: Address) -> list[Consumer]:
     return asked + consumers[: MOST_ASKED - len(asked)]
 
 
-def _revised(delivery: Any, frame: Any, now: float) -> bytes | None:
+def _revised(delivery: Delivery, frame: DispositionFrame, now: float) -> bytes | None:
     """Return the message as it is to be sent next, or None if it cannot be sent."""
     kept = delivery.kept
     octets: bytes = kept.octets
@@ -274,7 +284,7 @@ def _users(annotations: dict[Any, Any] | None) -> dict[Any, Any]:
 
 
 def _send(
-    redelivery: Redelivery, core: Any, consumer: Consumer, delivery: Any, octets: bytes
+    redelivery: Redelivery, core: Core, consumer: Consumer, delivery: Delivery, octets: bytes
 ) -> None:
     link = consumer.link
     session = link.session
@@ -287,7 +297,7 @@ def _send(
     delivery.outcome = codes.NO_STATE
     delivery.tag = None
     session.begin_outgoing(link, delivery)
-    outgoing = core.annotated(consumer, delivery, octets)
+    outgoing = core.queues.annotated(consumer, delivery, octets)
     sent = session.send(delivery, outgoing, 0, len(outgoing), False)
     counters.bytes_out += sent
     if sent < len(outgoing):
@@ -295,5 +305,5 @@ def _send(
         core.backlog.hold(delivery, outgoing, sent, len(outgoing))
     elif link.presettles:
         counters.count_outcome(codes.ACCEPTED)
-        core.settle(delivery, codes.ACCEPTED, EMPTY)
+        core.settlement.settle(delivery, codes.ACCEPTED, EMPTY)
     redelivery.keep(delivery, octets, 0, len(octets))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING
 
 from router.core.addresses.related import (
     each_place,
@@ -22,13 +22,16 @@ from router.core.addresses.related import (
 from router.core.deliveries import credit
 from router.core.model.address import MESH, Address, Consumer, Producer
 
+if TYPE_CHECKING:
+    from router.core.ports import Core
+
 # How many places and senders are looked at in the turn of a change, and in each step of later
 # turns.
 AT_ONCE = 512
 A_STEP = 32
 
 
-def finish(forwarder: Any, addresses: Iterable[Address]) -> None:
+def finish(forwarder: Core, addresses: Iterable[Address]) -> None:
     """Serve and replenish addresses that have changed, at the end of a turn."""
     addresses = list(addresses)
     for address in addresses:
@@ -38,12 +41,12 @@ def finish(forwarder: Any, addresses: Iterable[Address]) -> None:
     replenish(forwarder, addresses)
 
 
-def _serve(forwarder: Any, address: Address) -> None:
+def _serve(forwarder: Core, address: Address) -> None:
     """Send an address's receivers what waits there, of very many the last in later turns."""
     consumers = list(address.consumers)
     if len(consumers) <= AT_ONCE:
         for consumer in consumers:
-            forwarder.serve(consumer)
+            forwarder.queues.serve(consumer)
         return
     ties = ties_of(address)
     if ties.is_serving:
@@ -52,7 +55,7 @@ def _serve(forwarder: Any, address: Address) -> None:
 
     def serve(consumer: Consumer) -> None:
         if address.waiting.count and consumer.link.owner is consumer:
-            forwarder.serve(consumer)
+            forwarder.queues.serve(consumer)
 
     def over() -> None:
         ties.is_serving = False
@@ -60,7 +63,7 @@ def _serve(forwarder: Any, address: Address) -> None:
     forwarder.turn.deferred.go_through(consumers, serve, over, AT_ONCE)
 
 
-def replenish(forwarder: Any, addresses: Iterable[Address]) -> bool:
+def replenish(forwarder: Core, addresses: Iterable[Address]) -> bool:
     """Share what receivers of some addresses can take among all senders that feed them.
 
     Does what `credit.replenish` does for an address alone. Returns whether some of that is done in
@@ -73,7 +76,7 @@ def replenish(forwarder: Any, addresses: Iterable[Address]) -> bool:
     return is_put_off
 
 
-def _share(forwarder: Any, address: Address) -> bool:
+def _share(forwarder: Core, address: Address) -> bool:
     """Share among the senders of one address; return whether any of it is put off."""
     ties = ties_of(address)
     if ties.sharing is not None:

@@ -18,7 +18,7 @@ says that its sender may change things. (docs/decisions/0037-who-may-manage.md.)
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
@@ -29,6 +29,10 @@ from router.amqp.types import Int
 from router.core.addresses import management_access
 from router.core.model.address import LAST_PHASE
 from router.errors import AmqpError
+
+if TYPE_CHECKING:
+    from router.core.model.address import Consumer
+    from router.engine.delivery import Delivery
 
 INGRESS: Final = f"{PREFIX}ingress"
 TRACE: Final = f"{PREFIX}trace"
@@ -60,7 +64,7 @@ def is_own(key: str) -> bool:
     return key.startswith(PREFIX)
 
 
-def remove_annotations(delivery: Any, frame: TransferFrame) -> TransferFrame:
+def remove_annotations(delivery: Delivery, frame: TransferFrame) -> TransferFrame:
     """Return the frame without the router's own annotations.
 
     The frame contains the whole head of its message. The annotations are kept as the delivery's
@@ -107,7 +111,7 @@ def _is_phase(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LAST_PHASE
 
 
-def with_annotations(consumer: Any, delivery: Any, octets: bytes) -> bytes:
+def with_annotations(consumer: Consumer, delivery: Delivery, octets: bytes) -> bytes:
     """Return a message with the router's annotations, for a link that shows them.
 
     `octets` contains its whole head. The message is returned unchanged if its annotations can be
@@ -153,7 +157,7 @@ def _fresh_entries(here: str, to: str, phase: int) -> tuple[bytes, ...]:
     return _entries(here, to, phase, RouterAnnotations())
 
 
-def annotate_frame(consumer: Any, delivery: Any, frame: TransferFrame) -> TransferFrame:
+def annotate_frame(consumer: Consumer, delivery: Delivery, frame: TransferFrame) -> TransferFrame:
     """Return a frame whose payload has been changed by `with_annotations`."""
     payload = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
     return frame.with_payload(with_annotations(consumer, delivery, payload))

@@ -9,10 +9,14 @@ sides (`Address.remote_ends`); it runs only for deliveries that wait, not per me
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from router.core.deliveries import unsent
 from router.core.model.address import CLOSEST, HERE, Address, Consumer
+
+if TYPE_CHECKING:
+    from router.core.ports import Core
+    from router.engine.delivery import Delivery
 
 
 def serves(consumer: Consumer, side: int) -> bool:
@@ -61,7 +65,7 @@ def taken_by(consumer: Consumer) -> set[int]:
     return found & nearer if nearer else found
 
 
-def receiver_lost(forwarder: Any, address: Address) -> None:
+def receiver_lost(forwarder: Core, address: Address) -> None:
     """Release what waits and is for none of the consumers left, after one has gone.
 
     If it is very much, the last is released in later turns.
@@ -71,7 +75,7 @@ def receiver_lost(forwarder: Any, address: Address) -> None:
     if not lost:
         return
 
-    def release(delivery: Any) -> None:
+    def release(delivery: Delivery) -> None:
         # it may have been sent meanwhile
         if waiting.remove(delivery):
             unsent.settle(forwarder, address, unsent.RELEASED, delivery)

@@ -8,7 +8,7 @@ are not checked.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -18,6 +18,11 @@ from router.amqp.performatives import Accepted, Modified, Rejected, Released, So
 from router.amqp.types import Symbol
 from router.core.addresses.sources import listed, short
 from router.errors import AmqpError, Scope
+
+if TYPE_CHECKING:
+    from router.amqp.reading_disposition import DispositionFrame
+    from router.core.ports import Settlement
+    from router.engine.delivery import Delivery
 
 _KINDS = (Accepted, Rejected, Released, Modified)
 _CODES: dict[str, int] = {kind.NAME: int(kind.CODE) for kind in _KINDS}
@@ -77,7 +82,7 @@ def granted_outcomes(agreed: OutcomeTerms | None) -> tuple[Symbol, ...]:
     return tuple(Symbol(name) for name, code in _CODES.items() if code in outcomes)
 
 
-def apply_terms(settler: Any, delivery: Any, frame: Any) -> bool:
+def apply_terms(settler: Settlement, delivery: Delivery, frame: DispositionFrame) -> bool:
     """Hold a disposition to the terms of its receiver's link; return whether it is dealt with.
 
     For an outcome that was not agreed on the link is detached with an error, and no sender is told.
@@ -109,7 +114,7 @@ def apply_terms(settler: Any, delivery: Any, frame: Any) -> bool:
     return True
 
 
-def settle_lost(settler: Any, delivery: Any) -> int:
+def settle_lost(settler: Settlement, delivery: Delivery) -> int:
     """Settle a delivery whose receiver is lost; return the outcome's code.
 
     Without a default outcome, or if the receiver has not got all of the message, that is modified,

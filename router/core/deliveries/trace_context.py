@@ -10,7 +10,7 @@ octet for octet. (docs/decisions/0105-sampled-deliveries.md)
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from router.amqp.constants import Descriptor, FormatCode
 from router.amqp.decode import decode_value, skip_value
@@ -19,6 +19,11 @@ from router.amqp.types import Described, Symbol, UByte
 from router.core.deliveries.sampling import Sample
 from router.core.routers.membership import FEATURES, ROLES, TRACES
 from router.errors import AmqpError
+
+if TYPE_CHECKING:
+    from router.core.model.address import Consumer
+    from router.engine.connection import Connection
+    from router.engine.delivery import Delivery
 
 KEY: Final = Symbol("x-opt-trioute.trace")
 ID_BYTES: Final = 16
@@ -34,7 +39,7 @@ _SECTION: Final = bytes((0x00, FormatCode.SMALLULONG, Descriptor.DELIVERY_ANNOTA
 _HEADER: Final = bytes((0x00, FormatCode.SMALLULONG, Descriptor.HEADER))
 
 
-def is_passed_on(consumer: Any, delivery: Any) -> bool:
+def is_passed_on(consumer: Consumer, delivery: Delivery) -> bool:
     """Return whether the next router is to be told that a delivery is sampled."""
     if consumer.passes_traces < 0:
         consumer.passes_traces = _understands(consumer.link.session.connection)
@@ -46,14 +51,14 @@ def is_passed_on(consumer: Any, delivery: Any) -> bool:
     )
 
 
-def _understands(connection: Any) -> bool:
+def _understands(connection: Connection) -> bool:
     if connection.settings.role not in ROLES or connection.remote_open is None:
         return False
     features = (connection.remote_open.properties or {}).get(FEATURES)
     return isinstance(features, list) and TRACES in features
 
 
-def write(delivery: Any, octets: bytes) -> bytes:
+def write(delivery: Delivery, octets: bytes) -> bytes:
     """Return a message with the trace of its delivery; `octets` contains its whole head."""
     sample: Sample = delivery.sample
     connection = delivery.incoming.session.connection

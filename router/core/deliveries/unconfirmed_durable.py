@@ -8,21 +8,26 @@ the other receivers decide.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from router.amqp.constants import Descriptor
 from router.amqp.peek import is_durable
 from router.core.model import router_outcomes
 
+if TYPE_CHECKING:
+    from router.amqp.types import Octets
+    from router.core.ports import Core
+    from router.engine.delivery import Delivery
+
 REJECTED = int(Descriptor.REJECTED)
 
 
-def is_durable_message(delivery: Any, octets: Any) -> bool:
+def is_durable_message(delivery: Delivery, octets: Any) -> bool:
     """Return whether a delivery's message is durable; `octets` contains its whole head."""
     return not delivery.message_format and is_durable(octets, 0, len(octets))
 
 
-def refuse(forwarder: Any, delivery: Any, view: Any, start: int, end: int) -> bool:
+def refuse(forwarder: Core, delivery: Delivery, view: Octets, start: int, end: int) -> bool:
     """Reject a durable delivery that is about to go to a receiver that takes everything settled.
 
     `view[start:end]` contains the whole head of the message. Returns whether it is rejected.
@@ -35,5 +40,5 @@ def refuse(forwarder: Any, delivery: Any, view: Any, start: int, end: int) -> bo
         return False
     delivery.address.counters.count_outcome(REJECTED)
     delivery.discarded = True
-    forwarder.settle(delivery, REJECTED, router_outcomes.UNCONFIRMED)
+    forwarder.settlement.settle(delivery, REJECTED, router_outcomes.UNCONFIRMED)
     return True

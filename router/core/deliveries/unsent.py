@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from router.amqp.constants import Descriptor
 from router.core.addresses import nodes, related
 from router.core.model import router_outcomes
 from router.core.model.address import HERE, MULTICAST, Address, Consumer
 from router.core.model.waiting_queue import WaitingQueue
+
+if TYPE_CHECKING:
+    from router.core.ports import Core
+    from router.engine.delivery import Delivery
 
 # An outcome to settle with: its code, and its encoded state if that has fields.
 Verdict = tuple[int, bytes]
@@ -32,9 +36,9 @@ def verdict_for(consumer: Consumer) -> Verdict:
     return LOST_ON_THE_WAY if leads_to_many(consumer) else RELEASED
 
 
-def settle(forwarder: Any, address: Address, verdict: Verdict, delivery: Any) -> None:
+def settle(forwarder: Core, address: Address, verdict: Verdict, delivery: Delivery) -> None:
     """Settle a delivery that has left its queue and is sent to nobody."""
-    forwarder.note_dequeued(delivery)
+    forwarder.queues.note_dequeued(delivery)
     if delivery.discarded:
         # its sender has aborted it meanwhile
         return
@@ -42,11 +46,11 @@ def settle(forwarder: Any, address: Address, verdict: Verdict, delivery: Any) ->
     forwarder.backlog.drop(delivery)
     delivery.discarded = True
     address.current_counters().count_outcome(outcome)
-    forwarder.settle(delivery, outcome, state)
+    forwarder.settlement.settle(delivery, outcome, state)
 
 
 def give_up(
-    forwarder: Any,
+    forwarder: Core,
     address: Address,
     waiting: WaitingQueue,
     verdict: Verdict,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from router.amqp.constants import Condition
 from router.core.model.memory_by_kind import deliveries_in
@@ -20,6 +20,9 @@ from router.engine import attaching
 from router.engine.account import DELIVERY_BYTES, EQUAL_SHARE, OWN_LIMIT, Ledger
 from router.engine.link import IncomingLink
 from router.errors import AmqpError, Scope
+
+if TYPE_CHECKING:
+    from router.engine.connection import Connection
 
 # How many connections and sessions are checked at each look at the clocks.
 AT_ONCE: Final = 1000
@@ -84,7 +87,7 @@ class UnsettledLimits:
                 return share, EQUAL_SHARE
         return limit, OWN_LIMIT
 
-    def _relieve(self, connection: Any, excess: int, allowed: str) -> None:
+    def _relieve(self, connection: Connection, excess: int, allowed: str) -> None:
         """Detach senders of a connection, until so many octets of deliveries are gone."""
 
         def detach(link: IncomingLink) -> None:
@@ -101,7 +104,7 @@ class UnsettledLimits:
         connection.turn.deferred.go_through(chosen, detach, over, LOOKS_AT_ONCE)
 
 
-def _with_most(connection: Any, excess: int) -> Iterator[IncomingLink | None]:
+def _with_most(connection: Connection, excess: int) -> Iterator[IncomingLink | None]:
     """Yield senders of a connection, those with the most unsettled deliveries first.
 
     Stop when their deliveries take `excess` octets; yield None for each other link that is

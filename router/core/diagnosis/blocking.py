@@ -152,7 +152,7 @@ class Survey:
             self._states[where] = state
         return state
 
-    def link(self, link: Any) -> Reason | None:
+    def link(self, link: Link) -> Reason | None:
         """Return why no message can pass on a link now; None if one can.
 
         A sender with nothing to send, or a receiver with nothing to get, is not blocked.
@@ -163,7 +163,7 @@ class Survey:
             return self._sender(link, link.owner)
         return of_receiver(link.owner)
 
-    def words(self, link: Any) -> str | None:
+    def words(self, link: Link) -> str | None:
         """Describe the reason of `link`, naming the router that is waited for, if any."""
         reason = self.link(link)
         if reason is None:
@@ -180,7 +180,8 @@ class Survey:
             return MEANINGS[reason]
         return self._state_for(producer).words(reason)
 
-    def _state_for(self, producer: Any) -> AddressState:
+    def _state_for(self, producer: Producer) -> AddressState:
+        assert producer.address is not None
         return self.address(producer.address, producer.side, producer.tree)
 
     def links_blocked(self, links: Iterable[Link]) -> Counter[tuple[bool, Reason]]:
@@ -251,7 +252,7 @@ def _is_too_large(consumer: Consumer) -> bool:
     return True
 
 
-def words_of_receiver(link: Any, reason: Reason) -> str:
+def words_of_receiver(link: Link, reason: Reason) -> str:
     """Describe why a receiver cannot take a delivery."""
     far = far_end_of(link)
     return MEANINGS[reason] if far is None else _words(reason, (far,), are_all_far=True)

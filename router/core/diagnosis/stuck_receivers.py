@@ -254,7 +254,7 @@ def drop(forwarder: Forwarder, consumer: Consumer, stuck_s: float, text: str) ->
     address.last_dropped = Dropped(
         forwarder.turn.now, connection.number, container_of(link), link.name, stuck_s, text
     )
-    forwarder.note_credit(address, None)
+    forwarder.credit.note(address, None)
     error = AmqpError(
         Condition.RESOURCE_LIMIT_EXCEEDED,
         f"receiver was stuck for {stuck_s:.0f} s ({text}); dropped with {copies} deliveries",

@@ -3,8 +3,11 @@ from router.amqp cimport codes
 from router.amqp.reading cimport TransferFrame
 from router.amqp.section_scan cimport priority_in
 from router.core.model.address cimport Address, Consumer, Producer, RelatedAddresses, gets_multicast_from
+from router.core.model.backlog cimport Backlog
 from router.core.model.counters cimport Counters
+from router.core.forwarding.queue_service cimport QueueService
 from router.core.forwarding.relaying cimport Relay
+from router.core.forwarding.settlement cimport Settler
 from router.engine cimport tags
 from router.engine.delivery cimport Delivery
 from router.engine.link cimport IncomingLink, OutgoingLink
@@ -20,10 +23,16 @@ cdef int SECOND_LANES
 cdef bytes EMPTY
 cdef Py_ssize_t COPIES_AT_ONCE
 
-cdef class Distributor(Relay):
+@cython.final
+cdef class Distributor:
+    cdef object core
+    cdef Backlog backlog
+    cdef Settler settlement
+    cdef QueueService queues
+    cdef Relay relay
     cdef Producer _from_here
     cdef public Py_ssize_t copies_at_once
-    cdef public object spreads
+    cdef public object pending_copies
 
     @cython.locals(consumers=list, count=Py_ssize_t, at=Py_ssize_t, fewest=Py_ssize_t, best=Consumer, consumer=Consumer, link=OutgoingLink, session=Session)
     cpdef Consumer choose(self, Address address, unsigned long long size)
@@ -43,9 +52,9 @@ cdef class Distributor(Relay):
     @cython.locals(consumer=Consumer, is_for_any=bint)
     cdef bint _spreads(self, Address address, Producer producer) except -1
     @cython.locals(remote_ends=Py_ssize_t, consumer=Consumer, link=OutgoingLink, session=Session, has_room=bint, copy=Delivery)
-    cdef void _copy_to_each(self, Address address, list consumers, Delivery delivery, TransferFrame frame, list copies, Producer producer) except *
+    cpdef int copy_to_each(self, Address address, list consumers, Delivery delivery, TransferFrame frame, list copies, Producer producer) except -1
     @cython.locals(consumer=Consumer, copy=Delivery, link=IncomingLink, lane=int)
-    cdef void _copy_to_one(self, Address address, Delivery delivery, TransferFrame frame, list copies) except *
+    cpdef int copy_to_one(self, Address address, Delivery delivery, TransferFrame frame, list copies) except -1
     @cython.locals(copy=Delivery)
     cdef Delivery _copy(self, Address address, Delivery delivery)
     cdef void _copied(self, Address address, Delivery delivery, list copies) except *
@@ -53,8 +62,6 @@ cdef class Distributor(Relay):
     cdef bint _is_worth_keeping(self, Consumer consumer, Delivery delivery) except -1
     @cython.locals(place=Address, found=Address, sender=Producer, places=list, copies=list, count=Py_ssize_t)
     cdef Address elsewhere(self, Address address, Delivery delivery, Producer producer, TransferFrame frame)
-    cpdef int copy_to_some(self, Address address, list consumers, Delivery delivery, TransferFrame frame, list copies, Producer producer) except -1
-    cpdef int copy_to_one(self, Address address, Delivery delivery, TransferFrame frame, list copies) except -1
     @cython.locals(copy=Delivery)
     cpdef int follow_some(self, Delivery delivery, list copies, TransferFrame frame) except -1
     @cython.locals(consumer=Consumer)

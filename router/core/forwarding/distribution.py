@@ -9,19 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from router.amqp import codes
 from router.amqp.reading import TransferFrame
 from router.amqp.section_scan import priority_in
 from router.core.addresses import exchanges, related
 from router.core.deliveries import max_message_size
-from router.core.deliveries.redelivery import Redelivery
+from router.core.forwarding.queue_service import QueueService
 from router.core.forwarding.relaying import Relay
+from router.core.forwarding.settlement import Settler
 from router.core.model.address import Address, Consumer, Producer, gets_multicast_from
-from router.core.model.backlog import Backlog
 from router.engine import tags
 from router.engine.delivery import Delivery
+
+if TYPE_CHECKING:
+    from router.core.ports import Core
 
 MULTICAST = 2
 HERE = 0
@@ -36,17 +39,25 @@ EMPTY = b""
 COPIES_AT_ONCE = 512
 
 
-class Distributor(Relay):
-    """Part of the core that gives deliveries to consumers."""
+class Distributor:
+    """Part of the core that chooses the consumers that a delivery goes to.
 
-    def __init__(self, redelivery: Redelivery, backlog: Backlog) -> None:
-        super().__init__(redelivery, backlog)
+    The forwarder calls it once a message; dead letters, redelivery and the like call `choose` and
+    `choose_across` for messages that go to another receiver. Both are long on purpose.
+    """
+
+    def __init__(self, core: Core, settlement: Settler, queues: QueueService, relay: Relay) -> None:
+        self.core = core
+        self.backlog = core.backlog
+        self.settlement = settlement
+        self.queues = queues
+        self.relay = relay
         # stands for senders of an exchange at the next hops, wherever they are
         nobody: Any = None
         self._from_here = Producer(nobody, None, 0)
         self.copies_at_once = COPIES_AT_ONCE
-        # `PendingCopies`: messages of which not all copies are made yet; set by `Forwarder`
-        self.spreads: Any = None
+        # `PendingCopies`: messages of which not all copies are made yet; set by the forwarder
+        self.pending_copies: Any = None
 
     def choose(self, address: Address, size: int) -> Consumer | None:
         """Return the consumer for a delivery of so many octets, or None if none has room.
@@ -166,8 +177,8 @@ class Distributor(Relay):
         return least
 
     def open_lane(self, address: Address, lane: int) -> bool:
-        """Open a lane to each router that an address leads to; overridden by `Forwarder`."""
-        return False
+        """Open a lane to each router that an address leads to; return whether it has lanes."""
+        return self.core.network.outward.lanes.open(address, lane)
 
     def has_receiver(self, address: Address, side: int) -> bool:
         """Return whether an address has receivers for a side; open links to those elsewhere."""
@@ -175,8 +186,7 @@ class Distributor(Relay):
             return True
         if address.remote_ends and self.has_taker(address, 0, side):
             return True
-        is_open: bool = self.open_route(address, side)
-        return is_open
+        return self.open_route(address, side)
 
     def has_taker(self, address: Address, size: int, side: int) -> bool:
         """Return whether a consumer that serves a side (`network.sides`) takes so many octets."""
@@ -189,8 +199,8 @@ class Distributor(Relay):
         return False
 
     def open_route(self, address: Address, side: int) -> bool:
-        """Open a link to receivers at other routers; overridden by `Forwarder`."""
-        return False
+        """Open a link to receivers at another router; return whether there are any."""
+        return self.core.network.open_route(address, side)
 
     def fan_out(self, address: Address, delivery: Delivery, frame: TransferFrame) -> None:
         """Give every consumer a copy; a settled message is not kept for one without room."""
@@ -206,9 +216,9 @@ class Distributor(Relay):
         delivery.open_copies = 1
         consumers = address.consumers
         if len(consumers) > self.copies_at_once:
-            self.spreads.copy(delivery, frame, iter([(address, producer)]), copies, address)
+            self.pending_copies.copy(delivery, frame, iter([(address, producer)]), copies, address)
             return
-        self._copy_to_each(address, consumers, delivery, frame, copies, producer)
+        self.copy_to_each(address, consumers, delivery, frame, copies, producer)
         self._copied(address, delivery, copies)
 
     def _spreads(self, address: Address, producer: Producer) -> bool:
@@ -220,7 +230,7 @@ class Distributor(Relay):
                 break
         return is_for_any
 
-    def _copy_to_each(
+    def copy_to_each(
         self,
         address: Address,
         consumers: list[Consumer],
@@ -229,6 +239,7 @@ class Distributor(Relay):
         copies: list[Delivery],
         producer: Producer,
     ) -> None:
+        """Give each of some consumers of an address a copy, if it gets what the producer sends."""
         sided = address.remote_ends
         for consumer in consumers:
             if sided and not gets_multicast_from(consumer, producer):
@@ -245,13 +256,13 @@ class Distributor(Relay):
             copy = self._copy(address, delivery)
             copies.append(copy)
             if has_room:
-                self._start(consumer, copy, frame)
+                self.relay.start(consumer, copy, frame)
             else:
                 self.backlog.hold(copy, frame.octets, frame.payload_at, frame.end)
                 consumer.waiting.append(copy)
-                self.raise_priority(link, copy.priority)
+                self.queues.raise_priority(link, copy.priority)
 
-    def _copy_to_one(
+    def copy_to_one(
         self, address: Address, delivery: Delivery, frame: TransferFrame, copies: list[Delivery]
     ) -> None:
         """Give a copy to whichever consumer of an address has room for it first."""
@@ -264,16 +275,15 @@ class Distributor(Relay):
             consumer = self.choose_across(address, delivery.size, link.side, lane)
         elif address.waiting.count == 0:
             consumer = self.choose(address, delivery.size)
-        if consumer is None and max_message_size.is_too_large(address, delivery):
-            return
-        copy = self._copy(address, delivery)
-        copy.lane = lane
-        copies.append(copy)
-        if consumer is not None:
-            self._start(consumer, copy, frame)
-        else:
-            self.backlog.hold(copy, frame.octets, frame.payload_at, frame.end)
-            self.wait(address, copy)
+        if consumer is not None or not max_message_size.is_too_large(address, delivery):
+            copy = self._copy(address, delivery)
+            copy.lane = lane
+            copies.append(copy)
+            if consumer is not None:
+                self.relay.start(consumer, copy, frame)
+            else:
+                self.backlog.hold(copy, frame.octets, frame.payload_at, frame.end)
+                self.queues.wait(address, copy)
 
     def _copy(self, address: Address, delivery: Delivery) -> Delivery:
         copy = Delivery.__new__(Delivery)
@@ -297,11 +307,11 @@ class Distributor(Relay):
         """Finish a delivery of which all copies are made; `address` is one that they are for."""
         delivery.open_copies -= 1
         if not copies and max_message_size.is_too_large(address, delivery):
-            max_message_size.refuse(self, address, delivery)
+            max_message_size.refuse(self.core, address, delivery)
             return
         if delivery.complete and (delivery.settled or delivery.open_copies == 0):
             if not delivery.settled:
-                self.settle(delivery, delivery.outcome, delivery.outcome_octets)
+                self.settlement.settle(delivery, delivery.outcome, delivery.outcome_octets)
             return
         delivery.copies = copies
 
@@ -340,7 +350,7 @@ class Distributor(Relay):
                 if count >= self.copies_at_once:
                     delivery.open_copies = 1
                     others = self._places(chain(places, search), address, producer)
-                    self.spreads.copy(delivery, frame, others, [], address, count)
+                    self.pending_copies.copy(delivery, frame, others, [], address, count)
                     return None
             if len(places) > 1 or (places and places[0] is not address and places[0].remote_ends):
                 delivery.open_copies = 1
@@ -352,16 +362,18 @@ class Distributor(Relay):
                         count = len(copies) + len(place.consumers)
                     if count > self.copies_at_once:
                         others = self._places(chain((place,), rest), address, producer)
-                        self.spreads.copy(delivery, frame, others, copies, address, len(copies))
+                        self.pending_copies.copy(
+                            delivery, frame, others, copies, address, len(copies)
+                        )
                         return None
                     if not place.is_moving:
-                        self._note_moving(place)
+                        self.relay.note_moving(place)
                     if place.treatment == MULTICAST:
                         # what an exchange sends on counts as sent from here
                         sender = producer if place is address else self._from_here
-                        self._copy_to_each(place, place.consumers, delivery, frame, copies, sender)
+                        self.copy_to_each(place, place.consumers, delivery, frame, copies, sender)
                     else:
-                        self._copy_to_one(place, delivery, frame, copies)
+                        self.copy_to_one(place, delivery, frame, copies)
                 self._copied(place, delivery, copies)
                 return None
             place = places[0] if places else address
@@ -376,7 +388,7 @@ class Distributor(Relay):
             address.counters.redirected += 1
         delivery.address = place
         if not place.is_moving:
-            self._note_moving(place)
+            self.relay.note_moving(place)
         return place
 
     def _places(
@@ -390,25 +402,7 @@ class Distributor(Relay):
             else:
                 yield place, producer if place is address else from_here
 
-    # Called to make copies in later turns.
-
-    def copy_to_some(
-        self,
-        address: Address,
-        consumers: list[Consumer],
-        delivery: Delivery,
-        frame: TransferFrame,
-        copies: list[Delivery],
-        producer: Producer,
-    ) -> None:
-        """Give some consumers of an address a copy, as `fan_out` gives it to all."""
-        self._copy_to_each(address, consumers, delivery, frame, copies, producer)
-
-    def copy_to_one(
-        self, address: Address, delivery: Delivery, frame: TransferFrame, copies: list[Delivery]
-    ) -> None:
-        """Give one consumer of an address a copy, as an exchange does."""
-        self._copy_to_one(address, delivery, frame, copies)
+    # Called to make copies in later turns, as `copy_to_each` and `copy_to_one` are.
 
     def follow_some(self, delivery: Delivery, copies: list[Delivery], frame: TransferFrame) -> None:
         """Send a later frame of a delivery after the earlier ones of some of its copies."""
@@ -417,12 +411,12 @@ class Distributor(Relay):
             copy.size = delivery.size
             copy.settled = delivery.settled
             if not copy.discarded:
-                self._follow(copy, frame)
+                self.relay.follow(copy, frame)
 
     def waited(self, copy: Delivery) -> None:
         """Count how long it took until a copy was made and sent."""
         consumer = copy.outgoing.owner
-        self._waited(consumer, copy)
+        self.queues.count_wait(consumer, copy)
 
     def no_destination(self, address: Address, delivery: Delivery) -> None:
         """Release a message, because nobody receives from its address."""
@@ -431,7 +425,7 @@ class Distributor(Relay):
             address.counters.dropped_presettled += 1
             delivery.incoming.dropped_presettled += 1
         delivery.discarded = True
-        self.settle(delivery, codes.RELEASED, EMPTY)
+        self.settlement.settle(delivery, codes.RELEASED, EMPTY)
 
 
 def unsettled_of(consumer: Consumer) -> int:

@@ -12,22 +12,27 @@ address, and `credit` how much senders may send.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from router.amqp.peek import find_to
 from router.amqp.reading import TransferFrame
+from router.amqp.reading_disposition import DispositionFrame
 from router.core.addresses import nodes
 from router.core.addresses.exchanges import Exchanges
 from router.core.addresses.link_names import LinkNames
 from router.core.addresses.sources import SourceRules
 from router.core.addresses.table import AddressTable, address_name
-from router.core.deliveries import across, max_message_size, related_credit
-from router.core.deliveries.credit import replenish, replenish_anonymous
+from router.core.deliveries import max_message_size
+from router.core.deliveries.outcomes import OutcomeCounter
 from router.core.deliveries.redelivery import Redelivery
 from router.core.forwarding import unblocking
+from router.core.forwarding.credit_sharing import CreditSharing
 from router.core.forwarding.distribution import Distributor
 from router.core.forwarding.intake import Intake
 from router.core.forwarding.pending_copies import PendingCopies
+from router.core.forwarding.queue_service import QueueService
+from router.core.forwarding.relaying import Relay
+from router.core.forwarding.settlement import Settler
 from router.core.link_routes.link_routes import LinkRoutes
 from router.core.link_routes.remote_link_routes import RemoteLinkRoutes
 from router.core.link_routes.routed_links import RoutedLinks
@@ -43,9 +48,16 @@ from router.core.routers.names import MANAGEMENT
 from router.core.routers.routing_state import RoutingState
 from router.engine.account import Account
 from router.engine.delivery import Delivery
+from router.engine.handler import Handler
 from router.engine.link import IncomingLink, OutgoingLink
 from router.engine.outbox import Turn
 from router.engine.session import Session
+
+if TYPE_CHECKING:
+    from router.core.ports import Observer
+    from router.engine.connection import Connection
+    from router.engine.events import Event
+    from router.engine.link import Link
 
 MULTICAST = 2
 # From this number of receivers on, an address's work is counted (docs/decisions/0022).
@@ -54,22 +66,34 @@ MANY_CONSUMERS = 32
 COPY_WORK = 4
 
 
-class Forwarder(Distributor):
-    """Core of one router, shared by all its connections."""
+class Forwarder(Handler):
+    """Core of one router, shared by all its connections, and composed of its parts.
+
+    The engine calls it. What comes of a delivery is sent by `distribution` and `relay`, or waits in
+    `queues`; `settlement` returns its outcome, and `credit` lets senders send again.
+    """
 
     def __init__(
         self,
         table: AddressTable,
         turn: Turn,
-        observer: Any,
+        observer: Observer,
         limit_bytes: int,
         link_names: LinkNames | None = None,
         terminus_limit_s: int = 0,
         router_id: str = "",
     ) -> None:
-        super().__init__(Redelivery(turn, limit_bytes), Backlog(turn, limit_bytes))
+        self.turn = turn
         self.table = table
-        self.spreads = PendingCopies(self)
+        self.redelivery = Redelivery(turn, limit_bytes)
+        self.backlog = Backlog(turn, limit_bytes)
+        self.outcomes = OutcomeCounter(turn)
+        self.credit = CreditSharing(self)
+        self.settlement = Settler(self, self.credit)
+        self.queues = QueueService(self, self.settlement, self.credit)
+        self.relay = Relay(self, self.queues)
+        self.distribution: Distributor = Distributor(self, self.settlement, self.queues, self.relay)
+        self.distribution.pending_copies = PendingCopies(self)
         self.link_names = LinkNames() if link_names is None else link_names
         self.suspended = SuspendedTermini(turn, self.link_names, terminus_limit_s)
         self.sources = SourceRules()
@@ -79,7 +103,7 @@ class Forwarder(Distributor):
         RemoteLinkRoutes(self.reach, self.link_routes)
         self.network = Network(self, self.reach)
         # the network, if it has work at the end of the turn
-        self.network_due: list[Any] = []
+        self.network_due: list[Network] = []
         self.exchanges = Exchanges(table, self)
         # addresses that lost a receiver that may have taken larger messages than the others
         self.sizes_due: dict[Address, None] = {}
@@ -90,7 +114,7 @@ class Forwarder(Distributor):
         # the router's own sessions that end at the end of the turn
         self.idle_sessions: list[Session] = []
         # takes the control links of other routers
-        self.on_control: Callable[[Any], None] = control_links.refuse
+        self.on_control: Callable[[Link], None] = control_links.refuse
         # hears of attaches, closes and the like (logs, metrics); never of deliveries
         self.observer = observer
         self.intake = Intake(limit_bytes)
@@ -115,14 +139,14 @@ class Forwarder(Distributor):
                 return
             frame = sound
         if delivery.copies is not None:
-            if len(delivery.copies) > self.copies_at_once:
-                self.spreads.follow(delivery, frame)
+            if len(delivery.copies) > self.distribution.copies_at_once:
+                self.distribution.pending_copies.follow(delivery, frame)
             else:
-                self.follow_some(delivery, delivery.copies, frame)
+                self.distribution.follow_some(delivery, delivery.copies, frame)
             if delivery.complete and delivery.settled:
                 delivery.copies = None
         else:
-            self._follow(delivery, frame)
+            self.relay.follow(delivery, frame)
 
     def _begin(self, delivery: Delivery, frame: TransferFrame) -> None:
         """Start a delivery on its way, once all of its message's head has come."""
@@ -131,7 +155,7 @@ class Forwarder(Distributor):
         address = producer.address
         if (frame.resume or link.terminus is not None) and delivery.scan is None:
             if link.is_routed and address is not None:
-                self._begin_routed(address, delivery, frame)
+                self.relay.begin_routed(address, delivery, frame)
                 return
             if isinstance(link.terminus, ControlEnd):
                 link.terminus.take(self, delivery, frame)
@@ -148,7 +172,7 @@ class Forwarder(Distributor):
         delivery.address = address
         delivery.arrived = self.turn.now
         if not address.is_moving:
-            self._note_moving(address)
+            self.relay.note_moving(address)
         if self.outcomes.sampler is not None:
             self.outcomes.sampler.begin(delivery)
         address.counters.ingress += 1
@@ -157,20 +181,20 @@ class Forwarder(Distributor):
             address.counters.presettled += 1
             link.presettled += 1
         if link.credit <= producer.low_mark:
-            self.note_credit(address, producer)
+            self.credit.note(address, producer)
         if sound is None:
             refusals.reject_malformed(self, address, delivery)
             return
         frame = sound
         if address.related_addresses is not None:
-            address = self.elsewhere(address, delivery, producer, frame)
+            address = self.distribution.elsewhere(address, delivery, producer, frame)
             if address is None:
                 return
         if address.treatment == MULTICAST:
             if len(address.consumers) > MANY_CONSUMERS:
                 # each gets a copy
                 link.session.connection.count_work(COPY_WORK * len(address.consumers))
-            self.fan_out(address, delivery, frame)
+            self.distribution.fan_out(address, delivery, frame)
             return
         consumer = None
         if len(address.consumers) > MANY_CONSUMERS:
@@ -178,26 +202,28 @@ class Forwarder(Distributor):
             link.session.connection.count_work(len(address.consumers))
         if address.remote_ends:
             if address.lanes:
-                delivery.lane = self.lane_for(address, delivery, producer, frame)
-            consumer = self.choose_across(address, delivery.size, producer.side, delivery.lane)
+                delivery.lane = self.distribution.lane_for(address, delivery, producer, frame)
+            consumer = self.distribution.choose_across(
+                address, delivery.size, producer.side, delivery.lane
+            )
         elif address.waiting.count == 0:
-            consumer = self.choose(address, delivery.size)
+            consumer = self.distribution.choose(address, delivery.size)
         if consumer is None:
-            if not self.has_receiver(address, producer.side):
-                self.no_destination(address, delivery)
+            if not self.distribution.has_receiver(address, producer.side):
+                self.distribution.no_destination(address, delivery)
                 return
-            if not self.has_taker(address, delivery.size, producer.side):
+            if not self.distribution.has_taker(address, delivery.size, producer.side):
                 max_message_size.refuse(self, address, delivery)
                 return
             if address.lanes and delivery.lane == 0:
                 # there may have been no link to another router until now
-                delivery.lane = self.lane_for(address, delivery, producer, frame)
+                delivery.lane = self.distribution.lane_for(address, delivery, producer, frame)
             self.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
             if producer.address is None:
                 producer.waiting += 1
-            self.wait(address, delivery)
+            self.queues.wait(address, delivery)
             return
-        self._start(consumer, delivery, frame)
+        self.relay.start(consumer, delivery, frame)
         if address.keeps_octets and delivery.complete:
             self.redelivery.keep(delivery, frame.octets, frame.payload_at, frame.end)
 
@@ -210,7 +236,7 @@ class Forwarder(Distributor):
         """
         link = delivery.incoming
         if link.credit <= producer.low_mark:
-            self.note_credit(None, producer)
+            self.credit.note(None, producer)
         if frame is None:
             return self.table.unused
         name = None
@@ -242,15 +268,13 @@ class Forwarder(Distributor):
             return address if elsewhere is None else elsewhere
         return address
 
-    def open_route(self, address: Address, side: int) -> bool:
-        """Open a link to receivers at another router; return whether there are any."""
-        is_open: bool = self.network.open_route(address, side)
-        return is_open
+    def outcome_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
+        """Tell the sender what the receiver said of a delivery."""
+        self.settlement.outcome_received(delivery, frame)
 
-    def open_lane(self, address: Address, lane: int) -> bool:
-        """Open a lane to each router that an address leads to; return whether it has lanes."""
-        is_open: bool = self.network.outward.lanes.open(address, lane)
-        return is_open
+    def settlement_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
+        """Tell the receiver what the sender said, usually that it settles."""
+        self.settlement.settlement_received(delivery, frame)
 
     def transfer_aborted(self, delivery: Delivery) -> None:
         """Abort a delivery towards each receiver that got a part of it."""
@@ -265,8 +289,8 @@ class Forwarder(Distributor):
             if consumer.resuming is not None:
                 attach.go_on(self, consumer)
             elif consumer.waiting.count or link.current is not None or link.drain:
-                self.serve(consumer)
-            self.note_credit(consumer.address, None)
+                self.queues.serve(consumer)
+            self.credit.note(consumer.address, None)
 
     def sent(self, now: float) -> None:
         """Count the latency of deliveries that came in this turn and were sent in it.
@@ -274,13 +298,13 @@ class Forwarder(Distributor):
         Those that had to wait were counted when they left, and `egress_mark` moved on.
         """
         age_s = now - self.turn.now
-        for address in self.moving:
+        for address in self.relay.moving:
             address.is_moving = False
             count = address.counters.egress - address.egress_mark
             if count:
                 counters = address.counters if address.successor is None else address.successor
                 counters.count_forwarded(age_s, count)
-        self.moving.clear()
+        self.relay.moving.clear()
         if self.outcomes.sampler is not None:
             self.outcomes.sampler.sent(now)
 
@@ -291,33 +315,15 @@ class Forwarder(Distributor):
             self.network.finish()
         if self.sizes_due:
             max_message_size.refuse_too_large(self)
-        self.share_credit()
+        self.credit.share()
         if self.dying_nodes:
             nodes.delete_empty(self)
         if self.idle_sessions:
             own_links.end_idle(self)
 
-    def share_credit(self) -> None:
-        """Grant credit to the senders of addresses whose state has changed."""
-        due, self.credit_due = self.credit_due, []
-        tied_due: list[Address] = []
-        for item in due:
-            if isinstance(item, Address):
-                item.credit_due = False
-                if item.related_addresses is None and item.remote_ends == 0:
-                    replenish(item)
-                elif item.related_addresses is None:
-                    across.finish(self, item)
-                else:
-                    tied_due.append(item)
-            else:
-                replenish_anonymous(item)
-        if tied_due:
-            related_credit.finish(self, tied_due)
-
     def flow_received(self, link: IncomingLink) -> None:
         """Note a sender's flow: a drain is over, or credit was given back."""
-        self.note_sender(link)
+        self.settlement.note_sender(link)
 
     def available(self, link: OutgoingLink) -> int:
         """Return how many deliveries wait for a receiver, at its address or for it alone."""
@@ -327,11 +333,11 @@ class Forwarder(Distributor):
         count = int(consumer.waiting.count)
         return count + link.terminus.available() if link.is_routed else count
 
-    def room_made(self, connection: Any, session: Any) -> None:
+    def room_made(self, connection: Connection, session: Session | None) -> None:
         """Serve links that waited for room in a socket or a session's window."""
         unblocking.room_made(self, connection, session)
 
-    def event_received(self, connection: Any, event: Any) -> None:
+    def event_received(self, connection: Connection, event: Event) -> None:
         """Handle attaches, detaches and the like, then report them to the observer."""
         self.outcomes.end_run()
         attach.event_received(self, connection, event)

@@ -90,7 +90,7 @@ class PendingCopies:
         for address in work.addresses:
             self._at[address] = self._at.get(address, 0) + 1
         if is_first:
-            for _ in range((forwarder.copies_at_once - made) // work.a_step):
+            for _ in range((forwarder.distribution.copies_at_once - made) // work.a_step):
                 if not self._go_on():
                     return
         if not self._is_deferred:
@@ -127,7 +127,7 @@ class PendingCopies:
             work.end()
             if self._works:
                 # messages for the same receivers may go on for a long time
-                self._forwarder.share_credit()
+                self._forwarder.credit.share()
         return bool(self._works)
 
     def is_at(self, address: Address) -> bool:
@@ -162,7 +162,7 @@ class PendingCopies:
         self._active = work
         for address in work.addresses:
             if address.credit_due:
-                self._forwarder.credit_due.remove(address)
+                self._forwarder.credit.due.remove(address)
             # while it counts as due, it is not put on the list
             address.credit_due = True
 
@@ -174,7 +174,7 @@ class PendingCopies:
                 del self._at[address]
             if work is self._active:
                 address.credit_due = False
-                self._forwarder.note_credit(address, None)
+                self._forwarder.credit.note(address, None)
         if work is self._active:
             self._active = None
 
@@ -204,7 +204,8 @@ class _Work:
         payload = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
         self.frame = frame.with_payload(payload)
         self.addresses: set[Address] = set()
-        self.a_step = min(COPIES_A_STEP, max(1, forwarder.copies_at_once))
+        at_once = forwarder.distribution.copies_at_once
+        self.a_step = min(COPIES_A_STEP, max(1, at_once))
 
     def step(self) -> bool:
         """Give the frame to a few receivers; return whether there are others."""
@@ -273,7 +274,7 @@ class _Copying(_Work):
             return
         copies = self.delivery.copies
         count = len(copies)
-        self.forwarder.copy_to_one(place, self.delivery, self.frame, copies)
+        self.forwarder.distribution.copy_to_one(place, self.delivery, self.frame, copies)
         if not copies:
             self._most = max(self._most, max_message_size.largest(place))
         self._note_waited(count)
@@ -290,7 +291,9 @@ class _Copying(_Work):
             for each in takers:
                 self._most = max(self._most, each.link.max_message_size)
         count = len(copies)
-        self.forwarder.copy_to_some(self._place, there, delivery, self.frame, copies, sender)
+        self.forwarder.distribution.copy_to_each(
+            self._place, there, delivery, self.frame, copies, sender
+        )
         self._note_waited(count)
 
     def _now(self, consumer: Consumer) -> Consumer | None:
@@ -310,7 +313,7 @@ class _Copying(_Work):
             return
         for copy in self.delivery.copies[count:]:
             if copy.outgoing is not None:
-                forwarder.waited(copy)
+                forwarder.distribution.waited(copy)
 
     def end(self) -> None:
         """Settle the message, now that all copies are made, if its outcome is known."""
@@ -319,7 +322,7 @@ class _Copying(_Work):
         if not copies and self._most < 0:
             # all have left
             delivery.copies = None
-            self.forwarder.no_destination(self._address, delivery)
+            self.forwarder.distribution.no_destination(self._address, delivery)
         elif not copies and delivery.size > self._most:
             delivery.copies = None
             max_message_size.reject(self.forwarder, delivery, self._most)
@@ -343,7 +346,7 @@ class _Copying(_Work):
         delivery = self.delivery
         if code == MODIFIED and delivery.incoming.side == HERE:
             state = router_outcomes.told(state) or EMPTY
-        self.forwarder.settle(delivery, code, state)
+        self.forwarder.settlement.settle(delivery, code, state)
 
 
 class _Following(_Work):
@@ -358,5 +361,5 @@ class _Following(_Work):
         """Hand the frame on to a few copies; return whether there are others."""
         some = self._copies[self._at : self._at + self.a_step]
         self._at += len(some)
-        self.forwarder.follow_some(self.delivery, some, self.frame)
+        self.forwarder.distribution.follow_some(self.delivery, some, self.frame)
         return self._at < len(self._copies)

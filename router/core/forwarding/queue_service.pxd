@@ -4,12 +4,15 @@ from router.core.model.address cimport Address, Consumer, Producer
 from router.core.model.backlog cimport Backlog
 from router.core.model.counters cimport Counters
 from router.core.deliveries.redelivery cimport Redelivery
+from router.core.deliveries.outcomes cimport OutcomeCounter
+from router.core.forwarding.credit_sharing cimport CreditSharing
 from router.core.forwarding.settlement cimport Settler
 from router.core.model.waiting_queue cimport WaitingQueue
 from router.engine cimport flows
 from router.engine.delivery cimport Delivery
 from router.engine.held_up cimport block
 from router.engine.link cimport IncomingLink, OutgoingLink
+from router.engine.outbox cimport Turn
 from router.engine.session cimport Session
 
 cdef bytes EMPTY
@@ -20,8 +23,15 @@ cdef Py_ssize_t MOST_SENT
 cdef Py_ssize_t A_STEP
 cdef long long MESSAGE_WORK
 
-cdef class QueueService(Settler):
-    cdef public Backlog backlog
+@cython.final
+cdef class QueueService:
+    cdef object core
+    cdef Turn turn
+    cdef Backlog backlog
+    cdef Redelivery redelivery
+    cdef OutcomeCounter outcomes
+    cdef Settler settlement
+    cdef CreditSharing credit
     cdef public dict drains
     cdef public int floor
     cdef public bint is_cut_short
@@ -30,7 +40,7 @@ cdef class QueueService(Settler):
     @cython.locals(link=OutgoingLink, session=Session, delivery=Delivery, address=Address, waiting=WaitingQueue, has_any=bint, floor=int, sides_meant=set, count=Py_ssize_t, most=Py_ssize_t)
     cpdef void serve(self, Consumer consumer) except *
     @cython.locals(address=Address, counters=Counters, age_s=cython.double, link=OutgoingLink, sender=IncomingLink)
-    cdef int _waited(self, Consumer consumer, Delivery delivery) except -1
+    cdef int count_wait(self, Consumer consumer, Delivery delivery) except -1
     @cython.locals(waiting=WaitingQueue, consumer=Consumer, is_urgent=bint, lane=cython.ulonglong)
     cpdef int wait(self, Address address, Delivery delivery) except -1
     @cython.locals(consumer=Consumer, link=OutgoingLink, session=Session, sender=IncomingLink)

@@ -6,6 +6,8 @@ each gets a copy. `waiting` defines the order.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from router.amqp import codes
 from router.core.deliveries import (
     dead_letters,
@@ -16,16 +18,18 @@ from router.core.deliveries import (
     trace_context,
     unconfirmed_durable,
 )
-from router.core.deliveries.redelivery import Redelivery
+from router.core.forwarding.credit_sharing import CreditSharing
 from router.core.forwarding.settlement import Settler
 from router.core.link_routes import routed_ttl
 from router.core.model.address import Address, Consumer
-from router.core.model.backlog import Backlog
 from router.engine import flows, rare_transfers
 from router.engine.delivery import Delivery
 from router.engine.held_up import block
 from router.engine.link import UNLIMITED, OutgoingLink
 from router.engine.states import Settling
+
+if TYPE_CHECKING:
+    from router.core.ports import Core
 
 EMPTY = b""
 ROUTED = int(Settling.ROUTED)
@@ -40,12 +44,22 @@ A_STEP = 32
 MESSAGE_WORK = 64
 
 
-class QueueService(Settler):
-    """Part of the core that sends waiting deliveries when there is room again."""
+class QueueService:
+    """Part of the core that queues deliveries, and sends them when there is room again.
 
-    def __init__(self, redelivery: Redelivery, backlog: Backlog) -> None:
-        super().__init__(redelivery)
-        self.backlog = backlog
+    `serve` is called for a receiver that has got credit or room, `wait` for a delivery without a
+    receiver that can take it now. `serve` and `wait` run once a message, and are long on purpose: a
+    call costs as much as most of their steps.
+    """
+
+    def __init__(self, core: Core, settlement: Settler, credit: CreditSharing) -> None:
+        self.core = core
+        self.turn = core.turn
+        self.backlog = core.backlog
+        self.redelivery = core.redelivery
+        self.outcomes = core.outcomes
+        self.settlement = settlement
+        self.credit = credit
         # receivers whose drain waits for what their senders have, and until when
         self.drains: dict[Consumer, float] = {}
         # the least priority that the next receiver served may get (`unblocking`), and whether
@@ -109,7 +123,7 @@ class QueueService(Settler):
                     )
                     count += waiting.looked_at // MESSAGE_WORK
                 if delivery is None and (sides_meant is None or not waiting.is_unfinished):
-                    delivery = max_message_size.take(self, consumer)
+                    delivery = max_message_size.take(self.core, consumer)
                     count += waiting.looked_at // MESSAGE_WORK
                 if delivery is None:
                     if waiting.is_unfinished:
@@ -128,7 +142,7 @@ class QueueService(Settler):
                 and not delivery.discarded
                 and self.turn.now - delivery.arrived >= HELD_S
             ):
-                routed_ttl.age(self, delivery)
+                routed_ttl.age(self.core, delivery)
             if delivery.discarded:
                 # given up by its sender, or expired; the receiver has to be told all the same
                 session.begin_outgoing(link, delivery)
@@ -138,7 +152,7 @@ class QueueService(Settler):
                 consumer.address.egress_mark += 1
                 continue
             if delivery.deadline and delivery.deadline <= self.turn.now:
-                dead_letters.expire(self, delivery)
+                dead_letters.expire(self.core, delivery)
                 continue
             self.note_dequeued(delivery)
             if delivery.ttl_at:
@@ -148,7 +162,7 @@ class QueueService(Settler):
                 whole = delivery.chunks[0]
             if consumer.rejects_durable:
                 head = delivery.chunks[0]
-                if unconfirmed_durable.refuse(self, delivery, head, 0, len(head)):
+                if unconfirmed_durable.refuse(self.core, delivery, head, 0, len(head)):
                     self.backlog.drop(delivery)
                     continue
             if delivery.sample is not None or consumer.shows_passage:
@@ -157,7 +171,7 @@ class QueueService(Settler):
             session.begin_outgoing(link, delivery)
             consumer.address.counters.egress += 1
             if delivery.arrived != self.turn.now or not consumer.address.is_moving:
-                self._waited(consumer, delivery)
+                self.count_wait(consumer, delivery)
             if not self.backlog.send(session, delivery) or not delivery.complete:
                 link.current = delivery
             elif link.presettles:
@@ -172,9 +186,9 @@ class QueueService(Settler):
             if link.credit == 0:
                 flows.answer_drain(link)
             elif not (has_any and waiting.count):
-                draining.answer(self, consumer)
+                draining.answer(self.core, consumer)
 
-    def _waited(self, consumer: Consumer, delivery: Delivery) -> None:
+    def count_wait(self, consumer: Consumer, delivery: Delivery) -> None:
         """Count how long a delivery waited before it is sent; others pass in their turn."""
         address = consumer.address
         counters = address.counters
@@ -267,31 +281,31 @@ class QueueService(Settler):
         if not delivery.settled:
             address = delivery.address
             address.counters.count_outcome(codes.ACCEPTED)
-            self.settle(delivery, codes.ACCEPTED, EMPTY)
+            self.settlement.settle(delivery, codes.ACCEPTED, EMPTY)
 
     def note_dequeued(self, delivery: Delivery) -> None:
         """Account for a delivery that leaves its queue, so an anonymous sender may send another."""
         producer = delivery.incoming.owner
         if producer is not None and producer.address is None and delivery.parent is None:
             producer.waiting -= 1
-            self.note_credit(None, producer)
+            self.credit.note(None, producer)
 
 
 class _Later:
     """Task of `Deferred` that sends a receiver the rest of what waits for it."""
 
-    def __init__(self, dispenser: QueueService, consumer: Consumer) -> None:
-        self._dispenser = dispenser
+    def __init__(self, service: QueueService, consumer: Consumer) -> None:
+        self._service = service
         self._consumer = consumer
 
     def step(self) -> bool:
         """Send a few messages; return whether there is room for others that wait."""
-        dispenser, consumer = self._dispenser, self._consumer
+        service, consumer = self._service, self._consumer
         consumer.is_later = False
-        dispenser.going_on = consumer
+        service.going_on = consumer
         try:
             if consumer.link.owner is consumer:
-                dispenser.serve(consumer)
+                service.serve(consumer)
         finally:
-            dispenser.going_on = None
+            service.going_on = None
         return consumer.is_later

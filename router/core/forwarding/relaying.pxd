@@ -9,20 +9,26 @@ from router.engine cimport flows
 from router.engine.delivery cimport Delivery
 from router.engine.held_up cimport block
 from router.engine.link cimport IncomingLink, OutgoingLink
+from router.engine.outbox cimport Turn
 from router.engine.session cimport Session
 
 cdef int ROUTED
 
-cdef class Relay(QueueService):
+@cython.final
+cdef class Relay:
+    cdef object core
+    cdef Turn turn
+    cdef Backlog backlog
+    cdef QueueService queues
     cdef public list moving
 
     @cython.locals(counters=Counters, link=IncomingLink, consumer=Consumer, outgoing=OutgoingLink, session=Session)
-    cdef void _begin_routed(self, Address address, Delivery delivery, TransferFrame frame) except *
+    cdef void begin_routed(self, Address address, Delivery delivery, TransferFrame frame) except *
     @cython.locals(link=OutgoingLink, session=Session)
-    cdef int _start(self, Consumer consumer, Delivery delivery, TransferFrame frame) except -1
+    cdef int start(self, Consumer consumer, Delivery delivery, TransferFrame frame) except -1
     cdef TransferFrame _annotated(self, Consumer consumer, Delivery delivery, TransferFrame frame)
     @cython.locals(start=Py_ssize_t, address=Address)
     cdef int _write(self, Session session, OutgoingLink link, Delivery delivery, TransferFrame frame) except -1
     @cython.locals(link=OutgoingLink, session=Session)
-    cdef void _follow(self, Delivery delivery, TransferFrame frame) except *
-    cdef int _note_moving(self, Address address) except -1
+    cdef void follow(self, Delivery delivery, TransferFrame frame) except *
+    cdef int note_moving(self, Address address) except -1

@@ -6,6 +6,8 @@ so no consumer is chosen there, and the message is not read.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from router.amqp.reading import TransferFrame
 from router.core.deliveries import (
     max_message_size,
@@ -13,10 +15,8 @@ from router.core.deliveries import (
     trace_context,
     unconfirmed_durable,
 )
-from router.core.deliveries.redelivery import Redelivery
 from router.core.forwarding.queue_service import QueueService
 from router.core.model.address import Address, Consumer
-from router.core.model.backlog import Backlog
 from router.engine import flows
 from router.engine.delivery import Delivery
 from router.engine.held_up import block
@@ -24,18 +24,27 @@ from router.engine.link import OutgoingLink
 from router.engine.session import Session
 from router.engine.states import Settling
 
+if TYPE_CHECKING:
+    from router.core.ports import Core
+
 ROUTED = int(Settling.ROUTED)
 
 
-class Relay(QueueService):
-    """Part of the core that writes frames as they come in."""
+class Relay:
+    """Part of the core that writes frames as they come in.
 
-    def __init__(self, redelivery: Redelivery, backlog: Backlog) -> None:
-        super().__init__(redelivery, backlog)
+    The forwarder and the distributor call it, with the receiver that a delivery goes to.
+    """
+
+    def __init__(self, core: Core, queues: QueueService) -> None:
+        self.core = core
+        self.turn = core.turn
+        self.backlog = core.backlog
+        self.queues = queues
         # addresses that got a delivery in this turn
         self.moving: list[Address] = []
 
-    def _begin_routed(self, address: Address, delivery: Delivery, frame: TransferFrame) -> None:
+    def begin_routed(self, address: Address, delivery: Delivery, frame: TransferFrame) -> None:
         """Send a delivery to the other end of its routed link, unchanged."""
         counters = address.counters
         delivery.address = address
@@ -44,7 +53,7 @@ class Relay(QueueService):
         delivery.tag = delivery.incoming_tag
         delivery.batchable = frame.batchable
         if not address.is_moving:
-            self._note_moving(address)
+            self.note_moving(address)
         counters.ingress += 1
         counters.bytes_in += delivery.size
         if delivery.settled:
@@ -55,19 +64,19 @@ class Relay(QueueService):
         outgoing = consumer.link
         session = outgoing.session
         if address.waiting.count == 0 and session.can_send(outgoing):
-            self._start(consumer, delivery, frame)
+            self.start(consumer, delivery, frame)
         else:
             self.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
             address.waiting.append(delivery)
 
-    def _start(self, consumer: Consumer, delivery: Delivery, frame: TransferFrame) -> None:
+    def start(self, consumer: Consumer, delivery: Delivery, frame: TransferFrame) -> None:
         """Begin a delivery on a consumer's link with its first frame."""
         link = consumer.link
         session = link.session
         if not (
             consumer.rejects_durable
             and unconfirmed_durable.refuse(
-                self, delivery, frame.octets, frame.payload_at, frame.end
+                self.core, delivery, frame.octets, frame.payload_at, frame.end
             )
         ):
             session.begin_outgoing(link, delivery)
@@ -81,7 +90,7 @@ class Relay(QueueService):
         self, consumer: Consumer, delivery: Delivery, frame: TransferFrame
     ) -> TransferFrame:
         """Return the first frame of a delivery with the router's annotations."""
-        if delivery.sample is not None and self.traces(consumer, delivery):
+        if delivery.sample is not None and self.queues.traces(consumer, delivery):
             payload = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
             frame = frame.with_payload(trace_context.write(delivery, payload))
         if consumer.shows_passage:
@@ -103,22 +112,22 @@ class Relay(QueueService):
             link.current = delivery
         else:
             if link.presettles:
-                self.taken(delivery)
+                self.queues.taken(delivery)
             if link.current is not None:
                 link.current = None
-                self.serve_next(link)
+                self.queues.serve_next(link)
             elif link.drain_due:
                 flows.answer_drain(link)
 
-    def _follow(self, delivery: Delivery, frame: TransferFrame) -> None:
+    def follow(self, delivery: Delivery, frame: TransferFrame) -> None:
         """Send a later frame of a delivery after its earlier ones."""
         link = delivery.outgoing
         if link is None:
             self.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
-            max_message_size.recheck_grown(self, delivery)
+            max_message_size.recheck_grown(self.core, delivery)
             return
         if delivery.size > link.max_message_size:
-            max_message_size.abort_outgrown(self, delivery)
+            max_message_size.abort_outgrown(self.core, delivery)
             return
         if delivery.chunks is not None:
             self.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
@@ -130,7 +139,7 @@ class Relay(QueueService):
             return
         self._write(session, link, delivery, frame)
 
-    def _note_moving(self, address: Address) -> None:
+    def note_moving(self, address: Address) -> None:
         """Note that an address gets its first delivery of this turn."""
         address.is_moving = True
         address.egress_mark = address.counters.egress

@@ -109,7 +109,7 @@ class RuleUpdater:
             address.treatment = wanted
             for consumer in address.consumers:
                 consumer.waiting = WaitingQueue() if wanted == MULTICAST else address.waiting
-            self._forwarder.note_credit(address, None)
+            self._forwarder.credit.note(address, None)
             if wanted != MULTICAST:
                 _detach_browsers(address)
         address.keeps_octets = redelivery.keeps_messages(address)
@@ -123,7 +123,7 @@ class RuleUpdater:
             table = self._forwarder.table
             table.pair(address)
             for each in (table.in_use(address.name), table.in_use(address.name, FALLBACK)):
-                self._forwarder.note_credit(each, None)
+                self._forwarder.credit.note(each, None)
 
 
 def _detach_browsers(address: Address) -> None:

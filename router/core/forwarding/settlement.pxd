@@ -2,10 +2,10 @@ cimport cython
 from router.amqp cimport codes
 from router.amqp.reading_disposition cimport DispositionFrame
 from router.core.model.address cimport Address, Producer
+from router.core.forwarding.credit_sharing cimport CreditSharing
 from router.core.deliveries.outcomes cimport OutcomeCounter
 from router.core.deliveries.redelivery cimport Redelivery
 from router.engine.delivery cimport Delivery
-from router.engine.handler cimport Handler
 from router.engine.link cimport IncomingLink, OutgoingLink
 from router.engine.outbox cimport Turn
 from router.engine.session cimport Session
@@ -16,8 +16,10 @@ cdef bytes EMPTY
 cdef bytes NULL
 cdef Py_ssize_t COPIES_AT_ONCE
 
-cdef class Settler(Handler):
-    cdef public list credit_due
+@cython.final
+cdef class Settler:
+    cdef object core
+    cdef CreditSharing credit
     cdef public Redelivery redelivery
     cdef public Turn turn
     cdef public OutcomeCounter outcomes
@@ -50,4 +52,3 @@ cdef class Settler(Handler):
     cpdef void settlement_received(self, Delivery delivery, DispositionFrame frame) except *
     @cython.locals(copy=Delivery, session=Session)
     cpdef int tell_copies(self, list copies, DispositionFrame frame, int code, Py_ssize_t count) except -1
-    cpdef int note_credit(self, Address address, Producer producer) except -1

@@ -7,23 +7,24 @@ outcomes of a multicast's receivers are merged into one.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from router.amqp import codes
 from router.amqp.constants import Condition
 from router.amqp.outcomes import MAX_KEPT_BYTES, kept_state
 from router.amqp.reading_disposition import DispositionFrame
 from router.core.deliveries import source_outcomes
-from router.core.deliveries.outcomes import OutcomeCounter
-from router.core.deliveries.redelivery import Redelivery
 from router.core.forwarding import settling_copies
+from router.core.forwarding.credit_sharing import CreditSharing
 from router.core.model import router_outcomes
-from router.core.model.address import HERE, Address, Producer
+from router.core.model.address import HERE, Producer
 from router.engine.delivery import Delivery
-from router.engine.handler import Handler
 from router.engine.link import IncomingLink
 from router.engine.states import Settling
 from router.errors import AmqpError, Scope
+
+if TYPE_CHECKING:
+    from router.core.ports import Core
 
 TOLD = int(Settling.TOLD)
 ROUTED = int(Settling.ROUTED)
@@ -34,22 +35,26 @@ NULL = b"\x40"
 COPIES_AT_ONCE = 512
 
 
-class Settler(Handler):
-    """Part of the core that works from receivers back to senders."""
+class Settler:
+    """Part of the core that settles deliveries, from receivers back to senders.
 
-    def __init__(self, redelivery: Redelivery) -> None:
-        self.redelivery = redelivery
-        self.turn = redelivery.turn
-        self.outcomes = OutcomeCounter(self.turn)
-        # addresses and anonymous producers whose senders' credit is to be checked
-        self.credit_due: list[Any] = []
+    The engine calls it, by the forwarder, with what peers say of deliveries; everything else in
+    core calls `settle` and its like for outcomes of the router's own.
+    """
+
+    def __init__(self, core: Core, credit: CreditSharing) -> None:
+        self.core = core
+        self.turn = core.turn
+        self.redelivery = core.redelivery
+        self.outcomes = core.outcomes
+        self.credit = credit
 
     def outcome_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
         """Tell the sender what the receiver said of a delivery."""
         outgoing = delivery.outgoing
         if outgoing.terms is not None and source_outcomes.apply_terms(self, delivery, frame):
             return
-        if delivery.kept is not None and self.redelivery.take_back(self, delivery, frame):
+        if delivery.kept is not None and self.redelivery.take_back(self.core, delivery, frame):
             return
         count = 0 if frame.plain else frame.state_end - frame.state_at
         if delivery.settling:
@@ -205,7 +210,7 @@ class Settler(Handler):
         """Note that a sender may get credit, if it had too much unsettled before."""
         producer = link.owner
         if producer is not None:
-            self.note_credit(producer.address, producer)
+            self.credit.note(producer.address, producer)
 
     def settle(self, delivery: Delivery, code: int, state: bytes) -> None:
         """Tell the sender an outcome of the router's own; `state` is empty for a plain one."""
@@ -322,18 +327,8 @@ class Settler(Handler):
             session = copy.outgoing.session
             session.tell_receiver(copy, frame.settled, code, frame.octets, frame.state_at, count)
 
-    # Settling lets a sender send again.
 
-    def note_credit(self, address: Address | None, producer: Producer | None) -> None:
-        """Have the credit of an address's senders checked, at the end of the turn."""
-        if address is not None and not address.credit_due:
-            address.credit_due = True
-            self.credit_due.append(address)
-        if producer is not None and producer.address is None and producer not in self.credit_due:
-            self.credit_due.append(producer)
-
-
-def _keep_in_order(producer: Any) -> None:
+def _keep_in_order(producer: Producer | None) -> None:
     """Give a sender that has settled a delivery which may still be under way its first stripe.
 
     So none of its large messages takes a lane by which it could overtake that delivery.

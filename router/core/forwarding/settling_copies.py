@@ -7,7 +7,7 @@ One disposition may name many such messages, so each counts as work of the sende
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from router.amqp.reading_disposition import DispositionFrame
 from router.engine.deferred import THINGS_A_STEP
@@ -15,6 +15,7 @@ from router.engine.delivery import Delivery
 
 if TYPE_CHECKING:
     from router.core.forwarding.settlement import Settler
+    from router.engine.connection import Connection
 
 # The same number of copies is made in one turn.
 AT_ONCE = 512
@@ -26,7 +27,7 @@ def tell(
     settler: Settler, copies: list[Delivery], frame: DispositionFrame, code: int, count: int
 ) -> None:
     """Tell the receivers of copies what the frame says, some now and the others in later turns."""
-    connection: Any = copies[0].incoming.session.connection
+    connection: Connection = copies[0].incoming.session.connection
     connection.count_work(WORK * AT_ONCE)
     # a copy, as the octets that were read are about to be overwritten
     steps = _told(settler, copies, frame.copy(), code, count)

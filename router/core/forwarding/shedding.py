@@ -14,7 +14,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from router.amqp.constants import Descriptor
 from router.core.deliveries import aborting, unsent
@@ -25,6 +25,9 @@ from router.core.model import router_outcomes
 from router.core.model.address import MULTICAST, Address, Consumer
 from router.core.model.waiting_queue import WaitingQueue
 from router.engine.deferred import STEPS_A_ROUND
+
+if TYPE_CHECKING:
+    from router.engine.delivery import Delivery
 
 RELEASED = int(Descriptor.RELEASED)
 MODIFIED = int(Descriptor.MODIFIED)
@@ -163,7 +166,7 @@ class _Search:
                     found[id(connection)] = connection
                     level.add(int(connection.held_bytes))
 
-    def _is_too_much(self, delivery: Any) -> bool:
+    def _is_too_much(self, delivery: Delivery) -> bool:
         """Return whether a delivery's connection has too much waiting."""
         held_bytes = delivery.incoming.session.connection.held_bytes
         return bool(delivery.held_bytes and held_bytes > self._level)
@@ -177,10 +180,10 @@ class _Search:
                 self._give_up(delivery, *verdict)
                 yield from _loss()
 
-    def _give_up(self, delivery: Any, outcome: int, state: bytes) -> None:
+    def _give_up(self, delivery: Delivery, outcome: int, state: bytes) -> None:
         forwarder, address = self._forwarder, delivery.address
-        forwarder.note_dequeued(delivery)
-        forwarder.note_credit(address, None)
+        forwarder.queues.note_dequeued(delivery)
+        forwarder.credit.note(address, None)
         if delivery.discarded:
             # its sender has aborted it since it left its queue
             return
@@ -191,17 +194,17 @@ class _Search:
             delivery.incoming.dropped_presettled += 1
         forwarder.backlog.drop(delivery)
         delivery.discarded = True
-        forwarder.settle(delivery, outcome, state)
+        forwarder.settlement.settle(delivery, outcome, state)
         self._count += 1
 
-    def _abort(self, consumer: Consumer, delivery: Any) -> None:
+    def _abort(self, consumer: Consumer, delivery: Delivery) -> None:
         forwarder = self._forwarder
         delivery.address.current_counters().shed += 1
         aborting.abort(forwarder, delivery)
         if unsent.leads_to_many(consumer):
-            forwarder.settle(delivery, MODIFIED, router_outcomes.LOST)
+            forwarder.settlement.settle(delivery, MODIFIED, router_outcomes.LOST)
         else:
-            forwarder.settle_lost(delivery)
+            forwarder.settlement.settle_lost(delivery)
         self._count += 1
 
 

@@ -8,19 +8,26 @@ fill the room again by itself, and then waits behind the others (docs/decisions/
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from router.core.links import attach
 from router.core.model.address import Consumer
 from router.engine.held_up import BlockedLinks
 from router.engine.link import OutgoingLink
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from router.core.ports import Core
+    from router.engine.connection import Connection
+    from router.engine.session import Session
+
 # How many links are served in the turn in which there is room, and in each later step.
 AT_ONCE = 256
 A_STEP = 16
 
 
-def room_made(forwarder: Any, connection: Any, session: Any) -> None:
+def room_made(forwarder: Core, connection: Connection, session: Session | None) -> None:
     """Serve the links that wait for a session's window, or else for a connection's socket.
 
     Of very many, the last ones are served in later turns.
@@ -33,7 +40,9 @@ def room_made(forwarder: Any, connection: Any, session: Any) -> None:
         forwarder.turn.deferred.add(_Later(forwarder, connection, session, held))
 
 
-def go_on(forwarder: Any, connection: Any, session: Any, held: BlockedLinks, most: int) -> bool:
+def go_on(
+    forwarder: Core, connection: Connection, session: Session | None, held: BlockedLinks, most: int
+) -> bool:
     """Serve up to `most` links; return whether there is room for others that wait."""
     outbox = connection.outbox
     count = 0
@@ -59,7 +68,9 @@ def go_on(forwarder: Any, connection: Any, session: Any, held: BlockedLinks, mos
 class _Later:
     """Task of `Deferred` that serves the rest of the links that wait for the same room."""
 
-    def __init__(self, forwarder: Any, connection: Any, session: Any, held: BlockedLinks) -> None:
+    def __init__(
+        self, forwarder: Core, connection: Connection, session: Session | None, held: BlockedLinks
+    ) -> None:
         self._forwarder = forwarder
         self._connection = connection
         self._session = session
@@ -74,9 +85,10 @@ class _Later:
 
 
 def _serve(
-    forwarder: Any, held: BlockedLinks, link: OutgoingLink, consumer: Consumer, top: int
+    forwarder: Core, held: BlockedLinks, link: OutgoingLink, consumer: Consumer, top: int
 ) -> None:
     """Serve one of the links; `top` is the urgency of the most urgent one."""
+    queues = forwarder.queues
     level = link.held_level
     if consumer.resuming is not None:
         attach.go_on(forwarder, consumer)
@@ -91,12 +103,12 @@ def _serve(
         floor = max(0, held.top)
     # a drain may have been unanswered because of a message that another link has taken
     if consumer.waiting.count or link.current is not None or link.drain:
-        forwarder.floor = floor
-        forwarder.serve(consumer)
-    if forwarder.is_cut_short:
-        forwarder.is_cut_short = False
+        queues.floor = floor
+        queues.serve(consumer)
+    if queues.is_cut_short:
+        queues.is_cut_short = False
         held.add(link, urgency_of(consumer))
-    forwarder.note_credit(consumer.address, None)
+    forwarder.credit.note(consumer.address, None)
 
 
 def urgency_of(consumer: Consumer) -> int:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -37,6 +37,11 @@ from router.core.link_routes.route_outlets import (
 from router.core.model.patterns import PatternTree
 from router.engine.link import IncomingLink
 from router.errors import AmqpError, Scope
+
+if TYPE_CHECKING:
+    from router.engine.connection import Connection
+    from router.engine.link import Link
+    from router.engine.outbox import Turn
 
 IN = "in"
 OUT = "out"
@@ -64,7 +69,7 @@ class Placement:
     route: Route
     way: LinkRoute | None
     outlet: RouteDestination | FarOutlet | UplinkOutlet
-    connection: Any
+    connection: Connection
     origin: Origin
     asked: str | None
     sent: str | None
@@ -124,7 +129,7 @@ class Route:
         )
 
     def place(
-        self, link: Any, origin: Origin | None = None, allows: Allows = lambda _: True
+        self, link: Link, origin: Origin | None = None, allows: Allows = lambda _: True
     ) -> Placement:
         """Choose a container for a peer's link, whose `origin` may be at another router.
 
@@ -141,7 +146,7 @@ class LinkRoutes:
     refuses the link, `ended` if it ends it with an error, and `left` always, once, at its end.
     """
 
-    def __init__(self, table: AddressTable, turn: Any) -> None:
+    def __init__(self, table: AddressTable, turn: Turn) -> None:
         # Link routes of the next edition are entered before it, without effect; when it begins,
         # all of them exist at once, and those that are not in it are gone.
         self.edition = 0
@@ -203,13 +208,13 @@ class LinkRoutes:
     def _route(self, way: LinkRoute) -> Route:
         return self._routes[_key(way.rule.direction, way.rule.whole_pattern)]
 
-    def open(self, way: LinkRoute, connection: Any) -> None:
+    def open(self, way: LinkRoute, connection: Connection) -> None:
         """Add a connection that leads to a container of a link route."""
         if connection not in way.outlets:
             way.outlets[connection] = RouteDestination(connection)
             self._changed(self._route(way))
 
-    def close(self, way: LinkRoute, connection: Any) -> None:
+    def close(self, way: LinkRoute, connection: Connection) -> None:
         """Remove a connection that no longer leads to a container of a link route."""
         if way.outlets.pop(connection, None) is not None:
             route = self._routes.get(_key(way.rule.direction, way.rule.whole_pattern))
@@ -257,7 +262,7 @@ class LinkRoutes:
 
     # The route of a link.
 
-    def route_of(self, link: Any) -> Route | None:
+    def route_of(self, link: Link) -> Route | None:
         """Return the route of a peer's attach; None if its address is for this router.
 
         Raise `AmqpError` for a dynamic node that is to be at a container if no route matches.
@@ -306,7 +311,7 @@ class LinkRoutes:
     def _match(self, name: str, *, is_sender: bool) -> Route | None:
         return self._trees[IN if is_sender else OUT].match(name, Route.is_there)
 
-    def _coordinator(self, link: Any) -> Route | None:
+    def _coordinator(self, link: Link) -> Route | None:
         """Return the route to a link's coordinator: one for its peer, else the one for all."""
         usual = self._match(COORDINATOR, is_sender=True)
         for name in coordinator_names(link):
@@ -317,7 +322,7 @@ class LinkRoutes:
 
     # Links that are forwarded.
 
-    def place(self, route: Route, link: Any, guest: Origin | None, allows: Allows) -> Placement:
+    def place(self, route: Route, link: Link, guest: Origin | None, allows: Allows) -> Placement:
         """Choose a container for a link; see `Route.place`.
 
         A link returns to where it comes from only if there is nobody else, and once. A peer's
@@ -346,7 +351,7 @@ class LinkRoutes:
                 outlet.chosen,
             )
 
-        asked = None if is_coordinator else terminus.address
+        asked = getattr(terminus, "address", None)
         candidates: list[Candidate] = [*route.outlets()]
         candidates += [each for each in route.far_outlets() if allows(each[1])]
         way, outlet = min(candidates, key=rank, default=(None, None))
@@ -375,7 +380,7 @@ class LinkRoutes:
         """Return the number of links that are forwarded now."""
         return len(self._placed)
 
-    def placed(self, link: Any) -> Placement | None:
+    def placed(self, link: Link) -> Placement | None:
         """Return where a peer's link is forwarded to; None if it is not."""
         return self._placed.get(link)
 
@@ -383,14 +388,14 @@ class LinkRoutes:
         """Return the links that are forwarded by a route, and where to."""
         return ((link, placed) for link, placed in self._placed.items() if placed.route is route)
 
-    def told(self, link: Any, text: str | None) -> str | None:
+    def told(self, link: Link, text: str | None) -> str | None:
         """Translate the address in the container's answer into the peer's terms."""
         placed = self._placed.get(link)
         if placed is None or text is None or text == placed.sent:
             return text if placed is None or text is None else placed.asked
         return text if placed.way is None else placed.way.rule.inward(text)
 
-    def refused(self, link: Any, condition: str, description: str = "") -> None:
+    def refused(self, link: Link, condition: str, description: str = "") -> None:
         """Note that the container has refused a link; it is asked last for a while."""
         placed = self._placed.get(link)
         if placed is not None:
@@ -399,7 +404,7 @@ class LinkRoutes:
             self.refusals += 1
             self.ended(link, condition, description)
 
-    def ended(self, link: Any, condition: str, description: str = "") -> None:
+    def ended(self, link: Link, condition: str, description: str = "") -> None:
         """Note that the container ended a link with an error; ask it last for a while."""
         placed = self._placed.get(link)
         if placed is not None:
@@ -409,7 +414,7 @@ class LinkRoutes:
                 placed.way.last_refusal_at = self._turn.now
             placed.outlet.refused_at = self._turn.now
 
-    def left(self, link: Any) -> None:
+    def left(self, link: Link) -> None:
         """Remove a forwarded link that is over; do nothing for any other."""
         placed = self._placed.pop(link, None)
         if placed is None:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import attrs
 
@@ -13,6 +13,9 @@ from router.core.addresses.table import path_of
 from router.core.model.patterns import pattern_of
 from router.core.routers.routing_state import RoutingState
 from router.engine.states import ConnectionState
+
+if TYPE_CHECKING:
+    from router.engine.connection import Connection
 
 NEVER: Final = 2**62
 # For how long a container that refused a link, or ended one with an error, is tried last.
@@ -76,7 +79,7 @@ class DestinationLoad:
 class RouteDestination(DestinationLoad):
     """Connection to a container, as one link route uses it."""
 
-    connection: Any
+    connection: Connection
     # its distance, comparable to path costs in the network
     cost: int = 0
 
@@ -132,7 +135,7 @@ class UplinkOutlet(DestinationLoad):
     """
 
     router: str
-    connection: Any
+    connection: Connection
     # by how many of its keys it has said so
     told: int = 0
     # its distance; all uplinks cost the same

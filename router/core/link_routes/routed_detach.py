@@ -8,7 +8,7 @@ outlives its link (docs/decisions/0047-routed-links-lost.md).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -23,6 +23,11 @@ from router.engine import attaching
 from router.engine.events import LinkDetached
 from router.engine.link import IncomingLink
 from router.errors import AmqpError, Scope
+
+if TYPE_CHECKING:
+    from router.core.ports import Core
+    from router.engine.delivery import Delivery
+    from router.engine.link import Link
 
 RELEASED = int(constants.Descriptor.RELEASED)
 MODIFIED = int(constants.Descriptor.MODIFIED)
@@ -54,7 +59,7 @@ def connection_lost(error: Error | None = None) -> AmqpError:
     return AmqpError(LOST, LOST_WORDS, Scope.LINK, info)
 
 
-def survives(link: Any, frame: Attach) -> bool:
+def survives(link: Link, frame: Attach) -> bool:
     """Return whether the container's terminus outlives the link, according to an attach."""
     terminus: Any = frame.target if isinstance(link, IncomingLink) else frame.source
     return (getattr(terminus, "timeout", 0) or 0) > 0 or (
@@ -62,7 +67,7 @@ def survives(link: Any, frame: Attach) -> bool:
     )
 
 
-def leave(forwarder: Any, routed: Any) -> None:
+def leave(forwarder: Core, routed: Any) -> None:
     """Unregister a routed link that is over, or was not attached."""
     forwarder.link_names.leave(routed.peer)
     forwarder.link_names.leave_forwarded(routed.holding, routed.peer)
@@ -70,7 +75,7 @@ def leave(forwarder: Any, routed: Any) -> None:
     forwarder.routed.leave(routed)
 
 
-def link_lost(forwarder: Any, link: Any, event: LinkDetached | None) -> None:
+def link_lost(forwarder: Core, link: Link, event: LinkDetached | None) -> None:
     """Handle an end that is detached, or lost with its session or connection, as `event` says."""
     routed = link.terminus
     _disown(link)
@@ -109,21 +114,21 @@ def link_lost(forwarder: Any, link: Any, event: LinkDetached | None) -> None:
         _receiver_lost(forwarder, routed, link, event, farewell)
 
 
-def retire_address(forwarder: Any, routed: Any) -> None:
+def retire_address(forwarder: Core, routed: Any) -> None:
     """Retire the address of a routed link, when neither end counts any more."""
     if routed.address is not None:
         forwarder.outcomes.end_run()
         forwarder.table.leave_routed(routed.address)
 
 
-def give_up(forwarder: Any, routed: Any, farewell: FinalDetach) -> None:
+def give_up(forwarder: Core, routed: Any, farewell: FinalDetach) -> None:
     """Detach from a container that has not answered, as the peer is over and wants no answer."""
     routed.is_lost = True
     leave(forwarder, routed)
     routed.detach(farewell.closed, farewell.error)
 
 
-def _farewell(routed: Any, link: Any, event: LinkDetached | None) -> FinalDetach:
+def _farewell(routed: Any, link: Link, event: LinkDetached | None) -> FinalDetach:
     """Return what the other end is told."""
     if event is not None and not event.lost:
         error = event.error
@@ -153,7 +158,7 @@ def _stays(routed: Any) -> bool:
 # The sender's end.
 
 
-def _sender_lost(forwarder: Any, routed: Any, link: Any, farewell: FinalDetach) -> None:
+def _sender_lost(forwarder: Core, routed: Any, link: Link, farewell: FinalDetach) -> None:
     """Let deliveries of the lost sender reach the receiver, which is then detached."""
     current = link.current
     _close_incoming(forwarder, link)
@@ -165,12 +170,12 @@ def _sender_lost(forwarder: Any, routed: Any, link: Any, farewell: FinalDetach) 
     routed.ending = farewell
     consumer = routed.other(link).owner
     if consumer is not None:
-        forwarder.serve(consumer)
+        forwarder.queues.serve(consumer)
         consumer.resuming = routed
     end_if_done(forwarder, routed)
 
 
-def end_if_done(forwarder: Any, routed: Any) -> None:
+def end_if_done(forwarder: Core, routed: Any) -> None:
     """End the receiver's end too, once it has all that it can get."""
     farewell = routed.ending
     if farewell is None:
@@ -186,7 +191,7 @@ def end_if_done(forwarder: Any, routed: Any) -> None:
     retire_address(forwarder, routed)
 
 
-def aborted(forwarder: Any, delivery: Any) -> None:
+def aborted(forwarder: Core, delivery: Delivery) -> None:
     """Abort a delivery, of which its receiver may have seen nothing yet.
 
     The receiver is told all the same: the delivery has used one of its credits.
@@ -205,14 +210,14 @@ def aborted(forwarder: Any, delivery: Any) -> None:
     address.counters.aborted += 1
     forwarder.backlog.drop(delivery)
     if address.consumers:
-        forwarder.serve(address.consumers[0])
+        forwarder.queues.serve(address.consumers[0])
 
 
 # The receiver's end.
 
 
 def _receiver_lost(
-    forwarder: Any, routed: Any, link: Any, event: LinkDetached | None, farewell: FinalDetach
+    forwarder: Core, routed: Any, link: Link, event: LinkDetached | None, farewell: FinalDetach
 ) -> None:
     """Tell the sender what is known of deliveries that were not sent, or not settled."""
     sender = routed.other(link)
@@ -235,7 +240,7 @@ class _LastWords:
     """
 
     def __init__(
-        self, forwarder: Any, routed: Any, sender: Any, farewell: FinalDetach, *, speaks: bool
+        self, forwarder: Core, routed: Any, sender: Any, farewell: FinalDetach, *, speaks: bool
     ) -> None:
         self._forwarder = forwarder
         self._routed = routed
@@ -250,7 +255,7 @@ class _LastWords:
         deliveries = self._sender.session.incoming.search(self._sender)
         self._forwarder.turn.deferred.go_through(deliveries, self._resolve, self._end)
 
-    def _resolve(self, delivery: Any) -> None:
+    def _resolve(self, delivery: Delivery) -> None:
         if delivery.incoming_open and delivery.incoming is self._sender:
             if self._speaks:
                 _tell(self._forwarder, delivery, is_sent=delivery not in self._unsent)
@@ -267,7 +272,7 @@ class _LastWords:
         retire_address(self._forwarder, self._routed)
 
 
-def _tell(forwarder: Any, delivery: Any, *, is_sent: bool) -> None:
+def _tell(forwarder: Core, delivery: Delivery, *, is_sent: bool) -> None:
     """Tell a sender the outcome of a delivery, as far as the router can know it.
 
     Nothing is told of a delivery in a transaction, nor of one with an outcome that was told before.
@@ -282,14 +287,14 @@ def _tell(forwarder: Any, delivery: Any, *, is_sent: bool) -> None:
     link.session.tell_sender(delivery, settles, code, octets, 0, len(octets))
 
 
-def _drop_current(forwarder: Any, link: Any) -> None:
+def _drop_current(forwarder: Core, link: Link) -> None:
     current, link.current = link.current, None
     if current is not None:
         forwarder.backlog.drop(current)
         current.discarded = True
 
 
-def _drop_waiting(forwarder: Any, routed: Any) -> list[Any]:
+def _drop_waiting(forwarder: Core, routed: Any) -> list[Any]:
     waiting = routed.address.waiting
     dropped = []
     while waiting.count:
@@ -300,33 +305,33 @@ def _drop_waiting(forwarder: Any, routed: Any) -> list[Any]:
     return dropped
 
 
-def _close_incoming(forwarder: Any, link: Any) -> None:
+def _close_incoming(forwarder: Core, link: Link) -> None:
     session = link.session
 
-    def close(delivery: Any) -> None:
+    def close(delivery: Delivery) -> None:
         if delivery.incoming_open and delivery.incoming is link:
             session.close_incoming(delivery)
 
     forwarder.turn.deferred.go_through(session.incoming.search(link), close)
 
 
-def _close_outgoing(forwarder: Any, link: Any) -> None:
+def _close_outgoing(forwarder: Core, link: Link) -> None:
     session = link.session
 
-    def close(delivery: Any) -> None:
+    def close(delivery: Delivery) -> None:
         if delivery.outgoing_open and delivery.outgoing is link:
             session.close_outgoing(delivery)
 
     forwarder.turn.deferred.go_through(session.outgoing.search(link), close)
 
 
-def _disown(link: Any) -> None:
+def _disown(link: Link) -> None:
     """Remove an end from the counters of its address."""
     owner, link.owner = link.owner, None
     if owner is not None:
         router_traffic.link_over(owner.address.counters, link)
 
 
-def _end(link: Any, farewell: FinalDetach) -> None:
+def _end(link: Link, farewell: FinalDetach) -> None:
     _disown(link)
     attaching.detach(link, farewell.closed, farewell.error)

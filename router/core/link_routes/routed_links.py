@@ -8,7 +8,7 @@ when one end is lost is in `routed_detach`. None of this runs once a message.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -22,13 +22,17 @@ from router.engine.link import UNLIMITED, IncomingLink, Link, OutgoingLink
 from router.engine.states import LinkState, SessionState
 from router.errors import AmqpError, Scope
 
+if TYPE_CHECKING:
+    from router.core.ports import Core
+    from router.engine.session import Session
+
 MAX_CREDIT = 0xFFFFFFFF
 # Condition and description are Dispatch's; programs compare them.
 LINK_EXPIRATION = "qd:link-expiration"
 LINK_EXPIRATION_WORDS = "Requested link expiration not allowed"
 
 
-def check_lifetime(forwarder: Any, link: Link) -> None:
+def check_lifetime(forwarder: Core, link: Link) -> None:
     """Raise AmqpError at link scope if a terminus would outlive its link and may not.
 
     That concerns the terminus at the container of a routed link.
@@ -84,7 +88,7 @@ class RoutedLink(OwnLink):
             return self.peer, own
         return own, self.peer
 
-    def other(self, link: Any) -> Any:
+    def other(self, link: Link) -> Any:
         """Return the other end."""
         return self.link if link is self.peer else self.peer
 
@@ -98,7 +102,7 @@ class RoutedLink(OwnLink):
 
     # Attaching.
 
-    def attached(self, forwarder: Any) -> None:
+    def attached(self, forwarder: Core) -> None:
         """Answer the peer's attach as the container has answered, and join the two ends."""
         own: Any = self.link
         peer = self.peer
@@ -133,9 +137,9 @@ class RoutedLink(OwnLink):
             self.detach(error=error)
             return
         own.told_more, self._told_early = self._told_early, None
-        forwarder.note_credit(address, None)
+        forwarder.credit.note(address, None)
 
-    def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
+    def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
         """Refuse the peer's link: the container refused it, or is lost before it answered."""
         if self.address is None and not self.is_lost:
             if self.has_no_peer(error):
@@ -156,7 +160,7 @@ class RoutedLink(OwnLink):
             return bool(state != SessionState.MAPPED)
         return bool(self.link.state == LinkState.DETACHED and state != SessionState.END_RCVD)
 
-    def refuse(self, forwarder: Any, error: AmqpError) -> None:
+    def refuse(self, forwarder: Core, error: AmqpError) -> None:
         """Refuse the link that the peer has attached, with this error."""
         self.is_lost = True
         routed_detach.leave(forwarder, self)
@@ -165,7 +169,7 @@ class RoutedLink(OwnLink):
 
     # Flows.
 
-    def flow_received(self, session: Any, link: Any, frame: Any) -> None:
+    def flow_received(self, session: Session, link: Link, frame: Any) -> None:
         """Pass on what a flow says besides its credit to the other end.
 
         A peer may give credit before its attach is answered.
@@ -185,7 +189,7 @@ class RoutedLink(OwnLink):
         """Take over what the peer told while another link was in the place of this."""
         self._told_early = other._told_early
 
-    def _more(self, session: Any, link: Any, frame: Any) -> tuple[bool, Any] | None:
+    def _more(self, session: Session, link: Any, frame: Any) -> tuple[bool, Any] | None:
         properties = None
         if frame.properties_end:
             octets = memoryview(session.connection.cursor.octets)
@@ -204,11 +208,11 @@ class RoutedLink(OwnLink):
 
     # Detaching.
 
-    def answers_detach(self, link: Any) -> bool:
+    def answers_detach(self, link: Link) -> bool:
         """Return whether the container has still to answer a peer's detach."""
         return link is self.peer and (self.awaits_answer or self.ending is not None)
 
-    def detach_answered(self, forwarder: Any, link: Any, remote: Any) -> bool:
+    def detach_answered(self, forwarder: Core, link: Link, remote: Any) -> bool:
         """Pass on the answer to a detach; return whether the end is the container's."""
         if link is self.peer:
             return False
@@ -218,19 +222,19 @@ class RoutedLink(OwnLink):
             attaching.answer_detach(self.peer, bool(remote.closed), remote.error)
         return True
 
-    def answer_lost(self, forwarder: Any) -> None:
+    def answer_lost(self, forwarder: Core) -> None:
         """Answer the peer's detach, as the container is lost before it has answered."""
         attaching.answer_detach(self.peer, self.closes, None)
 
     # Ending: `go_on` stands in for a resumption, for a consumer whose sender is over.
 
-    def go_on(self, forwarder: Any, consumer: Any) -> bool:
+    def go_on(self, forwarder: Core, consumer: Consumer) -> bool:
         """Send what is left, then end the receiver's link too.
 
         Returns False: no new deliveries follow.
         """
         if consumer.link.owner is consumer:
-            forwarder.serve(consumer)
+            forwarder.queues.serve(consumer)
             routed_detach.end_if_done(forwarder, self)
         return False
 
@@ -264,11 +268,11 @@ def _wired(error: Error) -> AmqpError:
     return AmqpError(str(error.condition), error.description or "", Scope.LINK, error.info)
 
 
-def _address_of(link: Any, frame: Attach) -> str | None:
+def _address_of(link: Link, frame: Attach) -> str | None:
     terminus: Any = frame.target if isinstance(link, IncomingLink) else frame.source
     address = getattr(terminus, "address", None)
     return address if isinstance(address, str) else None
 
 
-def _name_of(link: Any) -> str:
+def _name_of(link: Link) -> str:
     return _address_of(link, link.remote_attach) or ""

@@ -7,7 +7,7 @@ is not sent.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from router.amqp.constants import Descriptor
 from router.amqp.peek import find_header
@@ -16,12 +16,16 @@ from router.amqp.revision import write_ttl
 from router.core.model import router_outcomes
 from router.engine.rare_transfers import RESUMED
 
+if TYPE_CHECKING:
+    from router.core.ports import Core
+    from router.engine.delivery import Delivery
+
 REJECTED = int(Descriptor.REJECTED)
 # The octets that an encoded transactional-state begins with, as one that posts a message has it.
 POSTED = b"\x00\x53\x34"
 
 
-def age(forwarder: Any, delivery: Any) -> None:
+def age(forwarder: Core, delivery: Delivery) -> None:
     """Write the remaining ttl into a delivery that was held, or discard it if that has ended.
 
     The sender of a discarded delivery is told `rejected`. A delivery that is part of a transaction
@@ -44,13 +48,13 @@ def age(forwarder: Any, delivery: Any) -> None:
     delivery.chunks[0] = bytes(octets)
 
 
-def _is_of_transaction(delivery: Any) -> bool:
+def _is_of_transaction(delivery: Delivery) -> bool:
     attach = delivery.incoming.remote_attach
     is_posted: bool = (delivery.state or b"").startswith(POSTED)
     return is_posted or isinstance(attach.target, Coordinator)
 
 
-def _give_up(forwarder: Any, delivery: Any) -> None:
+def _give_up(forwarder: Core, delivery: Delivery) -> None:
     """Reject an expired delivery. Its receiver is told of an abort, because it used up credit."""
     link = delivery.incoming
     forwarder.outcomes.expired(delivery)

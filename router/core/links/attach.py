@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from router.amqp.constants import Condition, SenderSettleMode
 from router.amqp.performatives import Coordinator, Source, Target
@@ -38,10 +38,15 @@ from router.engine.link import IncomingLink, OutgoingLink
 from router.engine.states import LinkState
 from router.errors import AmqpError, Scope
 
+if TYPE_CHECKING:
+    from router.core.ports import Core
+    from router.engine.connection import Connection
+    from router.engine.link import Link
+
 _EMPTY: Final = Source()
 
 
-def event_received(forwarder: Any, connection: Any, event: Any) -> None:
+def event_received(forwarder: Core, connection: Connection, event: Any) -> None:
     """Handle link events, and refuse opens that are redirected; others handle the rest."""
     if isinstance(event, LinkAttachReceived):
         attach_received(forwarder, connection, event.link)
@@ -66,7 +71,7 @@ def event_received(forwarder: Any, connection: Any, event: Any) -> None:
 # Attaching.
 
 
-def attach_received(forwarder: Any, connection: Any, link: Any) -> None:
+def attach_received(forwarder: Core, connection: Connection, link: Link) -> None:
     """Accept a peer's attach and add the link to its address, or refuse it."""
     if forwarder.network.attach_received(link):
         return
@@ -97,7 +102,7 @@ def attach_received(forwarder: Any, connection: Any, link: Any) -> None:
             holder = forwarder.link_names.holder(link)
         if isinstance(link, OutgoingLink):
             _accept_receiver(forwarder, link, holder)
-        else:
+        elif isinstance(link, IncomingLink):
             _accept_sender(forwarder, connection, link, holder)
     except AmqpError as error:
         if error.scope is not Scope.LINK:
@@ -107,7 +112,7 @@ def attach_received(forwarder: Any, connection: Any, link: Any) -> None:
         stealing.take_over(forwarder, link, holder)
 
 
-def _has_terminus(link: Any) -> bool:
+def _has_terminus(link: Link) -> bool:
     """Return whether an attach names its source or target."""
     remote = link.remote_attach
     if isinstance(link, OutgoingLink):
@@ -115,7 +120,7 @@ def _has_terminus(link: Any) -> bool:
     return remote.target is not None
 
 
-def _is_put_off(forwarder: Any, link: Any, holder: Any) -> bool:
+def _is_put_off(forwarder: Core, link: Link, holder: Any) -> bool:
     """Return whether `link` is attached in a later turn.
 
     That is so if it resumes very many deliveries: the router's attach has to name those that have
@@ -134,7 +139,7 @@ def _is_put_off(forwarder: Any, link: Any, holder: Any) -> bool:
     return is_put_off
 
 
-def _accept_receiver(forwarder: Any, link: OutgoingLink, holder: Any) -> None:
+def _accept_receiver(forwarder: Core, link: OutgoingLink, holder: Any) -> None:
     """Accept a link on which the peer receives; its source names the address."""
     remote = link.remote_attach
     source = remote.source
@@ -196,10 +201,10 @@ def _accept_receiver(forwarder: Any, link: OutgoingLink, holder: Any) -> None:
     )
     if consumer.resuming is not None:
         go_on(forwarder, consumer)
-    forwarder.note_credit(address, None)
+    forwarder.credit.note(address, None)
 
 
-def join_consumer(forwarder: Any, consumer: Consumer) -> None:
+def join_consumer(forwarder: Core, consumer: Consumer) -> None:
     """Add a consumer to its address; from now on it gets what is sent there."""
     address = consumer.address
     address.add_consumer(consumer)
@@ -207,29 +212,31 @@ def join_consumer(forwarder: Any, consumer: Consumer) -> None:
     address.keeps_octets = redelivery.keeps_messages(address)
     fallbacks.consumer_joined(forwarder, consumer)
     forwarder.network.joined(consumer)
-    forwarder.note_credit(address, None)
+    forwarder.credit.note(address, None)
 
 
-def add_producer(forwarder: Any, producer: Producer) -> None:
+def add_producer(forwarder: Core, producer: Producer) -> None:
     """Add a producer to its address; from now on its peer's messages are for it."""
     address = producer.address
     if address is not None:
         address.add_producer(producer)
         address.remote_ends += producer.side != HERE
         forwarder.network.hung(address, producer)
-    forwarder.note_credit(address, producer)
+    forwarder.credit.note(address, producer)
 
 
-def go_on(forwarder: Any, consumer: Consumer) -> None:
+def go_on(forwarder: Core, consumer: Consumer) -> None:
     """Resume as much as there is room for; when all is done the consumer joins the others."""
     if consumer.resuming.go_on(forwarder, consumer):
         consumer.resuming = None
         del consumer.address.resuming[consumer]
         join_consumer(forwarder, consumer)
-        forwarder.serve(consumer)
+        forwarder.queues.serve(consumer)
 
 
-def _accept_sender(forwarder: Any, connection: Any, link: IncomingLink, holder: Any) -> None:
+def _accept_sender(
+    forwarder: Core, connection: Connection, link: IncomingLink, holder: Any
+) -> None:
     """Accept a link on which the peer sends; a target without an address is an anonymous relay."""
     remote = link.remote_attach
     target = remote.target or forwarder.suspended.recovered(link)
@@ -281,7 +288,7 @@ def _accept_sender(forwarder: Any, connection: Any, link: IncomingLink, holder: 
         link.session.grant(link, awaited, False)
 
 
-def _enter(forwarder: Any, link: Any, terminus: Any, *, is_sender: bool) -> tuple[str, Any]:
+def _enter(forwarder: Core, link: Link, terminus: Any, *, is_sender: bool) -> tuple[str, Any]:
     """Return the text to answer with, and the address that a terminus names or asks to make."""
     if terminus.dynamic:
         kept = stealing.node_kept(forwarder, link, terminus)

@@ -7,7 +7,7 @@ once a message.
 
 from __future__ import annotations
 
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import attrs
 
@@ -21,6 +21,10 @@ from router.core.model.own_links import OwnLink
 from router.core.model.peer_outcomes import vocabulary_of
 from router.engine.beginning import wire_error
 from router.errors import AmqpError, Scope
+
+if TYPE_CHECKING:
+    from router.core.addresses.table import AddressTable
+    from router.core.ports import Core
 
 
 @attrs.frozen
@@ -92,7 +96,7 @@ class AutoLink(OwnLink):
         # why the router gives it up, if the container is not told
         self._reason: Error | None = None
 
-    def attached(self, forwarder: Any) -> None:
+    def attached(self, forwarder: Core) -> None:
         """Add the link to its address, on the container's terms.
 
         If the answer names no node, the container has none: as in Dispatch, nothing is sent there,
@@ -127,16 +131,16 @@ class AutoLink(OwnLink):
             attach.join_consumer(forwarder, consumer)
         self.keeper.attached(self)
 
-    def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
+    def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
         """Report the end of the attempt to its keeper."""
         self.keeper.over(self, error or self._reason)
 
-    def quiesce(self, forwarder: Any) -> None:
+    def quiesce(self, forwarder: Core) -> None:
         """Take no new deliveries; those under way go on, and are settled."""
         if self.end is not None:
             detach.quiesce(forwarder, self.end)
 
-    def is_at_current_phase(self, table: Any) -> bool:
+    def is_at_current_phase(self, table: AddressTable) -> bool:
         """Return whether the link is at the phase where it would be put now."""
         end = self.end
         if end is None or end.address is None or end.address.phase == FALLBACK:
@@ -144,7 +148,7 @@ class AutoLink(OwnLink):
         return end.address.phase == phase_of(table, self.plan)
 
 
-def enter(table: Any, plan: AutoLinkRule) -> Address | None:
+def enter(table: AddressTable, plan: AutoLinkRule) -> Address | None:
     """Enter the address of an auto-link and return it; None where it is unavailable."""
     if not plan.receives and table.is_own_node(plan.address):
         # only the router answers there
@@ -156,7 +160,7 @@ def enter(table: Any, plan: AutoLinkRule) -> Address | None:
     return address
 
 
-def phase_of(table: Any, plan: AutoLinkRule) -> int:
+def phase_of(table: AddressTable, plan: AutoLinkRule) -> int:
     """Return the phase at which an auto-link joins its address.
 
     If none is configured, a link to the container takes what senders send, and one from it brings

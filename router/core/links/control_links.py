@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from router.amqp.constants import Condition, Descriptor, SenderSettleMode
 from router.amqp.performatives import Attach, Error, Source, Target
@@ -22,6 +22,11 @@ from router.engine.delivery import Delivery
 from router.engine.events import LinkDetached
 from router.engine.link import IncomingLink, Link, OutgoingLink
 from router.errors import AmqpError, Scope
+
+if TYPE_CHECKING:
+    from router.core.ports import Core
+    from router.engine.connection import Connection
+    from router.engine.session import Session
 
 CAPABILITY: Final = Symbol("qd.router")
 NAME: Final = "qd.router."
@@ -55,7 +60,7 @@ class Watcher(Protocol):
 class ControlLink:
     """Control links of a connection, one each way; `router` is the id of this router."""
 
-    def __init__(self, connection: Any, router: str, watcher: Watcher) -> None:
+    def __init__(self, connection: Connection, router: str, watcher: Watcher) -> None:
         self.connection = connection
         self.watcher = watcher
         self.queue: deque[Octets] = deque()
@@ -75,7 +80,7 @@ class ControlLink:
         """Attach our sender; raise `AmqpError` if the connection has no channel left."""
         self._sender.begin(self.connection)
 
-    def attach_received(self, forwarder: Any, link: Link) -> None:
+    def attach_received(self, forwarder: Core, link: Link) -> None:
         """Accept the peer's sender, or raise `AmqpError` to refuse it."""
         if not isinstance(link, IncomingLink):
             raise AmqpError(
@@ -94,7 +99,7 @@ class ControlLink:
         source = remote.source if remote.source is not None else Source()
         target = Target(capabilities=(CAPABILITY,))
         attaching.accept(link, source, target, max_message_size=MAX_MESSAGE_BYTES)
-        forwarder.note_credit(None, producer)
+        forwarder.credit.note(None, producer)
 
     def send(self, octets: Octets, most: int = MAX_QUEUED) -> None:
         """Queue a message; `flush` sends it when there is room.
@@ -106,19 +111,19 @@ class ControlLink:
         elif not self.is_over:
             self.queue.append(octets)
 
-    def go_on(self, forwarder: Any) -> None:
+    def go_on(self, forwarder: Core) -> None:
         """Give the peer credit again, since there is room for its messages."""
         self.is_full = False
         if self._receiver is not None and not self.is_over:
-            forwarder.note_credit(None, self._receiver.owner)
+            forwarder.credit.note(None, self._receiver.owner)
 
     @property
     def can_flush(self) -> bool:
         """Return whether `flush` would send anything."""
-        link: Any = self._sender.link
+        link = self._sender.link
         if self.is_over or not isinstance(link, OutgoingLink):
             return False
-        session: Any = link.session
+        session: Session = link.session
         if self._rest is not None:
             return session.remote_incoming_window > 0 and not session.outbox.congested
         return bool(self.queue) and bool(session.can_send(link))
@@ -150,7 +155,7 @@ class ControlLink:
             has_moved = True
         return has_moved
 
-    def _write(self, link: Any, delivery: Delivery, octets: bytes, at: int) -> None:
+    def _write(self, link: Link, delivery: Delivery, octets: bytes, at: int) -> None:
         at = link.session.send(delivery, octets, at, len(octets), False)
         is_whole = at == len(octets)
         self._rest = None if is_whole else (delivery, octets, at)
@@ -198,7 +203,7 @@ class _Sender(OwnLink):
         )
         self._control = control
 
-    def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
+    def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
         """End the control link: the sender was detached or refused by the peer, or is lost."""
         self._control.lose(_reason("ours", error))
 
@@ -216,7 +221,7 @@ class ControlEnd:
         self._parts: list[bytes] = []
         self._error: Error | None = None
 
-    def take(self, forwarder: Any, delivery: Delivery, frame: TransferFrame) -> None:
+    def take(self, forwarder: Core, delivery: Delivery, frame: TransferFrame) -> None:
         """Add a frame to a message, and process the message after its last frame."""
         if delivery is not self._delivery:
             # the one before it, if any, was aborted
@@ -231,20 +236,20 @@ class ControlEnd:
         self._delivery = None
         self._parts.clear()
         delivery.discarded = True
-        link: Any = delivery.incoming
+        link: Link = delivery.incoming
         link.session.connection.count_work(1 + (len(octets) >> 6))
         if delivery.incoming_open:
             link.session.tell_sender_code(delivery, ACCEPTED)
         self._control.received(octets)
         if not self._control.is_full:
-            forwarder.note_credit(None, link.owner)
+            forwarder.credit.note(None, link.owner)
 
     def outlives(self, event: LinkDetached | None) -> bool:
         """Return False, since it goes with its link; keep the error of the detach."""
         self._error = None if event is None else event.error
         return False
 
-    def give_up(self, forwarder: Any) -> None:
+    def give_up(self, forwarder: Core) -> None:
         """End the control link, since the peer's sender is over."""
         self._control.lose(_reason("the peer's", self._error))
 

@@ -8,7 +8,7 @@ unsettled deliveries stay unsettled. None of this runs once a message.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from router.amqp import constants
 from router.core.addresses import nodes, related
@@ -33,10 +33,16 @@ from router.engine.events import LinkDetached, LinkSuspended
 from router.engine.link import OutgoingLink
 from router.engine.unsettled import Unsettled
 
+if TYPE_CHECKING:
+    from router.core.ports import Core
+    from router.engine.connection import Connection
+    from router.engine.delivery import Delivery
+    from router.engine.link import Link
+
 MODIFIED = int(constants.Descriptor.MODIFIED)
 
 
-def link_lost(forwarder: Any, link: Any, event: LinkDetached | None = None) -> None:
+def link_lost(forwarder: Core, link: Link, event: LinkDetached | None = None) -> None:
     """Handle a link that is detached, or lost with its session or connection, as `event` says."""
     if link.is_routed:
         routed_detach.link_lost(forwarder, link, event)
@@ -61,7 +67,7 @@ def link_lost(forwarder: Any, link: Any, event: LinkDetached | None = None) -> N
     nodes.link_left(forwarder, owner.address, None if stays else link)
 
 
-def _consumer_lost(forwarder: Any, consumer: Consumer, stays: bool) -> None:
+def _consumer_lost(forwarder: Core, consumer: Consumer, stays: bool) -> None:
     link = consumer.link
     address = consumer.address
     remove_consumer(forwarder, consumer)
@@ -76,12 +82,12 @@ def _consumer_lost(forwarder: Any, consumer: Consumer, stays: bool) -> None:
         if not current.outgoing_open:
             # it was sent settled, but not in full
             failed = router_outcomes.LOST if is_between_routers else router_outcomes.DELIVERY_FAILED
-            forwarder.settle(current, MODIFIED, failed)
+            forwarder.settlement.settle(current, MODIFIED, failed)
     _resolve(forwarder, link, link.session.outgoing, current, stays, _Sent(forwarder, consumer))
     give_up_waiting(forwarder, consumer)
 
 
-def _producer_lost(forwarder: Any, producer: Producer, stays: bool) -> None:
+def _producer_lost(forwarder: Core, producer: Producer, stays: bool) -> None:
     link = producer.link
     remove_producer(forwarder, producer)
     if producer.address is not None:
@@ -98,12 +104,12 @@ def _producer_lost(forwarder: Any, producer: Producer, stays: bool) -> None:
 class _Losing(Protocol):
     """Resolver of the deliveries of a lost link."""
 
-    def lose(self, delivery: Any) -> None:
+    def lose(self, delivery: Delivery) -> None:
         """Resolve a delivery, unless it is settled or belongs to another link by now."""
 
 
 def _resolve(
-    forwarder: Any, link: Any, unsettled: Unsettled, current: Any, stays: bool, losing: _Losing
+    forwarder: Core, link: Link, unsettled: Unsettled, current: Any, stays: bool, losing: _Losing
 ) -> None:
     """Resolve the deliveries of a lost link that are `unsettled` in its session.
 
@@ -124,13 +130,13 @@ def _resolve(
 class _Sent:
     """Resolver of unsettled deliveries that were sent to a receiver whose link is lost."""
 
-    def __init__(self, forwarder: Any, consumer: Consumer) -> None:
+    def __init__(self, forwarder: Core, consumer: Consumer) -> None:
         self._forwarder = forwarder
         self._link = consumer.link
         self._address = consumer.address
         self._is_between_routers = unsent.leads_to_many(consumer)
 
-    def lose(self, delivery: Any) -> None:
+    def lose(self, delivery: Delivery) -> None:
         """Tell the sender of a delivery that its receiver is lost."""
         if not delivery.outgoing_open or delivery.outgoing is not self._link:
             # its receiver has settled it or given it back since
@@ -139,27 +145,27 @@ class _Sent:
         self._link.session.close_outgoing(delivery)
         if self._is_between_routers:
             outcome = MODIFIED
-            forwarder.settle(delivery, MODIFIED, router_outcomes.LOST)
+            forwarder.settlement.settle(delivery, MODIFIED, router_outcomes.LOST)
         else:
-            outcome = source_outcomes.settle_lost(forwarder, delivery)
+            outcome = source_outcomes.settle_lost(forwarder.settlement, delivery)
         address.current_counters().count_outcome(outcome)
 
 
 class _Came:
     """Resolver of unsettled deliveries from a sender whose link is lost."""
 
-    def __init__(self, forwarder: Any, link: Any) -> None:
+    def __init__(self, forwarder: Core, link: Link) -> None:
         self._forwarder = forwarder
         self._link = link
 
-    def lose(self, delivery: Any) -> None:
+    def lose(self, delivery: Delivery) -> None:
         """Close the incoming side of a delivery: its sender will not settle it."""
         if delivery.incoming_open and delivery.incoming is self._link:
             self._link.session.close_incoming(delivery)
-            self._forwarder.sender_lost(delivery)
+            self._forwarder.settlement.sender_lost(delivery)
 
 
-def remove_consumer(forwarder: Any, consumer: Consumer) -> None:
+def remove_consumer(forwarder: Core, consumer: Consumer) -> None:
     """Remove a consumer from its address, so that it is sent nothing new."""
     address = consumer.address
     if address.remove_consumer(consumer):
@@ -171,7 +177,7 @@ def remove_consumer(forwarder: Any, consumer: Consumer) -> None:
     address.keeps_octets = redelivery.keeps_messages(address)
 
 
-def give_up_waiting(forwarder: Any, consumer: Consumer) -> None:
+def give_up_waiting(forwarder: Core, consumer: Consumer) -> None:
     """Release what waits for a consumer that has left its address, unless others may take it."""
     address = consumer.address
     if not address.consumers:
@@ -187,7 +193,7 @@ def give_up_waiting(forwarder: Any, consumer: Consumer) -> None:
         max_message_size.receiver_lost(forwarder, address)
 
 
-def discard_consumer(forwarder: Any, consumer: Consumer) -> None:
+def discard_consumer(forwarder: Core, consumer: Consumer) -> None:
     """Remove a consumer that has been sent nothing from its address."""
     remove_consumer(forwarder, consumer)
     give_up_waiting(forwarder, consumer)
@@ -197,16 +203,16 @@ def discard_consumer(forwarder: Any, consumer: Consumer) -> None:
 class _Leaving:
     """Stand-in for a resumption: finishes the delivery under way, and allows no new ones."""
 
-    def go_on(self, forwarder: Any, consumer: Consumer) -> bool:
+    def go_on(self, forwarder: Core, consumer: Consumer) -> bool:
         """Send more of the delivery under way; return False, as no new one may begin."""
-        forwarder.serve(consumer)
+        forwarder.queues.serve(consumer)
         return False
 
 
 _LEAVING = _Leaving()
 
 
-def quiesce_consumer(forwarder: Any, consumer: Consumer) -> None:
+def quiesce_consumer(forwarder: Core, consumer: Consumer) -> None:
     """Send a consumer no new delivery; its link is to be detached once all are settled."""
     address = consumer.address
     if consumer.place < 0:
@@ -217,10 +223,10 @@ def quiesce_consumer(forwarder: Any, consumer: Consumer) -> None:
     # the address stays in use until what was sent is settled
     consumer.resuming = _LEAVING
     address.resuming[consumer] = None
-    forwarder.note_credit(address, None)
+    forwarder.credit.note(address, None)
 
 
-def quiesce(forwarder: Any, end: Producer | Consumer) -> None:
+def quiesce(forwarder: Core, end: Producer | Consumer) -> None:
     """Let a link of the router's own take no new deliveries; those under way go on."""
     if isinstance(end, Consumer):
         quiesce_consumer(forwarder, end)
@@ -230,17 +236,17 @@ def quiesce(forwarder: Any, end: Producer | Consumer) -> None:
         credit.revoke(end.link)
 
 
-def remove_producer(forwarder: Any, producer: Producer) -> None:
+def remove_producer(forwarder: Core, producer: Producer) -> None:
     """Remove a producer from its address; what it has sent stays."""
     address = producer.address
     if address is not None:
         address.remove_producer(producer)
         address.remote_ends -= producer.side != HERE
         forwarder.network.producer_left(address, producer)
-        forwarder.note_credit(address, None)
+        forwarder.credit.note(address, None)
 
 
-def transfer_aborted(forwarder: Any, delivery: Any) -> None:
+def transfer_aborted(forwarder: Core, delivery: Delivery) -> None:
     """Abort a delivery that its sender aborted, at every receiver that was sent a part."""
     if delivery.incoming.is_routed:
         routed_detach.aborted(forwarder, delivery)
@@ -251,13 +257,13 @@ def transfer_aborted(forwarder: Any, delivery: Any) -> None:
         resuming.transfer_aborted(forwarder, delivery)
     elif not delivery.discarded:
         delivery.address.counters.aborted += 1
-    forwarder.spreads.stop(delivery)
+    forwarder.distribution.pending_copies.stop(delivery)
     aborting.abort_all(forwarder, delivery)
     # it used up credit, even if it was never forwarded
-    forwarder.note_sender(delivery.incoming)
+    forwarder.settlement.note_sender(delivery.incoming)
 
 
-def _count_unbegun(delivery: Any) -> None:
+def _count_unbegun(delivery: Delivery) -> None:
     """Count a delivery that was aborted before it was forwarded as ingress all the same."""
     producer = delivery.incoming.owner
     if producer is not None and producer.address is not None:
@@ -265,7 +271,7 @@ def _count_unbegun(delivery: Any) -> None:
         producer.address.counters.aborted += 1
 
 
-def release_all(forwarder: Any, connection: Any) -> Iterator[None]:
+def release_all(forwarder: Core, connection: Connection) -> Iterator[None]:
     """Yield after each link of a connection, having resolved what its receiver holds.
 
     For a connection that is about to be closed in order.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from router.amqp.constants import Descriptor
 from router.core.deliveries import aborting
@@ -10,10 +10,14 @@ from router.core.model import router_outcomes
 from router.core.model.address import Address
 from router.errors import AmqpError, Scope
 
+if TYPE_CHECKING:
+    from router.core.ports import Core
+    from router.engine.delivery import Delivery
+
 REJECTED = int(Descriptor.REJECTED)
 
 
-def reject_unaddressed(forwarder: Any, delivery: Any, verdict: bytes) -> None:
+def reject_unaddressed(forwarder: Core, delivery: Delivery, verdict: bytes) -> None:
     """Reject an anonymous sender's message without an address that it can be sent to."""
     counters = forwarder.table.unused.counters
     counters.ingress += 1
@@ -27,10 +31,10 @@ def reject_unaddressed(forwarder: Any, delivery: Any, verdict: bytes) -> None:
     elif delivery.incoming_open:
         counters.count_told(REJECTED, 0.0, 1)
     delivery.discarded = True
-    forwarder.settle(delivery, REJECTED, verdict)
+    forwarder.settlement.settle(delivery, REJECTED, verdict)
 
 
-def reject_malformed(forwarder: Any, address: Address, delivery: Any) -> None:
+def reject_malformed(forwarder: Core, address: Address, delivery: Delivery) -> None:
     """Reject a malformed message: tell its sender, and abort it towards its receivers."""
     problem = forwarder.intake.problem
     condition = forwarder.intake.condition
@@ -43,4 +47,6 @@ def reject_malformed(forwarder: Any, address: Address, delivery: Any) -> None:
         error = AmqpError(condition, problem, Scope.LINK)
         link.session.connection.fail_link(link, error)
     else:
-        forwarder.settle(delivery, REJECTED, router_outcomes.rejected(condition, problem))
+        forwarder.settlement.settle(
+            delivery, REJECTED, router_outcomes.rejected(condition, problem)
+        )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -23,8 +23,14 @@ from router.core.links.suspended import Terminus
 from router.engine.deferred import THINGS_A_STEP, THINGS_AT_ONCE, drained
 from router.engine.delivery import STUCK_INCOMING, STUCK_OUTGOING
 from router.engine.events import LinkResumed
-from router.engine.link import Link, OutgoingLink
+from router.engine.link import IncomingLink, Link, OutgoingLink
 from router.errors import AmqpError, Scope
+
+if TYPE_CHECKING:
+    from router.core.model.address import Address
+    from router.core.ports import Core
+    from router.engine.delivery import Delivery
+    from router.engine.session import Session
 
 # Behind the end of any message: all of it has come, or none of it can be sent again.
 ALL_OF_IT = Received(section_number=0xFFFFFFFF, section_offset=0)
@@ -49,7 +55,7 @@ EMPTY = b""
 
 
 def resume_terminus(
-    forwarder: Any, link: Link, holder: Link | None, address: Any
+    forwarder: Core, link: Link, holder: Link | None, address: Address | None
 ) -> Terminus | None:
     """Return the terminus that `link` resumes or reattaches, or None if it has none here.
 
@@ -92,7 +98,7 @@ def resume_terminus(
     return found
 
 
-def in_parts(forwarder: Any, link: Link, holder: Link | None) -> Terminus | None:
+def in_parts(forwarder: Core, link: Link, holder: Link | None) -> Terminus | None:
     """Return the terminus that `link` resumes, if its deliveries are parked in several turns.
 
     That is the case if very many of them have delivery-ids; parking has begun then.
@@ -116,7 +122,7 @@ def in_parts(forwarder: Any, link: Link, holder: Link | None) -> Terminus | None
     return found
 
 
-def _is_at(terminus: Terminus, address: Any) -> bool:
+def _is_at(terminus: Terminus, address: Address | None) -> bool:
     """Return whether a terminus is at this address, which may have been made anew since."""
     if terminus.address is None or address is None:
         return terminus.address is address
@@ -136,7 +142,7 @@ class _Moving:
     again before all have been moved; then those that were moved are moved once more.
     """
 
-    def __init__(self, forwarder: Any, terminus: Terminus) -> None:
+    def __init__(self, forwarder: Core, terminus: Terminus) -> None:
         self._forwarder = forwarder
         self._terminus = terminus
         self._link = terminus.link
@@ -161,7 +167,7 @@ class _Moving:
         former.unsettled = 0
 
     def _move_each(self) -> Iterator[None]:
-        session: Any = self._link.session
+        session: Session = self._link.session
         is_source = isinstance(self._link, OutgoingLink)
         unsettled = session.outgoing if is_source else session.incoming
         while self._formers:
@@ -181,34 +187,35 @@ class _Moving:
                 self._count(former)
         unsettled.links_changed()
         self._terminus.moving = None
-        link = self._link
+        link: Any = self._link
         if link.owner is not None and not is_source:
-            self._forwarder.note_sender(link)
+            self._forwarder.settlement.note_sender(link)
 
-    def _move(self, delivery: Any) -> None:
+    def _move(self, delivery: Delivery) -> None:
         _move(self._forwarder, delivery, self._link)
         self._moved.append(delivery)
 
 
-def _goes_by(delivery: Any, link: Link) -> bool:
+def _goes_by(delivery: Delivery, link: Link) -> bool:
     """Return whether a delivery is a link's, and has a delivery-id on its session."""
     if isinstance(link, OutgoingLink):
         return bool(delivery.outgoing_open and delivery.outgoing is link)
     return bool(delivery.incoming_open and delivery.incoming is link)
 
 
-def _move(forwarder: Any, delivery: Any, link: Link) -> None:
+def _move(forwarder: Core, delivery: Delivery, link: Link) -> None:
     """Move a live delivery to another link of its session; it keeps its delivery-id."""
     # whether it is stuck is checked anew
     if isinstance(link, OutgoingLink):
         delivery.stuck &= ~STUCK_OUTGOING
         delivery.outgoing = link
     else:
+        assert isinstance(link, IncomingLink)
         delivery.stuck &= ~STUCK_INCOMING
         _hand_over(forwarder, delivery, link)
 
 
-def _hand_over(forwarder: Any, delivery: Any, link: Link) -> None:
+def _hand_over(forwarder: Core, delivery: Delivery, link: IncomingLink) -> None:
     """Move a delivery to another link of its sender, with the backlog counted for it."""
     for part in [delivery, *(delivery.copies or ())]:
         forwarder.backlog.change_link(part, link)
@@ -260,7 +267,7 @@ def unsettled_map(terminus: Terminus | None, link: Link) -> UnsettledMap:
     return UnsettledMap(EncodedMap(bytes(told)), is_incomplete)
 
 
-def state_to_receiver(delivery: Any) -> Any:
+def state_to_receiver(delivery: Delivery) -> Any:
     """Return the state of a delivery for its receiver.
 
     That is its outcome, or from where on the router could send it.
@@ -277,7 +284,7 @@ def _state(code: int, octets: bytes | None) -> Any:
 # The same, encoded for maps. Outcomes stay as received: decoding thousands would take long.
 
 
-def _octets_to_receiver(delivery: Any) -> bytes:
+def _octets_to_receiver(delivery: Delivery) -> bytes:
     if delivery.outcome in OUTCOMES:
         return delivery.outcome_octets or OUTCOME_OCTETS[delivery.outcome]
     return ALL_OF_IT_OCTETS if delivery.kept is None else NULL
@@ -291,7 +298,7 @@ def _octets_to_sender(terminus: Terminus, tag: bytes) -> bytes:
 # Resuming a sender's deliveries.
 
 
-def await_resumed(forwarder: Any, terminus: Terminus, link: Link) -> int:
+def await_resumed(forwarder: Core, terminus: Terminus, link: Link) -> int:
     """Return how many deliveries the sender has to resume: those that both sides remember.
 
     A delivery that the sender's map lacks is settled, unless that map is incomplete. The receivers
@@ -317,7 +324,7 @@ def await_resumed(forwarder: Any, terminus: Terminus, link: Link) -> int:
     return len(both)
 
 
-def handle_resumed_transfer(forwarder: Any, shell: Any, frame: Any) -> bool:
+def handle_resumed_transfer(forwarder: Core, shell: Any, frame: Any) -> bool:
     """Handle a first transfer that begins no new delivery; return whether it is one.
 
     It resumes a delivery, or is not allowed as the router's unsettled map was incomplete.
@@ -338,7 +345,7 @@ def handle_resumed_transfer(forwarder: Any, shell: Any, frame: Any) -> bool:
     return True
 
 
-def _transfer_resumed(forwarder: Any, shell: Any) -> None:
+def _transfer_resumed(forwarder: Core, shell: Any) -> None:
     """Resume a delivery by the transfer that `shell` was made for (section 2.7.5).
 
     An unknown delivery is ignored, and so is the payload: all of it came before. While more of that
@@ -346,7 +353,7 @@ def _transfer_resumed(forwarder: Any, shell: Any) -> None:
     """
     shell.discarded = True
     link = shell.incoming
-    forwarder.note_credit(link.owner.address, link.owner)
+    forwarder.credit.note(link.owner.address, link.owner)
     delivery, outcome = _taken(shell)
     if delivery is None:
         return
@@ -369,7 +376,7 @@ def _transfer_resumed(forwarder: Any, shell: Any) -> None:
         session.tell_sender(delivery, True, code, octets, 0, len(octets))
         settled_by_sender(forwarder, delivery, code, octets)
     elif outcome is not None:
-        forwarder.settle(delivery, *outcome)
+        forwarder.settlement.settle(delivery, *outcome)
 
 
 def _taken(shell: Any) -> tuple[Any, tuple[int, bytes] | None]:
@@ -383,14 +390,14 @@ def _taken(shell: Any) -> tuple[Any, tuple[int, bytes] | None]:
     return delivery, terminus.outcomes.pop(tag, None)
 
 
-def transfer_settled(forwarder: Any, shell: Any) -> None:
+def transfer_settled(forwarder: Core, shell: Any) -> None:
     """Settle a delivery that a later frame of the transfer which resumes it settles."""
     delivery, shell.parent = shell.parent, None
     delivery.incoming.session.close_incoming(delivery)
     settled_by_sender(forwarder, delivery)
 
 
-def transfer_aborted(forwarder: Any, shell: Any) -> None:
+def transfer_aborted(forwarder: Core, shell: Any) -> None:
     """Settle a delivery that its sender aborts instead of resuming (cases 7, 9, 11, 14)."""
     if shell.parent is not None:
         transfer_settled(forwarder, shell)
@@ -401,7 +408,7 @@ def transfer_aborted(forwarder: Any, shell: Any) -> None:
 
 
 def settled_by_sender(
-    forwarder: Any, delivery: Any, code: int = NO_STATE, octets: bytes = EMPTY
+    forwarder: Core, delivery: Delivery, code: int = NO_STATE, octets: bytes = EMPTY
 ) -> None:
     """Tell the receivers that the sender has settled, with its state if it gave one."""
     delivery.suspended = None

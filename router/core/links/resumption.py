@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -33,6 +33,10 @@ from router.engine import flows, rare_transfers
 from router.engine.deferred import THINGS_AT_ONCE, emptied
 from router.engine.held_up import block
 
+if TYPE_CHECKING:
+    from router.core.ports import Core
+    from router.engine.delivery import Delivery
+
 EMPTY = b""
 # How many entries of the receiver's map and deliveries are processed in the turn of the attach:
 # reading an entry takes longer than most things that are done at once.
@@ -49,7 +53,7 @@ class Step:
     lost before, the receiver finds that we have no such tag, which says the same.
     """
 
-    delivery: Any
+    delivery: Delivery
     state: Any = None
     settled: bool = False
     aborted: bool = False
@@ -67,7 +71,7 @@ class Resumption:
     """
 
     def __init__(
-        self, forwarder: Any, terminus: Terminus, consumer: Consumer, told: UnsettledMap
+        self, forwarder: Core, terminus: Terminus, consumer: Consumer, told: UnsettledMap
     ) -> None:
         self.terminus = terminus
         self.steps: deque[Step] = deque()
@@ -136,7 +140,7 @@ class Resumption:
         # in the turn of its attach this comes too early to do anything
         self._go_on_later()
 
-    def go_on(self, forwarder: Any, consumer: Any) -> bool:
+    def go_on(self, forwarder: Core, consumer: Consumer) -> bool:
         """Send as much as there is room for; return whether new deliveries may follow."""
         link = consumer.link
         session = link.session
@@ -188,7 +192,7 @@ class Resumption:
 
 
 def compare(
-    forwarder: Any, terminus: Terminus, consumer: Consumer, told: UnsettledMap
+    forwarder: Core, terminus: Terminus, consumer: Consumer, told: UnsettledMap
 ) -> Resumption:
     """Return the resumption for a consumer whose link has been told our map."""
     resumption = Resumption(forwarder, terminus, consumer, told)
@@ -196,7 +200,7 @@ def compare(
     return resumption
 
 
-def _step_of_both(forwarder: Any, delivery: Any, theirs: Any) -> Step:
+def _step_of_both(forwarder: Core, delivery: Delivery, theirs: Any) -> Step:
     """Return the step for a delivery that both sides remember."""
     code = int(getattr(theirs, "CODE", NO_STATE))
     if delivery.outcome in OUTCOMES:
@@ -210,7 +214,7 @@ def _step_of_both(forwarder: Any, delivery: Any, theirs: Any) -> Step:
     if code in OUTCOMES:
         delivery.address.counters.count_outcome(code)
         octets = EMPTY if theirs == OUTCOMES[code] else encode_composite(theirs)
-        forwarder.settle(delivery, code, octets)
+        forwarder.settlement.settle(delivery, code, octets)
         return Step(delivery, theirs, settled=True)  # cases 3 and 8
     if delivery.kept is not None:
         return Step(delivery, resends=True)  # cases 2 and 4: from the first octet on
@@ -220,12 +224,14 @@ def _step_of_both(forwarder: Any, delivery: Any, theirs: Any) -> Step:
     return Step(delivery, aborted=True)  # cases 7 and 9
 
 
-def _give_up(forwarder: Any, delivery: Any) -> None:
+def _give_up(forwarder: Core, delivery: Delivery) -> None:
     """Settle a delivery that no receiver has and that cannot be sent again as failed."""
-    delivery.address.counters.count_outcome(source_outcomes.settle_lost(forwarder, delivery))
+    delivery.address.counters.count_outcome(
+        source_outcomes.settle_lost(forwarder.settlement, delivery)
+    )
 
 
-def _send(forwarder: Any, consumer: Consumer, delivery: Any, step: Step) -> None:
+def _send(forwarder: Core, consumer: Consumer, delivery: Delivery, step: Step) -> None:
     link = consumer.link
     session = link.session
     delivery.started = False
@@ -241,7 +247,7 @@ def _send(forwarder: Any, consumer: Consumer, delivery: Any, step: Step) -> None
             left = _revised(forwarder, delivery)
             if left is None:
                 forwarder.outcomes.expired(delivery)
-                forwarder.settle(delivery, REJECTED, router_outcomes.EXPIRED)
+                forwarder.settlement.settle(delivery, REJECTED, router_outcomes.EXPIRED)
                 return
             octets = left
             session.begin_outgoing(link, delivery)
@@ -268,7 +274,7 @@ def _send(forwarder: Any, consumer: Consumer, delivery: Any, step: Step) -> None
         _sent(forwarder, delivery)
 
 
-def _sent(forwarder: Any, delivery: Any) -> None:
+def _sent(forwarder: Core, delivery: Delivery) -> None:
     """Settle a delivery that was sent whole to a receiver that takes everything settled."""
     if not delivery.outgoing.presettles or delivery.settled:
         return
@@ -278,10 +284,10 @@ def _sent(forwarder: Any, delivery: Any) -> None:
         counters.count_outcome(delivery.outcome)
         return
     counters.count_outcome(ACCEPTED)
-    forwarder.settle(delivery, ACCEPTED, EMPTY)
+    forwarder.settlement.settle(delivery, ACCEPTED, EMPTY)
 
 
-def _revised(forwarder: Any, delivery: Any) -> bytes | None:
+def _revised(forwarder: Core, delivery: Delivery) -> bytes | None:
     """Return the kept octets with the remaining ttl; None if it has ended."""
     kept = delivery.kept
     if delivery.message_format:

@@ -13,7 +13,7 @@ the edge's own containers and nowhere else (docs/decisions/0072). Nothing here r
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
@@ -40,6 +40,11 @@ from router.engine.link import IncomingLink, OutgoingLink
 from router.engine.states import ConnectionState, LinkState
 from router.errors import AmqpError, Scope
 
+if TYPE_CHECKING:
+    from router.core.ports import Core
+    from router.engine.connection import Connection
+    from router.engine.link import Link
+
 __all__ = ["attach_received", "forward", "is_routed_attach"]
 
 # the role of listeners and connectors between an edge and an interior router
@@ -61,7 +66,7 @@ class FarLink(RoutedLink):
         # the places of the outlets to routers that have been asked
         self.tried = tried
 
-    def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
+    def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
         """Ask another container if a router on the way has refused the link, or is lost."""
         is_changed = error is not None and error.condition == ROUTE_CHANGED
         if self.address is not None or self.is_lost or not (is_changed or self.has_no_peer(error)):
@@ -75,7 +80,7 @@ class FarLink(RoutedLink):
                 super().over(forwarder, error, closed)
 
 
-def forward(forwarder: Any, link: Any, route: Any) -> None:
+def forward(forwarder: Core, link: Link, route: Any) -> None:
     """Pass a client's attach on to a container of the route, whose answer will be the link's.
 
     Raises `AmqpError` at link scope if that is impossible.
@@ -87,7 +92,7 @@ def forward(forwarder: Any, link: Any, route: Any) -> None:
 
 
 def _place(
-    forwarder: Any, link: Any, route: Any, guest: Origin | None, tried: frozenset[Any]
+    forwarder: Core, link: Link, route: Any, guest: Origin | None, tried: frozenset[Any]
 ) -> RoutedLink:
     placed = route.place(link, guest, _allows(link, guest, tried))
     outlet = placed.outlet
@@ -107,7 +112,7 @@ def _place(
     return routed
 
 
-def _allows(link: Any, guest: Origin | None, tried: frozenset[Any]) -> Allows:
+def _allows(link: Link, guest: Origin | None, tried: frozenset[Any]) -> Allows:
     """Return a test for the other routers that a link may go to, and that it has not tried.
 
     It never goes back to the edge of its client. One that has come a way already goes on only from
@@ -129,12 +134,12 @@ def _allows(link: Any, guest: Origin | None, tried: frozenset[Any]) -> Allows:
     return allows
 
 
-def _is_edges(connection: Any) -> bool:
+def _is_edges(connection: Connection) -> bool:
     """Return whether an edge has made a connection to this router."""
     return connection.settings.role == EDGE and not connection.is_client
 
 
-def _go_elsewhere(forwarder: Any, lost: FarLink) -> bool:
+def _go_elsewhere(forwarder: Core, lost: FarLink) -> bool:
     """Ask another container in place of one that the link does not get to; return whether."""
     link = lost.peer
     placed = forwarder.link_routes.placed(link)
@@ -151,7 +156,7 @@ def _go_elsewhere(forwarder: Any, lost: FarLink) -> bool:
     return True
 
 
-def attach_received(forwarder: Any, link: Any) -> None:
+def attach_received(forwarder: Core, link: Link) -> None:
     """Pass on a link that another router attaches on its way to a container.
 
     Raises `AmqpError` at link scope if the way does not lead on here.
@@ -181,7 +186,7 @@ def attach_received(forwarder: Any, link: Any) -> None:
     link.is_routed = True
 
 
-def _place_arrived(forwarder: Any, link: Any, traveller: RoutedAttach) -> None:
+def _place_arrived(forwarder: Core, link: Link, traveller: RoutedAttach) -> None:
     """Place a link that has arrived here.
 
     The containers of its route are here or at an edge, or an edge has attached it and has it placed
@@ -204,7 +209,7 @@ def _place_arrived(forwarder: Any, link: Any, traveller: RoutedAttach) -> None:
     link.is_routed = True
 
 
-def _attach_here(forwarder: Any, link: Any, placed: Any) -> RoutedLink:
+def _attach_here(forwarder: Core, link: Link, placed: Any) -> RoutedLink:
     """Attach a link of the router's own to a container."""
     origin: Origin = placed.origin
     frame = routed_links.readdressed(link, link.remote_attach, placed.sent)
@@ -219,7 +224,7 @@ def _attach_here(forwarder: Any, link: Any, placed: Any) -> RoutedLink:
     return routed
 
 
-def _take_name(forwarder: Any, routed: RoutedLink, origin: Origin) -> None:
+def _take_name(forwarder: Core, routed: RoutedLink, origin: Origin) -> None:
     """Take the link's name at containers from the link that has it, at whichever router."""
     link = routed.peer
     names = forwarder.link_names
@@ -235,7 +240,7 @@ def _take_name(forwarder: Any, routed: RoutedLink, origin: Origin) -> None:
     names.enter_forwarded(holding, link)
 
 
-def _begin(forwarder: Any, routed: RoutedLink, connection: Any) -> None:
+def _begin(forwarder: Core, routed: RoutedLink, connection: Connection) -> None:
     link = routed.peer
     try:
         routed.begin(connection)
@@ -246,7 +251,7 @@ def _begin(forwarder: Any, routed: RoutedLink, connection: Any) -> None:
     link.terminus = routed
 
 
-def _outward(forwarder: Any, link: Any, traveller: RoutedAttach) -> Attach:
+def _outward(forwarder: Core, link: Link, traveller: RoutedAttach) -> Attach:
     """Return the attach for the next router, with a name that no other link has."""
     forwarder.routed.hops += 1
     name = f"trioute.route.{forwarder.reach.me}.{forwarder.routed.hops}"
@@ -254,7 +259,7 @@ def _outward(forwarder: Any, link: Any, traveller: RoutedAttach) -> Attach:
     return attrs.evolve(remote, name=name, handle=0, properties=traveller.told())
 
 
-def _address_of(link: Any) -> str | None:
+def _address_of(link: Link) -> str | None:
     remote = link.remote_attach
     terminus: Any = remote.target if isinstance(link, IncomingLink) else remote.source
     address = getattr(terminus, "address", None)

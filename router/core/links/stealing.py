@@ -11,7 +11,7 @@ Of very many deliveries the last ones are resolved in later turns
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from router.amqp import constants
 from router.amqp.constants import Condition
@@ -25,13 +25,17 @@ from router.engine.link import IncomingLink, Link
 from router.engine.states import Settling
 from router.errors import AmqpError, Scope
 
+if TYPE_CHECKING:
+    from router.core.ports import Core
+    from router.engine.delivery import Delivery
+
 RELEASED = int(constants.Descriptor.RELEASED)
 TOLD = int(Settling.TOLD)
 # Work of stealing a link, counted in frames (`Connection.count_work`).
 WORK = 1024
 
 
-def holder_of(forwarder: Any, link: Link) -> Link | None:
+def holder_of(forwarder: Core, link: Link) -> Link | None:
     """Return the link that `link`, not yet answered, is to take over from, or None.
 
     Raises amqp:resource-locked if the peer may not take it over.
@@ -46,7 +50,7 @@ def holder_of(forwarder: Any, link: Link) -> Link | None:
     raise refused(forwarder, link, holder)
 
 
-def refused(forwarder: Any, link: Link, holder: Link) -> AmqpError:
+def refused(forwarder: Core, link: Link, holder: Link) -> AmqpError:
     """Return the error for a link that may not take over from another, and count it."""
     forwarder.link_names.refused += 1
     forwarder.observer.event_received(link.session.connection, LinkStealingRefused(link, holder))
@@ -56,7 +60,7 @@ def refused(forwarder: Any, link: Link, holder: Link) -> AmqpError:
     )
 
 
-def node_kept(forwarder: Any, link: Link, terminus: Any) -> Address | None:
+def node_kept(forwarder: Core, link: Link, terminus: Any) -> Address | None:
     """Return the dynamic node that `terminus` names if `link` takes it over, or None.
 
     That is if the node was made for the link that `link` takes over from, or resumes: this link has
@@ -72,7 +76,7 @@ def node_kept(forwarder: Any, link: Link, terminus: Any) -> Address | None:
     return address if address is not None and address.creator is holder else None
 
 
-def take_over(forwarder: Any, link: Link, holder: Link | None) -> None:
+def take_over(forwarder: Core, link: Link, holder: Link | None) -> None:
     """Enter `link`, which is attached, and close the link that had its name, if there is one."""
     forwarder.link_names.enter(link)
     if holder is None:
@@ -86,12 +90,12 @@ def take_over(forwarder: Any, link: Link, holder: Link | None) -> None:
     close_stolen(forwarder, link, holder)
 
 
-def suspend(forwarder: Any, link: Link, holder: Link) -> None:
+def suspend(forwarder: Core, link: Link, holder: Link) -> None:
     """Close the link whose name `link` has, and keep its terminus for `link` to resume."""
     attaching.detach(holder, True, _stolen(forwarder, link, holder), keeps_terminus=True)
 
 
-def close_stolen(forwarder: Any, link: Link, holder: Link) -> None:
+def close_stolen(forwarder: Core, link: Link, holder: Link) -> None:
     """Close the link whose name `link` has now, and resolve what it leaves behind."""
     stolen = _stolen(forwarder, link, holder)
     if isinstance(holder, IncomingLink) and not holder.is_routed:
@@ -104,7 +108,7 @@ def close_stolen(forwarder: Any, link: Link, holder: Link) -> None:
         attaching.refuse(holder, stolen)
 
 
-def _stolen(forwarder: Any, link: Link, holder: Link) -> AmqpError:
+def _stolen(forwarder: Core, link: Link, holder: Link) -> AmqpError:
     """Count a stolen link; return the error to close it with."""
     # so that it cannot be stolen twice
     forwarder.link_names.leave(holder)
@@ -151,7 +155,7 @@ class _StolenSender:
     no credit before, so that nothing that still waits can be sent once more.
     """
 
-    def __init__(self, forwarder: Any, link: IncomingLink, error: AmqpError) -> None:
+    def __init__(self, forwarder: Core, link: IncomingLink, error: AmqpError) -> None:
         self._forwarder = forwarder
         self._link = link
         self._error = error
@@ -205,14 +209,14 @@ class _StolenSender:
             elif delivery.address is None:
                 # It was meant to resume an unknown delivery, or not even its head has come.
                 if not delivery.discarded:
-                    self._forwarder.settle(delivery, RELEASED, b"")
+                    self._forwarder.settlement.settle(delivery, RELEASED, b"")
                 yield None
             elif delivery.settling == TOLD:
                 # its outcome was told, by its receiver or by us
                 yield None
             else:
                 # no more copies are made of it: those made decide its outcome
-                self._forwarder.spreads.give_up(delivery)
+                self._forwarder.distribution.pending_copies.give_up(delivery)
                 for part in [delivery] if delivery.copies is None else delivery.copies:
                     # a copy that its receiver has settled has no parent any more
                     yield part if part is delivery or part.parent is delivery else None
@@ -225,8 +229,8 @@ class _StolenSender:
         outgoing = part.outgoing
         if outgoing is not None and part.complete and outgoing.current is not part:
             # a receiver has it whole; what that says from now on is not passed on
-            forwarder.settle_lost(part)
-            forwarder.sender_lost(part)
+            forwarder.settlement.settle_lost(part)
+            forwarder.settlement.sender_lost(part)
             return
         is_current = self._current is not None and self._current in (part, part.parent)
         if outgoing is None:
@@ -236,17 +240,17 @@ class _StolenSender:
         # one that has not come in whole is aborted, and counted as such
         part.discarded = part.discarded or not is_current or part.parent is not None
         if _was_whole(part):
-            part.address.counters.count_outcome(forwarder.settle_lost(part))
+            part.address.counters.count_outcome(forwarder.settlement.settle_lost(part))
             return
-        forwarder.settle(part, RELEASED, b"")
+        forwarder.settlement.settle(part, RELEASED, b"")
         if not is_current:
             part.address.counters.count_outcome(RELEASED)
 
     def _take_back(self, part: Any) -> None:
         """Take a delivery, or a copy for one receiver, out of the queue that it waits in."""
         if part.waits_in is not None and part.waits_in.remove(part):
-            self._forwarder.note_dequeued(part)
-        self._forwarder.note_credit(part.address, None)
+            self._forwarder.queues.note_dequeued(part)
+        self._forwarder.credit.note(part.address, None)
 
     def _end(self) -> None:
         """Close the link, as all outcomes are told, and give the successor its credit."""
@@ -256,10 +260,10 @@ class _StolenSender:
             successor.awaits = None
             if successor.link.owner is successor:
                 successor.capacity = self._capacity
-                self._forwarder.note_credit(successor.address, successor)
+                self._forwarder.credit.note(successor.address, successor)
 
 
-def _was_whole(delivery: Any) -> bool:
+def _was_whole(delivery: Delivery) -> bool:
     """Return whether a receiver may have had a delivery whole before it is sent again to resume."""
     consumer = None if delivery.outgoing is None else delivery.outgoing.owner
     return consumer is not None and consumer.resuming is not None

@@ -13,7 +13,7 @@ their tags only, and called "parked". (docs/decisions/0035-suspended-links.md.)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from router.amqp.constants import TerminusExpiryPolicy
 from router.amqp.outcomes import MAX_KEPT_BYTES
@@ -27,6 +27,13 @@ from router.engine.link import Link, OutgoingLink
 from router.engine.outbox import Turn
 from router.engine.states import Settling
 from router.engine.unsettled import Unsettled
+
+if TYPE_CHECKING:
+    from router.core.model.address import Address
+    from router.core.ports import Core
+    from router.engine.connection import Connection
+    from router.engine.delivery import Delivery
+    from router.engine.session import Session
 
 # How many termini may be suspended; a peer may suspend links under ever new names.
 MAX_SUSPENDED = 1000
@@ -64,8 +71,8 @@ class Terminus:
         self.policy = policy
         self.timeout_s = timeout_s
         self.address: Any = None
-        self.unsettled: dict[bytes, Any] = {}
-        self.outcomes: dict[bytes, tuple[int, bytes]] = {}
+        self.unsettled: dict[Any, Any] = {}
+        self.outcomes: dict[Any, tuple[int, bytes]] = {}
         # when it expires, in the turn's time; 0 while that is not known
         self.expires_at = 0.0
         # the source or target that its peer was told
@@ -157,7 +164,7 @@ class Terminus:
         self._once_parked.append(act)
         return True
 
-    def _park(self, delivery: Any, link: Any) -> None:
+    def _park(self, delivery: Delivery, link: Link) -> None:
         """Take a delivery from the session of `link`, unless it is settled or parked by now."""
         if delivery is link.current:
             return
@@ -169,7 +176,7 @@ class Terminus:
             link.session.close_incoming(delivery)
             self._remember(delivery)
 
-    def _remember(self, delivery: Any) -> None:
+    def _remember(self, delivery: Delivery) -> None:
         """Remember a sender's unsettled delivery; its link has the settle mode (section 2.7.5)."""
         was_told, delivery.settling = delivery.settling == Settling.TOLD, int(Settling.FIRST)
         tag = delivery.incoming_tag
@@ -189,7 +196,7 @@ class Terminus:
         delivery.suspended = self
         self.unsettled[tag] = delivery
 
-    def settled(self, delivery: Any, code: int, octets: Any) -> None:
+    def settled(self, delivery: Delivery, code: int, octets: bytes) -> None:
         """Keep a delivery's outcome for its sender, unless that has settled it already."""
         tag = delivery.incoming_tag
         if self.unsettled.get(tag) is delivery:
@@ -201,7 +208,7 @@ class Terminus:
         self.unsettled = {tag: self.unsettled[tag] for tag in tags}
         self.outcomes = {tag: self.outcomes[tag] for tag in tags if tag in self.outcomes}
 
-    def give_up(self, forwarder: Any) -> None:
+    def give_up(self, forwarder: Core) -> None:
         """Resolve the parked deliveries, as when a link is lost that may not be resumed.
 
         Of very many, the last ones are resolved in later turns.
@@ -212,12 +219,12 @@ class Terminus:
         self.outcomes.clear()
         is_source = isinstance(self.link, OutgoingLink)
 
-        def resolve(delivery: Any) -> None:
+        def resolve(delivery: Delivery) -> None:
             if not is_source:
                 delivery.suspended = None
-                forwarder.sender_lost(delivery)
+                forwarder.settlement.sender_lost(delivery)
             elif not delivery.settled:
-                outcome = source_outcomes.settle_lost(forwarder, delivery)
+                outcome = source_outcomes.settle_lost(forwarder.settlement, delivery)
                 delivery.address.current_counters().count_outcome(outcome)
 
         forwarder.turn.deferred.go_through(unsettled.values(), resolve)
@@ -271,7 +278,7 @@ class SuspendedTermini:
         return sum(len(each.unsettled) + len(each.outcomes) for each in self._termini.values())
 
     def grant(
-        self, link: Link, address: Any, asked: Any, resumed: Terminus | None
+        self, link: Link, address: Address | None, asked: Any, resumed: Terminus | None
     ) -> Terminus | None:
         """Return the terminus for a source or target as a peer asks for it.
 
@@ -307,7 +314,7 @@ class SuspendedTermini:
         found = self.find(link)
         return None if found is None else found.granted
 
-    def enter(self, forwarder: Any, terminus: Terminus, event: LinkDetached) -> None:
+    def enter(self, forwarder: Core, terminus: Terminus, event: LinkDetached) -> None:
         """Add a terminus whose link has gone."""
         terminus.is_parked = False
         if event.lost or event.error is not None:
@@ -324,7 +331,7 @@ class SuspendedTermini:
         if len(self._termini) > MAX_SUSPENDED:
             self.end(forwarder, self._one_too_many())
 
-    def _charge(self, forwarder: Any, terminus: Terminus) -> None:
+    def _charge(self, forwarder: Core, terminus: Terminus) -> None:
         """Charge the peer for a terminus, or end it where that would be too much."""
         link = terminus.link
         account = link.session.connection.account
@@ -352,7 +359,7 @@ class SuspendedTermini:
         terminus.expires_at = 0.0
         self.resumed += 1
 
-    def end(self, forwarder: Any, terminus: Terminus) -> None:
+    def end(self, forwarder: Core, terminus: Terminus) -> None:
         """Remove a terminus that has expired or is of no use, and resolve its deliveries."""
         self._release(terminus)
         self._forget(terminus)
@@ -366,7 +373,7 @@ class SuspendedTermini:
         _leave(self._of, session, terminus)
         _leave(self._of, session.connection, terminus)
 
-    def session_ended(self, forwarder: Any, session: Any) -> None:
+    def session_ended(self, forwarder: Core, session: Session) -> None:
         """Park the deliveries of a session that has ended; let termini expire that end with it."""
         for terminus in list(self._of.get(session, ())):
             if not terminus.is_parked:
@@ -374,13 +381,13 @@ class SuspendedTermini:
             if terminus.policy is Policy.SESSION_END:
                 self._count_down(forwarder, terminus)
 
-    def connection_closed(self, forwarder: Any, connection: Any) -> None:
+    def connection_closed(self, forwarder: Core, connection: Connection) -> None:
         """Let termini expire that end with a connection, as that is closed."""
         for terminus in list(self._of.get(connection, ())):
             if terminus.policy is Policy.CONNECTION_CLOSE:
                 self._count_down(forwarder, terminus)
 
-    def expire(self, forwarder: Any) -> None:
+    def expire(self, forwarder: Core) -> None:
         """End the termini that have expired; of very many, the last ones in later turns."""
         now = self.turn.now
         expired = []
@@ -400,12 +407,12 @@ class SuspendedTermini:
 
         self.turn.deferred.go_through(expired, end, at_once=EXPIRED_AT_ONCE)
 
-    def end_all(self, forwarder: Any) -> None:
+    def end_all(self, forwarder: Core) -> None:
         """End all termini, because the router shuts down."""
         for terminus in list(self._termini.values()):
             self.end(forwarder, terminus)
 
-    def _count_down(self, forwarder: Any, terminus: Terminus) -> None:
+    def _count_down(self, forwarder: Core, terminus: Terminus) -> None:
         if terminus.timeout_s == 0:
             self.end(forwarder, terminus)
             return

@@ -10,7 +10,7 @@ early it is taken (`waiting`).
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from router.amqp.peek import PRIORITY, find_absolute_expiry, find_header
 from router.amqp.revision import without_ttl, write_ttl
@@ -21,6 +21,9 @@ from router.engine.link import IncomingLink
 from router.engine.outbox import Turn
 from router.engine.session import Session
 from router.engine.states import SessionState, Settling
+
+if TYPE_CHECKING:
+    from router.amqp.types import Octets
 
 MAPPED = int(SessionState.MAPPED)
 # A deadline of 0 would mean never.
@@ -47,7 +50,7 @@ class Backlog:
         # absolute-expiry-time is ignored
         self.wall_ahead_s = 0.0
 
-    def hold(self, delivery: Delivery, view: Any, start: int, end: int) -> None:
+    def hold(self, delivery: Delivery, view: Octets, start: int, end: int) -> None:
         """Keep octets that cannot be sent now; they count against the peer that sent them."""
         chunk: Any = bytes(memoryview(view)[start:end])
         if delivery.chunks is None:
@@ -186,7 +189,7 @@ class Backlog:
         return True
 
 
-def begins_without_header(view: Any, start: int, end: int) -> bool:
+def begins_without_header(view: Octets, start: int, end: int) -> bool:
     """Return whether `view[start:end]` plainly begins with a section other than the header."""
     if end - start < 3:
         return False

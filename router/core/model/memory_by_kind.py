@@ -7,9 +7,14 @@ deliveries, input and output change with every frame, and are added up here on r
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from router.engine.account import DELIVERY_BYTES, KINDS, Account
+
+if TYPE_CHECKING:
+    from router.core.ports import Core
+    from router.engine.connection import Connection
+    from router.engine.session import Session
 
 MESSAGES: Final = "messages"
 DELIVERIES: Final = "deliveries"
@@ -18,7 +23,7 @@ OUTPUT: Final = "output"
 ALL_KINDS: Final = (*KINDS, MESSAGES, DELIVERIES, INPUT, OUTPUT)
 
 
-def holdings_of(connection: Any) -> dict[str, int]:
+def holdings_of(connection: Connection) -> dict[str, int]:
     """Return the octets that the router keeps for a connection's peer, by kind."""
     account: Account = connection.account
     found = {kind: account.of_kind(kind) for kind in KINDS}
@@ -29,7 +34,7 @@ def holdings_of(connection: Any) -> dict[str, int]:
     return found
 
 
-def held_in_all(forwarder: Any, connections: Iterable[Any]) -> dict[str, int]:
+def held_in_all(forwarder: Core, connections: Iterable[Any]) -> dict[str, int]:
     """Return the octets that the router keeps for all peers, by kind.
 
     `connections` are those that exist; what is left of others is counted too.
@@ -46,7 +51,7 @@ def held_in_all(forwarder: Any, connections: Iterable[Any]) -> dict[str, int]:
     return found
 
 
-def _deliveries_of(connection: Any) -> int:
+def _deliveries_of(connection: Connection) -> int:
     """Count the deliveries of a connection's peer that are unsettled or wait.
 
     A delivery counts for its sender, wherever it is; what the peer receives counts for others.
@@ -54,6 +59,6 @@ def _deliveries_of(connection: Any) -> int:
     return sum(map(deliveries_in, connection.local_sessions.values()))
 
 
-def deliveries_in(session: Any) -> int:
+def deliveries_in(session: Session) -> int:
     """Count the deliveries of a session's peer that are unsettled or wait."""
     return int(session.incoming.count + session.window.held_frames)

@@ -6,7 +6,7 @@ another. None of this runs once a message.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from router.amqp.performatives import Attach, Error
 from router.engine import attaching, beginning
@@ -15,6 +15,12 @@ from router.engine.link import IncomingLink, Link
 from router.engine.session import Session
 from router.engine.states import LinkState, SessionState
 from router.errors import AmqpError, Scope
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from router.core.ports import Core
+    from router.engine.connection import Connection
 
 
 class OwnLink:
@@ -29,13 +35,13 @@ class OwnLink:
 
     def __init__(self, frame: Attach) -> None:
         self.frame = frame
-        self.session: Session | None = None
+        self.session: Any = None
         self.link: Link | None = None
         self.is_over = False
         # its session goes on until the peer has answered the detach; `answer_lost` if it will not
         self.awaits_answer = False
 
-    def begin(self, connection: Any) -> None:
+    def begin(self, connection: Connection) -> None:
         """Begin the session; the link is attached as soon as the peer has answered.
 
         Raise `AmqpError` if the connection has no channel left.
@@ -67,13 +73,13 @@ class OwnLink:
             return False
         return session.connection.local_sessions.get(session.channel) is session
 
-    def attached(self, forwarder: Any) -> None:
+    def attached(self, forwarder: Core) -> None:
         """Note that the peer has attached the link, which is not over."""
 
-    def answer_lost(self, forwarder: Any) -> None:
+    def answer_lost(self, forwarder: Core) -> None:
         """Note that the awaited answer will not come, as the session is over."""
 
-    def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
+    def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
         """Note that the link is detached, was refused, or is lost with its session or connection.
 
         Its `owner` has left its address by now; `closed` tells a close from a detach, and from a
@@ -81,7 +87,7 @@ class OwnLink:
         """
 
 
-def session_begun(forwarder: Any, session: Session) -> None:
+def session_begun(forwarder: Core, session: Session) -> None:
     """Attach the link for which a session was begun, as the peer has answered the begin."""
     own = session.owner
     if not isinstance(own, OwnLink):
@@ -102,7 +108,7 @@ def session_begun(forwarder: Any, session: Session) -> None:
         _is_over(forwarder, own, beginning.wire_error(error), True)
 
 
-def link_attached(forwarder: Any, link: Link) -> None:
+def link_attached(forwarder: Core, link: Link) -> None:
     """Report that the peer has answered the router's attach.
 
     An answer without its terminus is a refusal (section 2.6.3).
@@ -116,14 +122,14 @@ def link_attached(forwarder: Any, link: Link) -> None:
         own.attached(forwarder)
 
 
-def link_detached(forwarder: Any, event: LinkDetached) -> None:
+def link_detached(forwarder: Core, event: LinkDetached) -> None:
     """Mark the router's own link as over, and its session with it."""
     own = event.link.session.owner
     if isinstance(own, OwnLink) and own.link is event.link:
         _is_over(forwarder, own, event.error, event.closed)
 
 
-def session_ended(forwarder: Any, event: SessionEnded) -> None:
+def session_ended(forwarder: Core, event: SessionEnded) -> None:
     """Mark the link of a session as over, perhaps before it was attached."""
     own = event.session.owner
     if isinstance(own, OwnLink):
@@ -133,7 +139,7 @@ def session_ended(forwarder: Any, event: SessionEnded) -> None:
             own.answer_lost(forwarder)
 
 
-def _is_over(forwarder: Any, own: OwnLink, error: Error | None, closed: bool) -> None:
+def _is_over(forwarder: Core, own: OwnLink, error: Error | None, closed: bool) -> None:
     if own.is_over:
         return
     own.is_over = True
@@ -144,7 +150,7 @@ def _is_over(forwarder: Any, own: OwnLink, error: Error | None, closed: bool) ->
     own.over(forwarder, error, closed)
 
 
-def end_idle(forwarder: Any) -> None:
+def end_idle(forwarder: Core) -> None:
     """End the sessions whose links are over; called at the end of a turn."""
     idle, forwarder.idle_sessions = forwarder.idle_sessions, []
     for session in idle:

@@ -21,7 +21,7 @@ import heapq
 from collections import deque
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from router.core.model.queues_by_side import (
     Place,
@@ -34,6 +34,9 @@ from router.core.model.queues_by_side import (
 from router.core.model.size_index import SizeIndex
 from router.engine.delivery import Delivery
 from router.engine.link import IncomingLink
+
+if TYPE_CHECKING:
+    pass
 
 LEVELS = 10
 ORDINARY = 4
@@ -74,7 +77,7 @@ class WaitingQueue:
         """Append a delivery to those of its priority."""
         self._enter(delivery, delivery.incoming)
 
-    def _enter(self, delivery: Delivery, link: Any) -> None:
+    def _enter(self, delivery: Delivery, link: IncomingLink | None) -> None:
         if self._husks is not None and delivery in self._husks:
             # otherwise it would still be found at its former place
             self._sweep()
@@ -218,7 +221,7 @@ class WaitingQueue:
 
     def _queue_of(self, delivery: Delivery) -> Any:
         """Return the queue that a waiting delivery is in."""
-        link: Any = delivery.incoming
+        link: IncomingLink | None = delivery.incoming
         side = HERE if link is None else link.side
         if side or delivery.lane:
             return (
@@ -308,7 +311,7 @@ class WaitingQueue:
         self._forget_levels()
 
     def _leaves_apart(self, delivery: Delivery) -> None:
-        link: Any = delivery.incoming
+        link: IncomingLink | None = delivery.incoming
         if self._apart is not None and (delivery.lane or (link is not None and link.side)):
             self._apart.leaves()
 
@@ -367,13 +370,13 @@ class WaitingQueue:
         self.count -= 1
         delivery.waits_in = None
         if self._elsewhere is not None:
-            link: Any = delivery.incoming
+            link: IncomingLink | None = delivery.incoming
             if link is not None and link.side:
                 self._count_side(link.side, -1)
         if self._senders is not None:
             self._count_sender(delivery.incoming, -1)
 
-    def _count_sender(self, link: Any, count: int) -> None:
+    def _count_sender(self, link: IncomingLink | None, count: int) -> None:
         senders = self._senders
         if senders is None:
             return

@@ -6,7 +6,7 @@ per message.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from router.core.links import control_links, route_links
 from router.core.network import in_links
@@ -15,6 +15,10 @@ from router.engine import attaching
 from router.engine.link import Link
 from router.errors import AmqpError, Scope
 
+if TYPE_CHECKING:
+    from router.core.ports import Core
+    from router.engine.connection import Connection
+
 # the role of listeners and connectors between interior routers
 ROLE: Final = "inter-router"
 # Dispatch's condition and words.
@@ -22,7 +26,7 @@ WRONG_ROLE: Final = "qd:connection-role"
 WRONG_ROLE_WORDS: Final = "Connection role not allowed for this operation"
 
 
-def is_between_routers(connection: Any) -> bool:
+def is_between_routers(connection: Connection) -> bool:
     """Return whether a connection leads to another router of the network."""
     return bool(connection.settings.role == ROLE)
 
@@ -33,14 +37,14 @@ def is_of_router(link: Link) -> bool:
     Those are all attaches between interior routers and, between an edge and its interior, those of
     links on their way to a container.
     """
-    connection: Any = link.session.connection
+    connection: Connection = link.session.connection
     return is_between_routers(connection) or (
         connection.settings.role == route_links.EDGE
         and route_links.is_routed_attach(link.remote_attach)
     )
 
 
-def attach_received(forwarder: Any, link: Link) -> None:
+def attach_received(forwarder: Core, link: Link) -> None:
     """Answer a router's attach, or refuse it."""
     network = forwarder.network
     remote = link.remote_attach

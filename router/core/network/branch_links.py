@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from heapq import nsmallest
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from router.amqp.performatives import Error
 from router.core.links import attach, detach
@@ -18,6 +18,9 @@ from router.core.model.address import NO_TREE, Address, Consumer, Producer
 from router.core.network.next_links import NextLink
 from router.core.routers.link_properties import ORIGIN, RECEIVERS, TREE
 from router.core.routers.routing_state import Branch, Tree
+
+if TYPE_CHECKING:
+    from router.core.ports import Core
 
 # How many receivers are named at most, so that an attach fits into a frame.
 MOST_NAMED: Final = 64
@@ -71,7 +74,7 @@ class BranchLink(NextLink):
             consumer.waiting = before.consumer.waiting
             before.let_go(self.keeper.forwarder)
 
-    def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
+    def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
         """Keep the branch's place for another link, unless this one was given up or refused."""
         consumer = self.consumer
         if consumer is None or self.is_leaving:
@@ -92,7 +95,7 @@ class BranchLink(NextLink):
         attach.join_consumer(forwarder, place)
         self.keeper.branch_lost(self)
 
-    def leave(self, forwarder: Any) -> None:
+    def leave(self, forwarder: Core) -> None:
         """Take nothing new, and end once all earlier deliveries are settled."""
         if self.is_leaving:
             return
@@ -102,13 +105,13 @@ class BranchLink(NextLink):
             self.let_go(forwarder)
         elif self.consumer is not None:
             self.consumer.tree = NO_TREE
-            forwarder.note_credit(self.spread.address, None)
+            forwarder.credit.note(self.spread.address, None)
             self.keeper.leaving[self] = None
 
     @property
     def is_agreed(self) -> bool:
         """Return whether the child takes what comes by this link, or did."""
-        link: Any = self.link
+        link = self.link
         return not self.is_over and link is not None and (link.credit > 0 or link.deliveries > 0)
 
     def end_if_quiet(self) -> bool:
@@ -127,17 +130,17 @@ class BranchLink(NextLink):
         self.detach()
         return True
 
-    def give_up(self, forwarder: Any) -> None:
+    def give_up(self, forwarder: Core) -> None:
         """Give up what waits for this link: nobody in its branch will get it."""
         if self.consumer is not None and self.consumer.waiting.count:
             detach.give_up_waiting(forwarder, self.consumer)
 
-    def let_go(self, forwarder: Any) -> None:
+    def let_go(self, forwarder: Core) -> None:
         """Give up the place that was kept when the link was lost."""
         consumer, self.consumer = self.consumer, None
         if consumer is not None:
             detach.remove_consumer(forwarder, consumer)
-            forwarder.note_credit(self.spread.address, None)
+            forwarder.credit.note(self.spread.address, None)
 
 
 def receiving(routers: Collection[str], wanted: Collection[str]) -> list[str]:

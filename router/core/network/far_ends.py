@@ -5,12 +5,15 @@ Used to find out why nothing flows. Nothing here runs per message.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import attrs
 
 from router.core.network.branch_links import BranchLink
 from router.core.network.out_links import OutLink
+
+if TYPE_CHECKING:
+    from router.engine.link import Link
 
 ROLES = frozenset(("inter-router", "edge"))
 
@@ -44,7 +47,7 @@ class FarEnd:
         return "" if self.via == self.router else f", via {self.via}"
 
 
-def far_end_of(link: Any) -> FarEnd | None:
+def far_end_of(link: Link) -> FarEnd | None:
     """Return where a link leads; None if its peer is no router.
 
     A routed link leads to the router that has the container, or else back to its client's, of which

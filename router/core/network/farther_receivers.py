@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from router.amqp.constants import Descriptor
 from router.core.deliveries import redelivery
@@ -20,6 +20,9 @@ from router.core.routers.names import edge_key_in, key_of, router_in
 from router.core.routers.routing_state import Place
 from router.engine.deferred import THINGS_A_STEP
 from router.engine.delivery import Delivery
+
+if TYPE_CHECKING:
+    from router.core.network.network import Network
 
 RELEASED = int(Descriptor.RELEASED)
 # How long a message waits for a farther receiver's credit.
@@ -33,7 +36,7 @@ MAX_ROUTERS = redelivery.MAX_ATTEMPTS
 class FartherReceivers:
     """Addresses that have links to farther routers, and the messages that wait for these."""
 
-    def __init__(self, network: Any) -> None:
+    def __init__(self, network: Network) -> None:
         self._network = network
         # until when each address has links to farther routers
         self._open: OrderedDict[Address, float] = OrderedDict()
@@ -158,7 +161,7 @@ class FartherReceivers:
             waiting = self._waiting.get(address)
             if waiting is not None and waiting.get(delivery) == until:
                 if not self._is_over(delivery):
-                    forwarder.settle(delivery, RELEASED, b"")
+                    forwarder.settlement.settle(delivery, RELEASED, b"")
                 self._waits_no_more(address, delivery)
             yield
         while self._open:

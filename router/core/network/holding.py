@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from enum import Enum, auto
 from math import inf
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -27,6 +27,10 @@ from router.engine.connection import Connection
 from router.engine.link import OutgoingLink
 from router.engine.session import Session
 from router.engine.settings import ConnectionSettings
+
+if TYPE_CHECKING:
+    from router.core.ports import Core
+    from router.engine.delivery import Delivery
 
 # The size that a message is assumed to have as long as none has come.
 USUAL_BYTES = 4096
@@ -93,7 +97,7 @@ class Hold:
 class Holds:
     """All holds of a router."""
 
-    def __init__(self, forwarder: Any) -> None:
+    def __init__(self, forwarder: Core) -> None:
         self.forwarder = forwarder
         self.holds: ListedTable[Address, Hold] = ListedTable()
         # how many messages were released: because they waited too long, or exceeded the bounds
@@ -106,7 +110,8 @@ class Holds:
         self.emptied: Callable[[Address], None] = lambda _: None
         self._is_looking = False
         settings = ConnectionSettings("hold")
-        self._connection = Connection(settings, forwarder, forwarder.turn, "hold", True)
+        handler: Any = forwarder
+        self._connection = Connection(settings, handler, forwarder.turn, "hold", True)
         self._session = Session(self._connection, 0, 1, 512)
 
     def see_to(self, address: Address, bounds: Bounds | None, use: Use) -> None:
@@ -145,7 +150,7 @@ class Holds:
             credit = min(bounds.messages, count + more)
         if hold.consumer.link.credit != credit:
             hold.consumer.link.credit = credit
-            self.forwarder.note_credit(address, None)
+            self.forwarder.credit.note(address, None)
 
     def tick(self, now: float) -> None:
         """Release messages that have waited too long or exceed the bounds."""
@@ -210,7 +215,7 @@ class Holds:
                 hold.note_check(count, octets, first)
             self._give_room(hold)
 
-    def _release(self, hold: Hold, delivery: Any) -> bool:
+    def _release(self, hold: Hold, delivery: Delivery) -> bool:
         """Release a message if it still waits in the hold; return whether it was released."""
         address = hold.consumer.address
         if self.holds.get(address) is not hold or hold.use is Use.IDLE:

@@ -6,7 +6,7 @@ What is for another router passes through a transit (`transit`).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from router.amqp.constants import Condition
 from router.amqp.performatives import Source
@@ -22,11 +22,14 @@ from router.engine import attaching
 from router.engine.link import IncomingLink, Link
 from router.errors import AmqpError, Scope
 
+if TYPE_CHECKING:
+    from router.core.ports import Core
+
 # The highest cost of a way through a network.
 MAX_COST = 2**62
 
 
-def attach_received(forwarder: Any, link: Link) -> None:
+def attach_received(forwarder: Core, link: Link) -> None:
     """Accept a link for one destination; raise `AmqpError` at link scope if that is impossible."""
     remote = link.remote_attach
     properties = remote.properties or {}
@@ -63,10 +66,10 @@ def attach_received(forwarder: Any, link: Link) -> None:
         transit.add(producer, said, bool(properties.get(SHOWS)))
         transit.see_to()
     attaching.accept(link, remote.source if remote.source is not None else Source(), remote.target)
-    forwarder.note_credit(address, producer)
+    forwarder.credit.note(address, producer)
 
 
-def _enter(forwarder: Any, text: str, phase: int) -> Address:
+def _enter(forwarder: Core, text: str, phase: int) -> Address:
     address: Address | None = forwarder.table.enter(text, phase, is_fallback=phase == FALLBACK)
     if address is None:
         info = {Symbol("address"): text}

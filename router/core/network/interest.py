@@ -7,18 +7,22 @@ are located by their names, so they need not be announced.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from router.core.addresses.related import is_exchange
 from router.core.model.address import MESH, MULTICAST, Address, Consumer
 from router.core.routers.names import edge_key_in, key_of, router_in
 from router.core.routers.routing_state import Interest
 
+if TYPE_CHECKING:
+    from router.core.addresses.table import AddressTable
+    from router.core.ports import Core
+
 
 class LocalInterest:
     """Count of the receivers of each address that are not at other routers."""
 
-    def __init__(self, forwarder: Any) -> None:
+    def __init__(self, forwarder: Core) -> None:
         self._forwarder = forwarder
         # how many receivers there are, and how many of them are shown where messages have been
         self._counts: dict[Address, tuple[int, int]] = {}
@@ -65,7 +69,7 @@ def is_counted(consumer: Consumer) -> bool:
     return consumer.side != MESH and consumer.address.transit is None
 
 
-def is_announced(table: Any, address: Address, me: str) -> bool:
+def is_announced(table: AddressTable, address: Address, me: str) -> bool:
     """Return whether the receivers of an address are announced to the other routers.
 
     An address that its name locates at this router is not announced, unless it is a topic: what is

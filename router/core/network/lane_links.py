@@ -6,7 +6,7 @@ are given up without losing anything: they take leave.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from router.amqp.performatives import Error
 from router.core.links import detach
@@ -14,12 +14,17 @@ from router.core.model.address import Address, Consumer
 from router.core.network.lane_numbers import Lane
 from router.core.network.next_links import NextLink
 
+if TYPE_CHECKING:
+    from router.core.network.network import Network
+    from router.core.ports import Core
+    from router.engine.connection import Connection
+
 
 class LaneBase(Protocol):
     """Base link, beside which there may be others; `lanes` holds those by number."""
 
     address: Address
-    connection: Any
+    connection: Connection
     lanes: dict[int, LaneLink]
 
     @property
@@ -40,7 +45,12 @@ class LaneLink(NextLink):
     base: LaneBase | None
 
     def __init__(
-        self, network: Any, address: Address, properties: dict[Any, Any], shows: bool, lane: Lane
+        self,
+        network: Network,
+        address: Address,
+        properties: dict[Any, Any],
+        shows: bool,
+        lane: Lane,
     ) -> None:
         super().__init__(network, address, {**properties, **lane.properties()}, shows, lane.mode)
         self.lane = lane
@@ -56,7 +66,7 @@ class LaneLink(NextLink):
             self.idle_since = now
         return float(now - self.idle_since)
 
-    def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
+    def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
         """Send its messages by another link, unless this one was given up."""
         self.network.outward.lane_over(self)
 

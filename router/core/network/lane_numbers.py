@@ -9,7 +9,7 @@ that mode on all the way.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
@@ -24,6 +24,10 @@ from router.core.model.address import (
 from router.core.routers.link_properties import LANE, PRIORITY
 from router.core.routers.membership import FEATURES, LANES
 from router.errors import AmqpError, Scope
+
+if TYPE_CHECKING:
+    from router.engine.connection import Connection
+    from router.engine.link import Link
 
 # Higher numbers are refused; others may use more of them than this router does.
 HIGHEST_LANE: Final = 255
@@ -86,14 +90,14 @@ def _number(value: Any, most: int, what: str) -> int:
     return int(value)
 
 
-def knows_lanes(connection: Any) -> bool:
+def knows_lanes(connection: Connection) -> bool:
     """Return whether the peer router of a connection declares that it keeps lanes apart."""
     remote = connection.remote_open
     features = (remote.properties or {}).get(FEATURES) if remote is not None else None
     return isinstance(features, list) and LANES in features
 
 
-def priority_of(link: Any) -> int:
+def priority_of(link: Link) -> int:
     """Return the priority that a link between routers declares in its attach; 4 for any other."""
     if link.session.connection.settings.role not in ("inter-router", "edge"):
         return ORDINARY_PRIORITY

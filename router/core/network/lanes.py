@@ -17,13 +17,18 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from router.core.model.address import EVERY_LANE, Address, Consumer
 from router.core.network.lane_links import LaneBase, LaneLink
 from router.core.network.lane_numbers import lane_numbered, lane_of
 from router.core.network.uplink_lanes import UplinkBase, may_have_lanes
 from router.errors import AmqpError
+
+if TYPE_CHECKING:
+    from router.core.network.network import Network
+    from router.engine.connection import Connection
+    from router.engine.delivery import Delivery
 
 # How long a lane is kept that nothing is sent by.
 IDLE_S = 5.0
@@ -37,7 +42,7 @@ PART_OF_CHANNELS = 2
 class Lanes:
     """Lanes beside the links of addresses in use."""
 
-    def __init__(self, network: Any) -> None:
+    def __init__(self, network: Network) -> None:
         self._network = network
         # the addresses that have other lanes than lane 0
         self._laned: OrderedDict[Address, None] = OrderedDict()
@@ -110,7 +115,7 @@ class Lanes:
             self._open_beside(base, lane)
         return True
 
-    def enter(self, address: Address, delivery: Any) -> None:
+    def enter(self, address: Address, delivery: Delivery) -> None:
         """Assign a lane to a waiting delivery that has been moved to another address."""
         delivery.lane = 0
         if address.lanes:
@@ -118,7 +123,7 @@ class Lanes:
             if not address.lanes >> delivery.lane & 1:
                 self.open(address, delivery.lane)
 
-    def _assign(self, delivery: Any) -> None:
+    def _assign(self, delivery: Delivery) -> None:
         """Set the lane of a waiting delivery."""
         sender = delivery.incoming
         stripe = 0 if sender.owner is None else max(0, sender.owner.stripe)
@@ -127,12 +132,13 @@ class Lanes:
 
     def _bases(self, address: Address) -> list[LaneBase]:
         """Return the links of an address that may have lanes beside them."""
+        bases: list[LaneBase] = [
+            *self._network.outward.links(address),
+            *self._uplinks.get(address, {}).values(),
+        ]
         return [
             each
-            for each in (
-                *self._network.outward.links(address),
-                *self._uplinks.get(address, {}).values(),
-            )
+            for each in bases
             if each.consumer is not None and each.consumer.lane_mask != EVERY_LANE
         ]
 
@@ -210,8 +216,9 @@ class Lanes:
             # deliveries that wait for them go before new ones
             forwarder = self._network.forwarder
             for base in bases:
-                forwarder.serve(base.consumer)
-            forwarder.note_credit(address, None)
+                assert base.consumer is not None
+                forwarder.queues.serve(base.consumer)
+            forwarder.credit.note(address, None)
 
     def finish(self) -> None:
         """Call `see_to` for each address of which a lane has ended unasked."""
@@ -268,6 +275,6 @@ def _numbers(lanes: int) -> Iterator[int]:
     return (lane for lane in range(1, lanes.bit_length()) if lanes >> lane & 1)
 
 
-def has_channels(connection: Any) -> bool:
+def has_channels(connection: Connection) -> bool:
     """Return whether a connection has enough free channels for another lane."""
     return bool(len(connection.local_sessions) * PART_OF_CHANNELS < connection.channel_max + 1)

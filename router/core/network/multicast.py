@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator
 from itertools import count
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from router.core.addresses.related import is_exchange
 from router.core.model.address import LAST_PHASE, MULTICAST, OWN_TREE, Address, Producer
@@ -27,6 +27,10 @@ from router.core.routers.routing_state import Branch, Tree
 from router.engine import attaching
 from router.engine.deferred import THINGS_A_STEP
 from router.errors import AmqpError, Scope
+
+if TYPE_CHECKING:
+    from router.core.ports import Core
+    from router.engine.link import Link
 
 # How long the links of a tree are kept that nobody sends by.
 IDLE_S: Final = 10.0
@@ -43,7 +47,7 @@ class Multicast:
     turns. Until then a tree is what it was, as if the change were not known yet.
     """
 
-    def __init__(self, forwarder: Any) -> None:
+    def __init__(self, forwarder: Core) -> None:
         self.forwarder = forwarder
         # the trees that begin here, by address
         self._own: dict[Address, MulticastTree] = {}
@@ -73,7 +77,7 @@ class Multicast:
 
     # Changes.
 
-    def attach_received(self, link: Any) -> None:
+    def attach_received(self, link: Link) -> None:
         """Answer a tree link's attach; raise `AmqpError` at link scope if it is invalid.
 
         What comes by it is taken as soon as both routers see the same tree.

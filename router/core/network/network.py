@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from router.core.addresses import management_access, node_names, related
 from router.core.addresses.next_hops import NextHops
@@ -47,6 +47,11 @@ from router.core.routers.names import (
 from router.core.routers.routing_state import FALLBACK_PHASE, MOBILE, RoutingState
 from router.engine.deferred import THINGS_A_STEP
 
+if TYPE_CHECKING:
+    from router.core.ports import Core
+    from router.engine.connection import Connection
+    from router.engine.link import Link
+
 # How many addresses are looked at in a turn, at most: attaching a link counts as WORK_OF_LINK of
 # them, and so many routers where somebody receives as one.
 MOST_AT_ONCE = 128
@@ -59,7 +64,7 @@ ANNOUNCED_TREATMENTS = (CLOSEST, BALANCED, MULTICAST)
 class Network:
     """Role of a router in its network; it does nothing unless it `is_on`."""
 
-    def __init__(self, forwarder: Any, reach: RoutingState) -> None:
+    def __init__(self, forwarder: Core, reach: RoutingState) -> None:
         self.forwarder = forwarder
         self.reach = reach
         self.is_on = False
@@ -111,20 +116,20 @@ class Network:
         self.links_made += 1
         return self.links_made
 
-    def side_of(self, connection: Any) -> int:
+    def side_of(self, connection: Connection) -> int:
         """Return the side of the network that the peer of a connection is on."""
         if attaches.is_between_routers(connection):
             return MESH
         return self.edge_sides.get(connection, HERE)
 
-    def attach_received(self, link: Any) -> bool:
+    def attach_received(self, link: Link) -> bool:
         """Answer or refuse an attach of another router; return whether it is one."""
         if not attaches.is_of_router(link):
             return False
         attaches.attach_received(self.forwarder, link)
         return True
 
-    def takes(self, link: Any, text: str, *, is_sender: bool) -> bool:
+    def takes(self, link: Link, text: str, *, is_sender: bool) -> bool:
         """Return whether a peer may attach a link here: an interior only to what an edge has."""
         connection = link.session.connection
         return self.edges is None or self.edges.takes(connection, text, is_sender=is_sender)
@@ -334,7 +339,7 @@ class Network:
         self.outward.see_to(address, is_asked=True)
         return bool(self.outward.links(address))
 
-    def is_denied(self, connection: Any, name: str) -> bool:
+    def is_denied(self, connection: Connection, name: str) -> bool:
         """Return whether a name is management elsewhere and the connection may not use any.
 
         It is checked here, since the other router could not know.
@@ -342,14 +347,14 @@ class Network:
         settings = connection.settings
         return settings.management == "none" and is_management_elsewhere(name, self.reach.me)
 
-    def phase_of(self, link: Any, name: str, phase: int) -> int:
+    def phase_of(self, link: Link, name: str, phase: int) -> int:
         """Return the phase at which a peer's link enters a name, by its management rights."""
         is_member = self.is_on or self.edges is not None
         if not is_member or self.forwarder.table.is_own_node(name):
             return phase
         return management_access.phase_of(link, name, self.reach.me, phase)
 
-    def check_receiver(self, connection: Any, name: str) -> None:
+    def check_receiver(self, connection: Connection, name: str) -> None:
         """Raise `AmqpError` if a peer may not receive from a name, by what the name says."""
         is_edge = self.edges is not None and not self.is_on
         is_member = self.is_on or is_edge

@@ -6,7 +6,7 @@ begin, so that the consumer exists, without credit, from the first moment on.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from router.amqp.constants import ReceiverSettleMode
 from router.amqp.performatives import Attach, Source, Target
@@ -16,6 +16,10 @@ from router.core.model.address import MANAGEMENT_WRITERS, MESH, Address, Consume
 from router.core.model.own_links import OwnLink
 from router.core.routers.link_properties import PHASE, SHOWS
 from router.engine import attaching
+
+if TYPE_CHECKING:
+    from router.core.network.network import Network
+    from router.engine.connection import Connection
 
 
 class NextLink(OwnLink):
@@ -27,7 +31,7 @@ class NextLink(OwnLink):
 
     def __init__(
         self,
-        network: Any,
+        network: Network,
         address: Address,
         properties: dict[Any, Any],
         shows: bool,
@@ -59,7 +63,7 @@ class NextLink(OwnLink):
         # it takes nothing new, and is over once all is settled
         self.is_leaving = False
 
-    def begin(self, connection: Any) -> None:
+    def begin(self, connection: Connection) -> None:
         """Begin the session and attach; raise `AmqpError` if that is impossible."""
         super().begin(connection)
         self.connection = connection

@@ -7,7 +7,7 @@ whatever routers think of the network at that moment.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from router.amqp.performatives import Error
 from router.amqp.types import ULong
@@ -15,6 +15,10 @@ from router.core.model.address import HERE, Address, Consumer
 from router.core.network.lane_links import LaneLink
 from router.core.network.lane_numbers import FIRST_LANE, Lane, knows_lanes
 from router.core.routers.link_properties import COST, DESTINATION
+
+if TYPE_CHECKING:
+    from router.core.network.network import Network
+    from router.core.ports import Core
 
 
 class OutLink(LaneLink):
@@ -26,7 +30,7 @@ class OutLink(LaneLink):
 
     def __init__(
         self,
-        network: Any,
+        network: Network,
         address: Address,
         destination: str,
         said: int,
@@ -66,7 +70,7 @@ class OutLink(LaneLink):
         """Return what the way costs by now."""
         return self.said if self.consumer is None else int(self.consumer.cost)
 
-    def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
+    def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
         """Look for another way, unless this one was given up."""
         if self.base is None:
             self.network.outward.is_over(self, error)

@@ -11,7 +11,7 @@ import heapq
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -28,6 +28,9 @@ from router.core.routers.names import edge_key_in, key_of, router_in
 from router.core.routers.routing_state import NEAREST, Path
 from router.engine.deferred import THINGS_A_STEP, drained, emptied
 from router.errors import AmqpError
+
+if TYPE_CHECKING:
+    from router.core.network.network import Network
 
 # An address, and a router that its messages go to.
 Way = tuple[Address, str]
@@ -54,7 +57,7 @@ class NextHop:
 class OutboundLinks:
     """Links of addresses in use and of transits, by destination."""
 
-    def __init__(self, network: Any) -> None:
+    def __init__(self, network: Network) -> None:
         self._network = network
         self._links: dict[Address, dict[str, OutLink]] = {}
         # the lanes beside these links
@@ -236,7 +239,8 @@ class OutboundLinks:
         if self._moments:
             deferred = self._network.forwarder.turn.deferred
             deferred.forget(emptied(self._retries))
-            deferred.forget(drained(self._moments))
+            moments = drained(self._moments)
+            deferred.forget(moments)
             self._retries, self._moments = {}, []
 
     def tick(self) -> None:

@@ -8,7 +8,7 @@ here runs per message.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import attrs
 
@@ -30,6 +30,13 @@ from router.core.model.address import (
 from router.core.model.own_links import OwnLink
 from router.engine import attaching
 from router.errors import AmqpError, Scope
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from router.core.addresses.table import AddressTable
+    from router.core.ports import Core
+    from router.engine.connection import Connection
 
 
 @attrs.frozen
@@ -102,12 +109,12 @@ class ProxyLink(OwnLink):
         # its producer or consumer at the address, once it has one
         self.end: Producer | Consumer | None = None
 
-    def begin(self, connection: Any) -> None:
+    def begin(self, connection: Connection) -> None:
         """Begin the session and attach, so that messages to be sent can wait for the link.
 
         Raises `AmqpError` if that is impossible.
         """
-        forwarder = connection.handler
+        forwarder: Any = connection.handler
         address = self._enter(forwarder.table)
         super().begin(connection)
         link: Any = attaching.attach(self.session, self.frame)
@@ -122,7 +129,7 @@ class ProxyLink(OwnLink):
         link.owner = self.end = consumer
         attach.join_consumer(forwarder, consumer)
 
-    def _enter(self, table: Any) -> Address:
+    def _enter(self, table: AddressTable) -> Address:
         """Return the address here; raise `AmqpError` if it is unavailable."""
         proxy = self.proxy
         is_fallback = proxy.phase == FALLBACK
@@ -133,7 +140,7 @@ class ProxyLink(OwnLink):
             raise AmqpError(Condition.NOT_FOUND, reason, Scope.LINK)
         return address
 
-    def attached(self, forwarder: Any) -> None:
+    def attached(self, forwarder: Core) -> None:
         """Add the producer of a link that receives to its address, and tell the keeper."""
         if self.proxy.receives:
             link: Any = self.link
@@ -147,14 +154,14 @@ class ProxyLink(OwnLink):
             producer.tree = NO_TREE
             link.owner = self.end = producer
             attach.add_producer(forwarder, producer)
-            forwarder.note_credit(address, producer)
+            forwarder.credit.note(address, producer)
         self.keeper.attached(self)
 
-    def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
+    def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
         """Tell the keeper."""
         self.keeper.over(self, error)
 
-    def quiesce(self, forwarder: Any) -> None:
+    def quiesce(self, forwarder: Core) -> None:
         """Take nothing new any more; what is under way goes on, and is settled."""
         if self.end is not None:
             detach.quiesce(forwarder, self.end)

@@ -9,7 +9,7 @@ this one. Any other link gets no credit until that is so again, or its router ha
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from typing import Any
+from typing import TYPE_CHECKING
 
 from router.core.deliveries import credit, unsent
 from router.core.model.address import BALANCED, Address, Producer
@@ -20,6 +20,9 @@ from router.core.routers.routing_state import Path
 from router.engine.deferred import CHANGES_AT_ONCE
 from router.errors import AmqpError, Scope
 
+if TYPE_CHECKING:
+    from router.core.network.network import Network
+
 # Dispatch's condition and words.
 NO_ROUTE = "qd:no-route-to-dest"
 NO_ROUTE_WORDS = "No route to the destination node"
@@ -28,7 +31,7 @@ NO_ROUTE_WORDS = "No route to the destination node"
 class Transit:
     """Way through this router for one address at one destination, by one lane."""
 
-    def __init__(self, network: Any, destination: str, address: Address, lane: Lane) -> None:
+    def __init__(self, network: Network, destination: str, address: Address, lane: Lane) -> None:
         self._network = network
         self.destination = destination
         self.lane = lane
@@ -47,7 +50,7 @@ class Transit:
         self.shows = False
 
     @classmethod
-    def make(cls, network: Any, destination: str, name: str, phase: int, lane: Lane) -> Address:
+    def make(cls, network: Network, destination: str, name: str, phase: int, lane: Lane) -> Address:
         """Make a transit, and return its address."""
         address = Address(name, BALANCED, redelivers=False, phase=phase)
         return cls(network, destination, address, lane).address
@@ -96,8 +99,8 @@ class Transit:
             self._fresh.clear()
             self._see_to_all()
         else:
-            fresh, self._fresh = self._fresh, []
-            for producer in fresh:
+            producers, self._fresh = self._fresh, []
+            for producer in producers:
                 self._see_to_one(producer)
 
     def _link(self) -> OutLink | None:
@@ -139,7 +142,7 @@ class Transit:
             credit.revoke(producer.link)
         elif producer.capacity == 0:
             producer.capacity = capacity
-            network.forwarder.note_credit(self.address, producer)
+            network.forwarder.credit.note(self.address, producer)
 
     def _is_emptying(self, link: OutLink | None, path: Path | None) -> bool:
         """Return whether nothing more comes, and what waits may go on by the link there is."""

@@ -5,7 +5,7 @@ Nothing here runs per message.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
@@ -22,6 +22,10 @@ from router.core.routers.names import key_at
 from router.engine import attaching
 from router.engine.link import IncomingLink
 from router.errors import AmqpError, Scope
+
+if TYPE_CHECKING:
+    from router.core.ports import Core
+    from router.engine.link import Link
 
 # How long a router waits to hear of receivers that its neighbour knows.
 PATIENCE_S: Final = 5.0
@@ -62,7 +66,7 @@ class PendingTreeLink:
             self.waits_until = now + PATIENCE_S
         return self.waits_until <= now
 
-    def enter(self, forwarder: Any) -> Address | None:
+    def enter(self, forwarder: Core) -> Address | None:
         """Return the address if it is multicast, or else None."""
         address: Address | None = forwarder.table.enter(self.name, self.phase)
         if address is None:
@@ -75,7 +79,7 @@ class PendingTreeLink:
         return None
 
 
-def _turn(forwarder: Any, address: Address) -> None:
+def _turn(forwarder: Core, address: Address) -> None:
     """Make an address multicast, as at other routers, since no rule here says otherwise."""
     is_own = forwarder.table.is_own_node(address.name)
     if is_own or address.is_dynamic or address.waiting.count or address.resuming:
@@ -84,10 +88,10 @@ def _turn(forwarder: Any, address: Address) -> None:
     address.treatment = MULTICAST
     for consumer in address.consumers:
         consumer.waiting = WaitingQueue()
-    forwarder.note_credit(address, None)
+    forwarder.credit.note(address, None)
 
 
-def receive(forwarder: Any, link: Any) -> PendingTreeLink:
+def receive(forwarder: Core, link: Link) -> PendingTreeLink:
     """Accept the attach of a tree link; raise `AmqpError` at link scope if it is invalid."""
     remote = link.remote_attach
     if not isinstance(link, IncomingLink):
@@ -121,7 +125,7 @@ def _asked(link: IncomingLink, properties: dict[Any, Any], text: Any) -> Pending
     )
 
 
-def add_sender(forwarder: Any, asked: PendingTreeLink, address: Address, number: int) -> Producer:
+def add_sender(forwarder: Core, asked: PendingTreeLink, address: Address, number: int) -> Producer:
     """Add a link to its address: its messages go on along its tree, and to receivers here."""
     link = asked.link
     producer = Producer(link, address, link.session.connection.settings.link_capacity)

@@ -6,11 +6,14 @@ the link by which the edge receives. The other end accepts such a lane as any ot
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from router.core.model.address import MULTICAST, Address, Consumer
 from router.core.network.lane_links import LaneLink
 from router.core.network.lane_numbers import Lane, knows_lanes
+
+if TYPE_CHECKING:
+    from router.core.network.network import Network
 
 
 class UplinkBase:
@@ -18,7 +21,7 @@ class UplinkBase:
 
     __slots__ = ("_network", "address", "connection", "consumer", "lanes")
 
-    def __init__(self, network: Any, consumer: Consumer) -> None:
+    def __init__(self, network: Network, consumer: Consumer) -> None:
         self._network = network
         self.consumer = consumer
         self.address: Address = consumer.address
@@ -38,7 +41,7 @@ class UplinkBase:
 class UplinkLane(LaneLink):
     """Lane to the other end of an uplink."""
 
-    def __init__(self, network: Any, base: UplinkBase, lane: Lane) -> None:
+    def __init__(self, network: Network, base: UplinkBase, lane: Lane) -> None:
         super().__init__(network, base.address, {}, False, lane)
         self.base = base
         self._first = base.consumer
@@ -52,7 +55,7 @@ class UplinkLane(LaneLink):
         consumer.lane_mask = 1 << self.lane.number
 
 
-def may_have_lanes(network: Any, consumer: Consumer) -> bool:
+def may_have_lanes(network: Network, consumer: Consumer) -> bool:
     """Return whether a consumer leads to the other end of an uplink and may have lanes."""
     session = consumer.link.session
     if session.connection not in network.edge_sides or isinstance(session.owner, LaneLink):

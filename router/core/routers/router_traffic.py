@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from router.core.model.address import ROUTED, Address
 from router.core.model.counters import Counters
 from router.core.routers.names import key_of
 from router.engine.link import IncomingLink
+
+if TYPE_CHECKING:
+    from router.engine.link import Link
 
 # The roles of connections to other routers, and of those to containers.
 ROUTERS: Final = frozenset(("inter-router", "edge"))
@@ -24,7 +27,7 @@ CONTAINER: Final = "route-container"
 MOST_PASSED: Final = 10_000
 
 
-def link_over(counters: Counters, link: Any) -> None:
+def link_over(counters: Counters, link: Link) -> None:
     """Add what a link has carried to counters; once to its address's, when it leaves that."""
     role = link.session.connection.settings.role
     if role in ROUTERS:
@@ -120,7 +123,7 @@ def _links(address: Address) -> Iterator[Any]:
                 yield consumer.link
 
 
-def _begun(link: Any) -> int:
+def _begun(link: Link) -> int:
     """Return how many deliveries of a link have begun: all but one whose head is incomplete."""
     current = link.current
     return int(link.deliveries) - (current is not None and current.address is None)

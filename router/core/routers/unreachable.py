@@ -5,12 +5,15 @@ Used to find out why nothing flows. Nothing here runs per message.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from router.core.routers.names import edge_key_in, router_in
 
+if TYPE_CHECKING:
+    from router.core.ports import Whereabouts
 
-def why_unreachable(network: Any, name: str) -> str | None:
+
+def why_unreachable(network: Whereabouts, name: str) -> str | None:
     """Return in words which router a name leads to, if that router cannot be found.
 
     None if it is there or may be there, or if the name leads to no router.

@@ -135,7 +135,7 @@ def own_links(world: World) -> list[OutLink]:
 def channel_of(link: OutLink) -> int:
     """Return the channel of the session that a link has for itself."""
     assert link.session is not None
-    return link.session.channel
+    return int(link.session.channel)
 
 
 def answer(link: OutLink, *, is_taken: bool) -> Iterator[bytes]:

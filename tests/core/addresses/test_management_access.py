@@ -17,6 +17,8 @@ from router.core.routers import link_properties
 from support.far_routers import Mesh
 from support.in_memory import ReceivingLink
 
+NO_LINK: Any = None
+
 NODE = "_topo/0/c/$management"
 
 
@@ -116,4 +118,4 @@ def test_a_router_that_is_alone_has_no_others() -> None:
     network = mesh["a"].forwarder.network
     link = mesh["a"].client(management="change").sender("_topo/0/a/$management")
     assert link.detached is None or link.detached.error is not None
-    assert network.phase_of(None, "orders", 3) == 3
+    assert network.phase_of(NO_LINK, "orders", 3) == 3

@@ -14,6 +14,8 @@ from router.core.model.address import BALANCED, CLOSEST, MULTICAST, UNAVAILABLE,
 from router.engine.delivery import Delivery
 from router.engine.link import IncomingLink, OutgoingLink
 
+NO_SESSION: Any = None
+
 
 @pytest.fixture(autouse=True, params=[table_module.MOST_IN_A_TABLE, 1])
 def _sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,11 +155,11 @@ def test_an_address_goes_when_nothing_hangs_on_it() -> None:
     made = table()
     address = made.enter("q")
     assert address is not None
-    consumer = Consumer(OutgoingLink(None, "l", 0), address)
+    consumer = Consumer(OutgoingLink(NO_SESSION, "l", 0), address)
     delivery = Delivery.__new__(Delivery)
     things: list[Any] = [
         (address.consumers, consumer),
-        (address.producers, Producer(IncomingLink(None, "l", 0), address, 1)),
+        (address.producers, Producer(IncomingLink(NO_SESSION, "l", 0), address, 1)),
         (address.waiting, delivery),
     ]
     for things_there, thing in things:

@@ -374,7 +374,7 @@ def sided(router: Router, *sides: tuple[int, int]) -> None:
     for end, (side, tree) in zip(ends, sides, strict=True):
         end.side, end.tree = side, tree
         address.remote_ends += side != HERE
-    router.forwarder.note_credit(address, None)
+    router.forwarder.credit.note(address, None)
     router.finish_turn()
 
 

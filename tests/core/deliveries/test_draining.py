@@ -32,7 +32,7 @@ def test_the_rest_of_the_credit_goes_when_senders_had_their_moment() -> None:
     router.wait(0.02)
     assert (receiver.credit, receiver.drained) == (0, 14)
     assert len(receiver.received) == 6
-    assert not router.forwarder.drains
+    assert not router.forwarder.queues.drains
 
 
 def test_what_waits_comes_first_and_may_be_all_that_was_asked_for() -> None:
@@ -42,7 +42,7 @@ def test_what_waits_comes_first_and_may_be_all_that_was_asked_for() -> None:
     receiver.grant(1, drain=True)
     assert receiver.take() == b"waits"
     assert (receiver.credit, receiver.drained) == (0, 0)
-    assert not router.forwarder.drains
+    assert not router.forwarder.queues.drains
 
 
 @pytest.mark.spec("2.6.7-9")
@@ -52,7 +52,7 @@ def test_a_drain_without_credit_is_answered() -> None:
         receiver.grant(0, drain=True)
         assert receiver.drains_heard == count
         assert receiver.drained == 0
-    assert not router.forwarder.drains
+    assert not router.forwarder.queues.drains
     # senders are not asked for anything: there is no room for it
     assert (sender.credit, sender.drain) == (0, False)
 
@@ -157,7 +157,7 @@ def test_a_receiver_may_take_its_drain_back() -> None:
     receiver.grant(5)
     router.wait(PATIENCE_S)
     assert (receiver.credit, receiver.drained) == (5, 0)
-    assert not router.forwarder.drains
+    assert not router.forwarder.queues.drains
     sender.send(b"later")
     assert receiver.take() == b"later"
 
@@ -172,7 +172,7 @@ def test_a_message_under_way_is_ended_before_the_drain_is() -> None:
     assert receiver.take() == b"half+half"
     assert (receiver.credit, receiver.drained) == (0, 2)
     router.wait(PATIENCE_S)
-    assert not router.forwarder.drains
+    assert not router.forwarder.queues.drains
 
 
 def test_a_receiver_that_is_lost_while_it_drains_leaves_nothing() -> None:
@@ -181,7 +181,7 @@ def test_a_receiver_that_is_lost_while_it_drains_leaves_nothing() -> None:
     receiver.client.lose()
     assert sender.drain
     router.wait(PATIENCE_S)
-    assert not router.forwarder.drains
+    assert not router.forwarder.queues.drains
 
 
 def test_others_have_their_turn_between_drains_that_many_senders_are_asked_for() -> None:
@@ -232,4 +232,4 @@ def test_very_many_senders_have_a_moment_and_are_asked_in_later_turns() -> None:
     assert receiver.take() == b"polled"
     router.wait(PATIENCE_S + 0.01)
     assert (receiver.credit, receiver.drained) == (0, 9)
-    assert not router.forwarder.drains
+    assert not router.forwarder.queues.drains

@@ -15,10 +15,9 @@ from support.in_memory import Router
 from support.waypoints import message, texts
 
 
-def test_the_core_is_one() -> None:
+def test_a_forwarder_has_one() -> None:
     router = Router()
-    assert isinstance(router.forwarder, Distributor)
-    assert router.forwarder.moving == []
+    assert isinstance(router.forwarder.distribution, Distributor)
 
 
 @pytest.mark.parametrize("treatment", ["closest", "balanced"])

@@ -25,7 +25,7 @@ RULES = [AddressRule(True, "q", "multicast"), AddressRule(True, "p", "multicast"
 def router() -> Router:
     """Return a router that makes two copies in a turn, and takes turns only when asked."""
     router = Router(RULES)
-    router.forwarder.copies_at_once = AT_ONCE
+    router.forwarder.distribution.copies_at_once = AT_ONCE
     router.is_patient = True
     return router
 
@@ -83,7 +83,7 @@ def test_the_turns_of_the_senders_connection_go_on_with_it_too(router: Router) -
 
 
 def test_a_turn_of_its_connection_makes_a_bounded_number(router: Router) -> None:
-    router.forwarder.copies_at_once = 64
+    router.forwarder.distribution.copies_at_once = 64
     receivers = [router.client().receiver("q", credit=10) for _ in range(2)]
     crowd = router.client(window=10_000)
     receivers += [crowd.receiver("q", credit=10) for _ in range(3000)]
@@ -274,7 +274,7 @@ def test_a_stolen_sender_is_told_the_outcome_of_the_copies_that_are_made(router:
 def test_at_the_end_of_the_router_the_copies_that_are_made_speak(router: Router) -> None:
     receivers = attached(router)
     sending = router.client().sender("q").send(message("m"))
-    router.forwarder.spreads.give_up_all()
+    router.forwarder.distribution.pending_copies.give_up_all()
     for receiver in receivers[:AT_ONCE]:
         receiver.settle(Accepted())
     assert sending.outcome == Accepted()
@@ -287,7 +287,7 @@ def test_one_of_which_no_copy_is_made_is_released_at_the_end_of_the_router(route
     first, second = router.client().sender("q"), router.client().sender("q")
     first.send(message("first"))
     sending = second.send(message("second"))
-    router.forwarder.spreads.give_up_all()
+    router.forwarder.distribution.pending_copies.give_up_all()
     router.end_turn()
     assert sending.outcome == Released()
     router.catch_up()
@@ -311,7 +311,7 @@ def test_no_credit_is_given_before_it_is_known_what_the_copies_take(router: Rout
 
 
 def test_senders_get_credit_between_messages_that_follow_one_another(router: Router) -> None:
-    router.forwarder.copies_at_once = 64
+    router.forwarder.distribution.copies_at_once = 64
     client = router.client(window=10_000)
     receivers = [client.receiver("q", credit=100) for _ in range(400)]
     senders = [router.client().sender("q") for _ in range(2)]

@@ -70,6 +70,7 @@ def test_a_window_that_opens_has_those_go_on_that_wait_for_it_and_looks_at_no_ot
     before = client.connection.turn_end
     client.open_window(10)
     assert len(busy.received) == 4
+    assert session.held is not None
     assert session.held.count == 0
     work = before - client.connection.turn_end - 3 * MESSAGE_WORK
     assert work <= 1 + client.connection.frames_received
@@ -106,7 +107,9 @@ def test_very_many_links_go_on_over_several_turns() -> None:
     assert sum(len(receiver.received) for receiver in receivers) == 272
     router.catch_up()
     assert [len(receiver.received) for receiver in receivers] == [1] * 600
-    assert client.connection.local_sessions[0].held.count == 0
+    held = client.connection.local_sessions[0].held
+    assert held is not None
+    assert held.count == 0
 
 
 def test_links_that_go_on_later_stop_where_the_window_is_closed_again() -> None:
@@ -140,6 +143,7 @@ def test_a_window_that_opens_is_of_no_interest_to_other_sessions() -> None:
     router.client().sender("q").send(message())
     session = client.connection.local_sessions[0]
     router.forwarder.room_made(client.connection, None)
+    assert session.held is not None
     assert session.held.count == 1
 
 
@@ -199,7 +203,9 @@ def test_the_next_in_line_begins_when_there_is_room_again() -> None:
         for _ in range(10):
             sender.send(message(size=LARGE))
     client.read_some(CONGESTED_BYTES)
-    while client.connection.outbox.held.count:
+    held = client.connection.outbox.held
+    assert held is not None
+    while held.count:
         client.read_some(CONGESTED_BYTES // 2)
     client.read()
     assert [name for name, _ in groupby(order(client))][:6] == list("abcabc")

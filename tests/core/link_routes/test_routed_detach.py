@@ -592,7 +592,7 @@ def test_what_left_late_is_counted_too() -> None:
     consumer = pair.router.forwarder.routed.addresses()
     assert consumer == []
     (address,) = table.routed
-    pair.router.forwarder.serve(address.consumers[0])
+    pair.router.forwarder.queues.serve(address.consumers[0])
     address.consumers[0].resuming.go_on(pair.router.forwarder, address.consumers[0])
     assert (table.total().egress, len(table.routed)) == (3, 0)
 

@@ -22,23 +22,25 @@ from router.core.model.address import (
 )
 from router.engine.link import IncomingLink, OutgoingLink
 
+NO_SESSION: Any = None
+
 
 @pytest.mark.parametrize("treatment", [BALANCED, CLOSEST])
 def test_consumers_share_the_address_s_queue(treatment: int) -> None:
     address = Address("q", treatment)
-    consumers = [Consumer(OutgoingLink(None, "l", n), address) for n in range(2)]
+    consumers = [Consumer(OutgoingLink(NO_SESSION, "l", n), address) for n in range(2)]
     assert all(consumer.waiting is address.waiting for consumer in consumers)
 
 
 def test_each_consumer_of_a_multicast_has_its_own_queue() -> None:
     address = Address("q", MULTICAST)
-    one, other = (Consumer(OutgoingLink(None, "l", n), address) for n in range(2))
+    one, other = (Consumer(OutgoingLink(NO_SESSION, "l", n), address) for n in range(2))
     assert one.waiting is not other.waiting
     assert one.waiting is not address.waiting
 
 
 def test_a_producer_may_be_anonymous() -> None:
-    producer = Producer(IncomingLink(None, "l", 0), None, 100)
+    producer = Producer(IncomingLink(NO_SESSION, "l", 0), None, 100)
     assert (producer.address, producer.capacity, producer.waiting) == (None, 100, 0)
 
 
@@ -61,8 +63,8 @@ def test_a_copy_goes_along_its_tree_and_not_back(
     consumer: tuple[int, int], producer: tuple[int, int], expected: bool
 ) -> None:
     address = Address("q", MULTICAST)
-    link: Any = OutgoingLink(None, "out", 0)
-    source: Any = IncomingLink(None, "in", 0)
+    link: Any = OutgoingLink(NO_SESSION, "out", 0)
+    source: Any = IncomingLink(NO_SESSION, "in", 0)
     taker, giver = Consumer(link, address), Producer(source, address, 10)
     taker.side, taker.tree = consumer
     giver.side, giver.tree = producer

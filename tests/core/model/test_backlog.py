@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from router.amqp.performatives import Accepted, Begin, Flow
@@ -294,6 +296,7 @@ def test_a_copy_whose_sender_goes_on_from_elsewhere_counts_where_it_waits() -> N
         sender.send(b"x")
     elsewhere = router.client()
     elsewhere.sender("q")
+    link: Any
     (link,) = elsewhere.connection.local_sessions[0].local_links.values()
     link.side = 2
     address = router.table.in_use("q")

@@ -28,7 +28,7 @@ def delivery(priority: int = ORDINARY) -> Delivery:
 def links_of_sides(count: int) -> list[Any]:
     """Links that messages come by, each from a side of its own: 0, which is here, and so on."""
     client = Router().client()
-    links = []
+    links: list[Any] = []
     for side in range(count):
         client.sender("q")
         links.append(list(client.connection.local_sessions[0].local_links.values())[-1])
@@ -240,7 +240,7 @@ def test_what_waits_elsewhere_does_not_move() -> None:
     client = router.client()
     client.sender("q")
     client.sender("q")
-    links = list(client.connection.local_sessions[0].local_links.values())
+    links: list[Any] = list(client.connection.local_sessions[0].local_links.values())
     links[1].side = 1
     queue, elsewhere = WaitingQueue(), WaitingQueue()
     deliveries = [delivery(), delivery()]

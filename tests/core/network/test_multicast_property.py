@@ -191,7 +191,7 @@ def test_nobody_gets_a_message_twice_and_nothing_that_was_accepted_is_lost(seed:
 def test_so_it_is_where_copies_are_made_over_several_turns(seed: int, copies_at_once: int) -> None:
     story = Story(seed)
     for name in story.names:
-        story.mesh[name].forwarder.copies_at_once = copies_at_once
+        story.mesh[name].forwarder.distribution.copies_at_once = copies_at_once
     story.run(300)
     story.finish()
     story.check()

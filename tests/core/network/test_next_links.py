@@ -28,7 +28,9 @@ def test_its_consumer_is_at_the_address_before_anybody_has_answered() -> None:
     address = router.table.enter("q")
     assert address is not None
     link = NextLink(router.forwarder.network, address, {}, shows=True)
-    link.begin(router.forwarder.reach.connection("b"))
+    connection = router.forwarder.reach.connection("b")
+    assert connection is not None
+    link.begin(connection)
     assert address.consumers == [link.consumer]
     assert address.remote_ends == 1
     consumer = address.consumers[0]

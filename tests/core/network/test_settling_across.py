@@ -16,7 +16,6 @@ from router.amqp.performatives import Accepted, Disposition, Modified
 from router.core.network.lane_numbers import Lane, lane_of
 from router.core.network.lanes import IDLE_S
 from router.core.network.out_links import OutLink
-from router.engine.link import IncomingLink, OutgoingLink
 
 from support.far_routers import Mesh
 from support.in_memory import ReceivingLink, SendingLink
@@ -56,7 +55,7 @@ def base(mesh: Mesh) -> OutLink:
     return link
 
 
-def links_at(mesh: Mesh, name: str) -> list[IncomingLink | OutgoingLink]:
+def links_at(mesh: Mesh, name: str) -> list[Any]:
     """Those between a router and its neighbours."""
     wires = [wire.connection for wire in mesh.wires if wire.router is mesh[name]]
     sessions = [session for each in wires for session in each.local_sessions.values()]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import io
+import tokenize
+from collections import Counter
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from support.house.sources import parsed
+from support.house.sources import parsed, python_files
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -181,3 +184,27 @@ def _last_name(node: ast.expr) -> str:
     if isinstance(node, ast.Subscript):
         node = node.value
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def untyped(root: Path, most: float) -> list[str]:
+    """Return every package with more than `most` words `Any` in a thousand lines.
+
+    Packages are those below `router/`, its own modules together, and the plugins.
+    """
+    words: Counter[str] = Counter()
+    lines: Counter[str] = Counter()
+    for path in python_files(root, "router", "plugins"):
+        parts = path.relative_to(root).parts
+        package = "/".join(parts[:2]) if len(parts) > 2 else parts[0]
+        text = path.read_text(encoding="utf-8")
+        lines[package] += text.count("\n")
+        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+        words[package] += sum(
+            each.type == tokenize.NAME and each.string == "Any" for each in tokens
+        )
+    rates = {package: 1000 * words[package] / max(1, lines[package]) for package in lines}
+    return [
+        f"{package}: {rate:.1f} words `Any` in 1,000 lines, more than {most:g}"
+        for package, rate in sorted(rates.items())
+        if rate > most
+    ]

@@ -90,6 +90,8 @@ CORE = (
 )
 """Packages of core: each may import those before it."""
 
+PORTS = "router/core/ports.py"
+
 SANS_IO = ("amqp", "engine", "core", "control")
 
 OUTSIDE_WORLD = frozenset(
@@ -181,10 +183,15 @@ def upward_imports(root: Path) -> list[str]:
 
 
 def upward_imports_in_core(root: Path) -> list[str]:
-    """Return every import of a package of core by one that is before it in CORE."""
+    """Return every import of a package of core by one that is before it in CORE.
+
+    `ports` has interfaces for type checkers: it may name all packages, and all may name it.
+    """
     offences = set()
     for name, line, target in _all_imports(root):
         if not name.startswith("router/core/") or not target.startswith("router.core."):
+            continue
+        if name == PORTS or target.startswith("router.core.ports"):
             continue
         package, other = name.split("/")[2], target.split(".")[2]
         if package not in CORE:
@@ -193,6 +200,30 @@ def upward_imports_in_core(root: Path) -> list[str]:
         elif other in CORE and CORE.index(other) > CORE.index(package):
             offences.add(f"{name}:{line}: core.{package} imports core.{other}")
     return sorted(offences)
+
+
+def imports_of_ports_at_run_time(root: Path) -> list[str]:
+    """Return every import of core's `ports`, or by it, that is not under TYPE_CHECKING alone."""
+    offences = []
+    for name, tree in parsed(root, "router"):
+        typing_only = {
+            id(inner)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+            for each in node.body
+            for inner in ast.walk(each)
+        }
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Import | ast.ImportFrom) or id(node) in typing_only:
+                continue
+            module = node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
+            source = module or ""
+            is_of_ports = source == "router.core.ports" or (
+                source == "router.core" and any(each.name == "ports" for each in node.names)
+            )
+            if is_of_ports or (name == PORTS and source.startswith("router")):
+                offences.append(f"{name}:{node.lineno}: imports {source} when the router runs")
+    return offences
 
 
 def _is_room(root: Path, name: str) -> bool:

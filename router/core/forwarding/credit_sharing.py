@@ -1,0 +1,50 @@
+"""Credit at the end of a turn: which senders may get some, and how it is granted.
+
+Whatever lets a sender send again notes its address here: settlement, a receiver's flow, messages
+that leave a queue. `Forwarder.finish_turn` then has the credit granted, once for each address.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from router.core.deliveries import across, related_credit
+from router.core.deliveries.credit import replenish, replenish_anonymous
+from router.core.model.address import Address, Producer
+
+if TYPE_CHECKING:
+    from router.core.ports import Core
+
+
+class CreditSharing:
+    """Addresses, and anonymous producers, whose senders' credit is checked in this turn."""
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+        self.due: list[Address | Producer] = []
+
+    def note(self, address: Address | None, producer: Producer | None) -> None:
+        """Have the credit of an address's senders, or of an anonymous one, checked."""
+        if address is not None and not address.credit_due:
+            address.credit_due = True
+            self.due.append(address)
+        if producer is not None and producer.address is None and producer not in self.due:
+            self.due.append(producer)
+
+    def share(self) -> None:
+        """Grant credit to the senders of addresses whose state has changed."""
+        due, self.due = self.due, []
+        related_due: list[Address] = []
+        for item in due:
+            if isinstance(item, Address):
+                item.credit_due = False
+                if item.related_addresses is None and item.remote_ends == 0:
+                    replenish(item)
+                elif item.related_addresses is None:
+                    across.finish(self.core, item)
+                else:
+                    related_due.append(item)
+            else:
+                replenish_anonymous(item)
+        if related_due:
+            related_credit.finish(self.core, related_due)
