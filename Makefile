@@ -12,7 +12,7 @@ SHELL := /bin/sh
 # The suite starts hundreds of routers: without cached bytecode each would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help run demo-network test test-compiled test-interpreted test-pythons test-oldest lint format coverage \
+.PHONY: help run demo-network test test-all test-quick test-compiled test-interpreted test-pythons test-oldest lint format coverage \
         bench bench-telemetry bench-pipeline costs simulate-large dispatch-suite fuzz fuzz-atheris hoard sanitize model docs figures clean env fe2o3 env-test env-dev env-pipeline demo-pipeline spark env-asan env-fuzz interop prometheus brokers jms
 
 # Passed on: `make run ARGS="--config my.toml"`, `make test PYTEST_ARGS="-k credit"`.
@@ -20,6 +20,7 @@ ARGS ?=
 PYTEST_ARGS ?=
 # More than the two processors that CI has: tests that start processes mostly wait.
 JOBS ?= 4
+SLOWEST = --durations=30 --durations-min=1
 PYTHONS ?= 3.11 3.12 3.13
 FUZZ_TESTS ?= $(wildcard tests/amqp tests/engine tests/core tests/fuzz tests/properties)
 SECONDS ?= 60
@@ -96,23 +97,39 @@ prometheus:
 brokers:
 	@sh deploy/build/brokers.sh
 
-# Each build has its say, whatever became of the other.
-test: ## the whole suite on both builds, one after the other
+# Both builds at once: tests that start processes mostly wait. Each build has its say, whatever became of the other.
+test: env-test env-dev interop prometheus brokers spark ## the suite on the compiled build, and what may differ on the interpreted one
+	@log=$$(mktemp); status=0; \
+	echo "the interpreted build is tested at the same time; its report comes last"; \
+	$(MAKE) --no-print-directory test-interpreted JOBS=2 >$$log 2>&1 & pid=$$!; \
+	trap 'kill $$pid; rm -f $$log; exit 130' INT TERM; \
+	$(MAKE) --no-print-directory test-compiled || status=1; \
+	wait $$pid || status=1; cat $$log; rm -f $$log; exit $$status
+
+test-all: ## every test on every build, one build after the other
 	@status=0; \
 	$(MAKE) --no-print-directory test-compiled || status=1; \
-	$(MAKE) --no-print-directory test-interpreted || status=1; \
+	$(MAKE) --no-print-directory test-interpreted INTERPRETED="not spark and not spark_process" || status=1; \
 	exit $$status
+
+# `make test-quick PACKAGE=core/links`; without a package all that starts no process.
+PACKAGE ?=
+test-quick: env-dev ## the tests of one PACKAGE, and the rules: less than a minute
+	@TRIOUTE_EXPECT_BUILD=interpreted .venv-dev/bin/pytest -n 2 -q -m "not process and not spark and not spark_process and not slow" \
+	    $(if $(PACKAGE),tests/$(PACKAGE) tests/rules) $(PYTEST_ARGS)
 
 # Those with Spark share a session in each of two processes, unless they start one themselves. Where PYTEST_ARGS leave nothing to run, pytest ends with 5.
 test-compiled: env-test interop prometheus brokers spark ## the suite on the compiled build only
 	@status=0; export TRIOUTE_REQUIRE_INTEROP=1 TRIOUTE_EXPECT_BUILD=compiled; \
 	.venv-test/bin/pytest -n 2 --dist loadfile -m spark $(PYTEST_ARGS) || test $$? = 5 || status=1; \
-	.venv-test/bin/pytest -n $(JOBS) -m "not spark" $(PYTEST_ARGS) || test $$? = 5 || status=1; \
+	.venv-test/bin/pytest -n $(JOBS) $(SLOWEST) -m "not spark" $(PYTEST_ARGS) || test $$? = 5 || status=1; \
 	exit $$status
 
 # The benchmark's own tests and those of Spark are the same on either build, and long: they run once, above.
+# Of those that start processes, it runs the ones that are marked `both_builds`.
+INTERPRETED ?= not spark and not spark_process and (not process or both_builds)
 test-interpreted: env-dev interop prometheus brokers ## the suite on the interpreted build only
-	@TRIOUTE_REQUIRE_INTEROP=1 TRIOUTE_EXPECT_BUILD=interpreted .venv-dev/bin/pytest -n $(JOBS) --ignore=tests/bench -m "not spark and not spark_process" $(PYTEST_ARGS)
+	@TRIOUTE_REQUIRE_INTEROP=1 TRIOUTE_EXPECT_BUILD=interpreted .venv-dev/bin/pytest -n $(JOBS) $(SLOWEST) --ignore=tests/bench -m "$(INTERPRETED)" $(PYTEST_ARGS)
 
 test-pythons: interop prometheus brokers ## the suite, compiled, on every Python in PYTHONS that this machine has
 	@status=0; for version in $(PYTHONS); do \

@@ -8,6 +8,7 @@ environment.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,12 @@ from support import builds
 
 # Fixtures that tests of several rooms share.
 pytest_plugins = ["support.routers"]
+
+# Where tests start routers, brokers or commands as processes: rooms of the suite, fixtures, and
+# modules whose functions they use.
+PROCESS_ROOMS = frozenset({"deploy", "dispatch_suite", "interop"})
+PROCESS_FIXTURES = frozenset({"router_process", "start_router"})
+PROCESS_MODULES = frozenset({"support.commands", "support.routers"})
 
 ROOT = Path(__file__).resolve().parents[1]
 INSTALLED = Path(build.__file__).resolve().parent
@@ -44,6 +51,27 @@ def pytest_configure(config: pytest.Config) -> None:
     wrong = builds.complaint(INSTALLED, ROOT / "router", os.environ)
     if wrong:
         raise pytest.UsageError(wrong)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that start processes; they run on both builds only where they ask for it."""
+    for item in items:
+        room = item.path.relative_to(ROOT / "tests").parts[0]
+        origins = {getattr(each, "__module__", "") for each in _names(item)}
+        if (
+            room in PROCESS_ROOMS
+            or not PROCESS_FIXTURES.isdisjoint(_fixtures(item))
+            or not PROCESS_MODULES.isdisjoint(origins)
+        ):
+            item.add_marker(pytest.mark.process)
+
+
+def _fixtures(item: pytest.Item) -> Iterable[str]:
+    return getattr(item, "fixturenames", ())
+
+
+def _names(item: pytest.Item) -> Iterable[object]:
+    return vars(getattr(item, "module", object)).values()
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -17,6 +17,8 @@ from support.commands import Command, Ended, OtherSide, run
 from support.proton_peers import ProtonSender
 from support.routers import RouterProcess
 
+pytestmark = pytest.mark.both_builds
+
 
 def received(
     other_side: OtherSide, message: Message, *arguments: str, **options: Any

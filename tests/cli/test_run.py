@@ -32,6 +32,8 @@ from support.raw_peers import RawPeer
 from support.routers import PLAIN, RouterProcess, StartRouter, trioute
 from support.transcripts import attach_sender
 
+pytestmark = pytest.mark.both_builds
+
 TWO_LISTENERS = """\
 [[listener]]
 port = 0

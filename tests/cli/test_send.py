@@ -18,6 +18,8 @@ from router.config.users import hash_password
 from support.commands import Command, OtherSide, run
 from support.routers import RouterProcess, StartRouter
 
+pytestmark = pytest.mark.both_builds
+
 PASSWORDS = """\
 [[listener]]
 port = 0

@@ -10,6 +10,8 @@ from support.proton_peers import ProtonConnection, ProtonPeers
 from support.rhea_peers import RheaPeer
 from support.routers import RouterProcess
 
+pytestmark = pytest.mark.both_builds
+
 
 def round_trip(connection: ProtonConnection) -> None:
     """Whatever the router had to say to a connection so far has arrived when this returns."""

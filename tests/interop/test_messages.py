@@ -38,6 +38,8 @@ from support.proton_peers import ProtonPeers
 from support.rhea_peers import RheaPeer
 from support.routers import RouterProcess
 
+pytestmark = pytest.mark.both_builds
+
 SIZES = [0, 1, 100, 10_000, 100_000, 1_000_000, 10_000_000]
 
 

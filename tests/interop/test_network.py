@@ -13,6 +13,8 @@ from proton import Delivery, Message
 from support.proton_peers import ProtonPeers, ProtonReceiver, ProtonSender
 from support.routers import RouterProcess, StartRouter, running_router
 
+pytestmark = pytest.mark.both_builds
+
 TEMPLATE = """\
 [router]
 id = "{name}"

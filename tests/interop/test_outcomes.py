@@ -13,6 +13,8 @@ from support.proton_peers import ProtonPeers, Received, Sent, modify, release
 from support.rhea_peers import RheaPeer
 from support.routers import RouterProcess
 
+pytestmark = pytest.mark.both_builds
+
 
 def accept(delivery: Any) -> None:
     """Answer a delivery with accepted."""

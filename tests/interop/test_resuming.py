@@ -18,6 +18,8 @@ from support.proton_peers import ProtonConnection, ProtonPeers
 from support.rhea_peers import RheaPeer
 from support.routers import RouterProcess, StartRouter
 
+pytestmark = pytest.mark.both_builds
+
 WITH_LINK = Terminus.EXPIRE_WITH_LINK
 WITH_SESSION = Terminus.EXPIRE_WITH_SESSION
 WITH_CONNECTION = Terminus.EXPIRE_WITH_CONNECTION

@@ -12,6 +12,8 @@ from support.proton_peers import ProtonPeers
 from support.proton_streams import Stream, Taking
 from support.routers import StartRouter
 
+pytestmark = pytest.mark.both_builds
+
 # What a router may grow by, whatever the size of the message.
 GROWTH_BYTES = 16 * MIB
 
