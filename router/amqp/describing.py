@@ -93,7 +93,7 @@ class Describer:
             return Words(f"{name} {version}")
         if isinstance(seen, SeenFrame):
             return self._frame(seen)
-        shown = "" if self._may_be_secret else f" {show_octets(seen.octets, LONGEST_OCTETS)}"
+        shown = "" if self._may_be_secret else f": {show_octets(seen.octets, LONGEST_OCTETS)}"
         return Words("not AMQP", note=f"(not a frame; rest of the stream ignored{shown})")
 
     def _frame(self, seen: SeenFrame) -> Words:

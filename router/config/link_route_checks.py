@@ -19,7 +19,10 @@ def _forms(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Findi
         forms: tuple[Path, ...] = ((*here, "prefix"), (*here, "pattern"))
         if route.prefix is None and route.pattern is None:
             yield Finding(
-                here, "does not say which addresses", "give a prefix or a pattern", concerns=forms
+                here,
+                "does not say which addresses it covers",
+                "give a prefix or a pattern",
+                concerns=forms,
             )
         elif route.prefix is not None and route.pattern is not None:
             yield Finding(

@@ -35,17 +35,16 @@ async def connect_socket(
     or is slow.
     """
     within = f"within {CONNECT_TIMEOUT_S:g} s"
-    asked = f"the name {host} was not resolved {within}"
+    too_slow = Failure("unresolved", f"the name {host} was not resolved {within}")
     try:
         with trio.fail_after(CONNECT_TIMEOUT_S):
             found = await trio.socket.getaddrinfo(
                 host, port, family=_FAMILIES[family], type=socket.SOCK_STREAM
             )
-            asked = f"no answer {within}"
+            too_slow = Failure("silent", f"no answer {within}")
             return await _first_connected(found)
     except trio.TooSlowError:
-        kind = "unresolved" if asked.startswith("the") else "silent"
-        raise NotConnected(Failure(kind, asked)) from None
+        raise NotConnected(too_slow) from None
     except socket.gaierror as error:
         raise NotConnected(Failure("unresolved", f"{host}: {error.strerror}")) from None
     except UnicodeError:

@@ -119,7 +119,7 @@ def test_what_cannot_be_read_may_be_secret(from_start: bool) -> None:
         )
     # once AMQP is spoken, it helps to see it
     told = words(AMQP_HEADER + b"GET / HTTP/1.1\r\n", from_start=from_start)
-    assert told[-1].text == 'nonsense (octets that are no frame follow "GET / HT")'
+    assert told[-1].text == 'not AMQP (not a frame; rest of the stream ignored: "GET / HT")'
 
 
 def test_unknown_and_broken_frames_are_told() -> None:

@@ -70,7 +70,7 @@ def test_an_entry_names_a_place_or_counts_as_damaged(entry: Any, server: Any) ->
 
 @pytest.mark.parametrize("value", [None, "b", {}, 7, b"b"])
 def test_what_is_no_list_is_refused(value: Any) -> None:
-    with pytest.raises(ValueError, match="no list"):
+    with pytest.raises(ValueError, match="is not a list"):
         read_failover_list(value)
 
 

@@ -88,7 +88,7 @@ def measured(
                 say(f"{label}: {count} idle edges")
                 connected_s = _grow(crowd, count - at, count)
                 at = count
-                # what network starts has caused is over by then, and not in what is measured
+                # what coming to be has caused is over by then, and not in what is measured
                 time.sleep(quiet_s)
                 row = {"system": label, "edges": count, "connected_s": connected_s}
                 rows.append(row | _watched(pid, empty, count, MEASURED_S * scale))

@@ -48,9 +48,9 @@ def test_advice_is_read() -> None:
     ("text", "words"),
     [
         ("[router]", "is not JSON"),
-        ("[]", "is not advice"),
+        ("[]", "is not a file with advice"),
         ('{"changes": []}', "has version None; this release reads version 1"),
-        (written(version=2), "is of version 2"),
+        (written(version=2), "has version 2"),
         (written(expires=NOW.isoformat()), "expired on 2026-03-01 at 12:00 UTC"),
         (written(expires="2999-01-01T00:00:00"), "a time without a time zone"),
         (written(expires="soon"), "advice.expires"),

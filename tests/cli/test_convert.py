@@ -50,7 +50,7 @@ def test_what_is_less_secure_has_to_be_asked_for(conf: Path) -> None:
     refused = invoke("convert", conf)
     assert (refused.code, refused.output) == (1, "")
     assert refused.errors.startswith(f"{conf}:3: listener[0].requireSsl: true is not supported")
-    assert "not said in the file" in refused.errors
+    assert "not given in the file" in refused.errors
     assert invoke("convert", conf, "--weaker-security").code == 0
 
 

@@ -101,7 +101,7 @@ def test_a_wrong_command_line(arguments: list[str], error: str) -> None:
 def test_the_router_says_no(router_process: RouterProcess) -> None:
     ended = invoke("explain", "-b", router_process.url(), "@host", "send", "/")
     assert ended.code == 1
-    assert ended.errors.startswith("trioute: 400 address is a text")
+    assert ended.errors.startswith("trioute: 400 address must be text of 1 to")
 
 
 def test_where_links_are_forwarded(start_router: StartRouter) -> None:

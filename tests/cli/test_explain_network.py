@@ -48,11 +48,11 @@ def test_routers() -> None:
     assert printed(routers=routers, routerCount=4) == (
         "\n"
         "Other routers that receive, 3 of 4\n"
-        "router  cost  by way of  conn  link      credit  next  held back by\n"
-        "b          1  b          2     attached   1,250  yes   -\n"
-        "c         12  b          2     attached       0        "
+        "router  cost  next hop  conn  link      credit  next  held back by\n"
+        "b          1  b         2     attached   1,250  yes   -\n"
+        "c         12  b         2     attached       0        "
         "waits for credit from router c, via b\n"
-        "d         13  d          2     none                    far\n"
+        "d         13  d         2     none                    far\n"
     )
     narrow = printed(40, routers=routers[:2], routerCount=2).splitlines()
     assert all(len(line) <= 40 for line in narrow)

@@ -13,7 +13,7 @@ STUCK: dict[str, Any] = {
     "container": "store",
     "stuckSeconds": 12.4,
     "droppedInSeconds": 17.6,
-    "text": "it takes nothing: it gives no credit",
+    "text": "it accepts no transfers: it gives no credit",
 }
 LAST: dict[str, Any] = {
     "connection": "4",
@@ -33,7 +33,7 @@ def test_a_router_that_knows_nothing_of_it_tells_nothing() -> None:
 def test_who_is_dropped_when_and_who_was() -> None:
     waited = {**STUCK, "droppedInSeconds": None}
     told = {"stuck": [STUCK, waited], "dropped": 2, "lastDropped": LAST}
-    why = "it takes nothing: it gives no credit"
+    why = "it accepts no transfers: it gives no credit"
     assert list(format_stuck(told)) == [
         ("stuck", f"store (link 3.0.1) for 12 s: {why}; dropped in 18 s"),
         ("stuck", f"store (link 3.0.1) for 12 s: {why}; waited for"),

@@ -131,13 +131,13 @@ def test_any_operation_with_properties_and_a_body(router_process: RouterProcess)
 @pytest.mark.parametrize(
     ("arguments", "stdin", "told"),
     [
-        (["create", "--stdin"], "{", "standard input is no JSON"),
-        (["create", "--stdin"], "5", "no JSON map and no list"),
+        (["create", "--stdin"], "{", "standard input is not JSON"),
+        (["create", "--stdin"], "5", "standard input is neither a JSON map nor a list"),
         (["create", "--stdin", "a=1"], "{}", "not both"),
         (["create", "=5"], "", "'=5' is not of the form attribute=value"),
         (["fly", "--properties", "[1]"], "", "--properties must be a JSON map"),
-        (["fly", "--body", "{"], "", "'{' is no JSON"),
-        (["create", "--type", "listener", "openProperties={"], "", "'{' is no JSON"),
+        (["fly", "--body", "{"], "", "'{' is not JSON"),
+        (["create", "--type", "listener", "openProperties={"], "", "'{' is not JSON"),
     ],
 )
 def test_what_cannot_be_read_is_not_asked(arguments: list[str], stdin: str, told: str) -> None:

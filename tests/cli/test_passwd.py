@@ -111,7 +111,7 @@ def test_a_password_that_cannot_be_used(file: Path, typed: str) -> None:
 def test_a_name_that_cannot_be_used(file: Path) -> None:
     result = run(file, "a:b", "one\n", "--stdin")
     assert result.exit_code == 2
-    assert "a colon" in result.output
+    assert "has a name that contains a colon" in result.output
     assert not file.exists()
 
 
@@ -119,7 +119,7 @@ def test_a_file_with_mistakes_is_left_alone(file: Path) -> None:
     file.write_text("ada\n", encoding="utf-8")
     result = run(file, "bob", "one\n", "--stdin")
     assert result.exit_code == 1
-    assert f"{file}:1: holds no hash" in result.output
+    assert f"{file}:1: has no hash" in result.output
     assert file.read_text(encoding="utf-8") == "ada\n"
 
 

@@ -51,6 +51,6 @@ def test_what_is_no_recording_is_told_as_such(tmp_path: Path) -> None:
     file = tmp_path / "text"
     file.write_text("This is a text, and a long one at that.")
     (line,) = recorded_lines(file)
-    assert line["name"] == "nonsense"
+    assert line["name"] == "not AMQP"
     assert run("trace", tmp_path / "missing").code == 2
     assert run("trace", file, "--all").code == 2

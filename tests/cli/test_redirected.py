@@ -35,7 +35,8 @@ def test_an_address_that_is_elsewhere(router: RouterProcess, command: str) -> No
     assert ended.code == 3
     assert ended.output == ""
     assert ended.errors == (
-        "trioute: amqp:link:redirect: go to amqp://10.0.0.2:5673/moved/x (hostname container-2)\n"
+        "trioute: amqp:link:redirect: "
+        "redirected to amqp://10.0.0.2:5673/moved/x (hostname container-2)\n"
     )
 
 
@@ -43,7 +44,7 @@ def test_an_address_that_is_elsewhere(router: RouterProcess, command: str) -> No
 def test_a_host_that_is_elsewhere(router: RouterProcess, command: str) -> None:
     ended = run(command, f"amqp://localhost:{router.port}/q", "--quiet")
     assert ended.code == 3
-    assert ended.errors == "trioute: amqp:connection:redirect: go to amqp://10.0.0.2:5672\n"
+    assert ended.errors == "trioute: amqp:connection:redirect: redirected to amqp://10.0.0.2:5672\n"
 
 
 def test_a_message_that_belongs_elsewhere(router: RouterProcess) -> None:
@@ -52,5 +53,6 @@ def test_a_message_that_belongs_elsewhere(router: RouterProcess) -> None:
     first, reason, *_ = ended.errors.splitlines()
     assert first == "trioute: 2 of 2 messages were not accepted"
     assert reason == (
-        "rejected 2: amqp:link:redirect: go to amqp://10.0.0.2:5673/moved/x (hostname container-2)"
+        "rejected 2: amqp:link:redirect: "
+        "redirected to amqp://10.0.0.2:5673/moved/x (hostname container-2)"
     )

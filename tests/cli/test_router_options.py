@@ -61,7 +61,7 @@ def test_a_peer_that_says_nothing() -> None:
 
 
 def test_no_answer_in_time(router_process: RouterProcess) -> None:
-    # the address has no receivers, so nobody gives credit
+    # nobody receives there, so nobody gives credit
     ended = run("manage", "query", "-b", router_process.url("nobody/here"), "-t", "0.2")
     assert ended.code == 3
     assert ended.errors == "trioute: nobody/here did not answer within 0.2 s\n"
@@ -88,7 +88,7 @@ def test_the_router_is_named(start_router: StartRouter) -> None:
 def test_two_routers_cannot_be_named() -> None:
     result = CliRunner().invoke(main, ["manage", "query", "-r", "a", "-d", "b"])
     assert result.exit_code == 2
-    assert "cannot be together" in result.output
+    assert "cannot be combined" in result.output
 
 
 def test_the_url_can_be_in_the_environment(router_process: RouterProcess) -> None:

@@ -54,7 +54,7 @@ def test_a_report_has_a_row_for_each_thing_that_happened(file: Path) -> None:
         "traffic ends",
     ]
     assert "messages   60 sent: 60 accepted" in lines
-    assert lines[-1].startswith("ledger     every message was told of once")
+    assert lines[-1].startswith("ledger     every message had one outcome")
 
 
 def test_json_is_the_same_each_time_and_another_for_another_seed(file: Path) -> None:

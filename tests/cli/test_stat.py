@@ -123,9 +123,9 @@ def test_many_entities_are_told_in_parts(other_side: OtherSide) -> None:
     ("arguments", "error"),
     [
         (["--csv", "-l", "-c"], "--csv shows one view"),
-        (["--csv", "--json"], "goes without --json"),
+        (["--csv", "--json"], "cannot be combined with --json"),
         (["--watch", "1", "--logs"], "logs cannot be watched"),
-        (["--logs", "--csv"], "logs are no CSV"),
+        (["--logs", "--csv"], "logs cannot be shown as CSV"),
         (["--looks", "3"], "--looks needs --watch"),
         (["nosuch"], "'nosuch' is not one of"),
     ],

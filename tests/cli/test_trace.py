@@ -115,8 +115,8 @@ def test_two_traces_of_everything_do_not_trace_each_other(
     ("arguments", "code", "complaint"),
     [
         (["--connection", "999"], 1, "404 there is no connection 999"),
-        ([], 2, "say what is to be traced"),
-        (["--all", "--user", "x"], 2, "say what is to be traced"),
+        ([], 2, "select what to trace by one of"),
+        (["--all", "--user", "x"], 2, "select what to trace by one of"),
         (["--all", "--count", "0"], 2, "--count"),
     ],
 )

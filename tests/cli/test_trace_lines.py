@@ -56,10 +56,10 @@ def plain(line: dict[str, Any]) -> str:
                 "kind": "frame",
                 "connection": "7",
                 "direction": "in",
-                "name": "nonsense",
+                "name": "not AMQP",
                 "note": "x",
             },
-            "    [C7]  <-   nonsense x",
+            "    [C7]  <-   not AMQP x",
         ),
     ],
 )

@@ -111,7 +111,7 @@ def test_a_url_is_read() -> None:
     context = click.Context(click.Command("send"))
     argument = click.Argument(["url"])
     assert read_url(context, argument, "there/q") == Url("there", 5672, "q")
-    with pytest.raises(click.BadParameter, match="no port"):
+    with pytest.raises(click.BadParameter, match="is not a port number"):
         read_url(context, argument, "there:x/q")
 
 

@@ -24,7 +24,7 @@ THERE = Redirect("c", "h", 1, "a")
         (Error("amqp:not-found", None, {"address": "a"}), "amqp:not-found: a"),
         (Error(MOVED, "gone", THERE.info()), f"{MOVED}: gone; go to amqp://h:1/a (hostname c)"),
         (Error(MOVED, None, THERE.info()), f"{MOVED}: go to amqp://h:1/a (hostname c)"),
-        (Error(MOVED, f"go to {THERE}", THERE.info()), f"{MOVED}: go to {THERE}"),
+        (Error(MOVED, f"redirected to {THERE}", THERE.info()), f"{MOVED}: redirected to {THERE}"),
         (Error(MOVED), f"{MOVED}: go to an unnamed place"),
         (
             Error("amqp:connection:redirect", "", {"port": 1}),

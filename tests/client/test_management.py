@@ -197,11 +197,11 @@ async def test_a_request_that_is_not_taken(word: str) -> None:
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        (None, "no attributeNames"),
-        ({"attributeNames": "a", "results": []}, "no attributeNames"),
-        ({"attributeNames": ["a"], "results": 5}, "no results"),
-        ({"attributeNames": ["a"], "results": [[1], [1, 2]]}, "not as long"),
-        ({"attributeNames": ["a"], "results": ["x"]}, "not as long"),
+        (None, "lacks attributeNames or results"),
+        ({"attributeNames": "a", "results": []}, "lacks attributeNames or results"),
+        ({"attributeNames": ["a"], "results": 5}, "lacks attributeNames or results"),
+        ({"attributeNames": ["a"], "results": [[1], [1, 2]]}, "a row whose length differs"),
+        ({"attributeNames": ["a"], "results": ["x"]}, "a row whose length differs"),
     ],
 )
 async def test_an_answer_to_a_query_that_is_no_table(body: Any, told: str) -> None:
@@ -219,7 +219,7 @@ async def test_an_answer_without_a_status(status: Any) -> None:
         await answers.send(answer(await take(requests), {}, status))
 
     async with asking_one_that(behave) as management:
-        with pytest.raises(NoResponse, match="no statusCode"):
+        with pytest.raises(NoResponse, match="no integer statusCode"):
             await management.request("ANY")
 
 

@@ -194,10 +194,10 @@ BAD = {
         ingressPhase = 0
         """,
         """
-        f:3: address[0].enableFallback: true stands beside a phase other than 0, at which no
-             fallback is used; take it out, or take waypoint and the phases out
-        f:7: address[1].enableFallback: true stands beside a phase other than 0, at which no
-             fallback is used; take it out, or take waypoint and the phases out
+        f:3: address[0].enableFallback: true cannot be combined with a phase other than 0, which
+             has no fallback; take it out, or take waypoint and the phases out
+        f:7: address[1].enableFallback: true cannot be combined with a phase other than 0, which
+             has no fallback; take it out, or take waypoint and the phases out
         """,
     ),
     "dead letters of nobody, and of themselves": (
@@ -249,10 +249,10 @@ BAD = {
         toAddress = "b"
         """,
         """
-        f:3: redirect[0].direction: "in" has no effect on connections; take it out, or give a prefix
-            or a pattern in place of the hostname
-        f:5: redirect[0].toAddress: "b" has no effect on connections; take it out, or give a prefix
-            or a pattern in place of the hostname
+        f:3: redirect[0].direction: "in" has no effect on connections; remove it, or give a prefix
+            or a pattern instead of the hostname
+        f:5: redirect[0].toAddress: "b" has no effect on connections; remove it, or give a prefix
+            or a pattern instead of the hostname
         """,
     ),
     "the same redirected twice": (
@@ -272,8 +272,8 @@ BAD = {
         toNetworkHost = "h"
         """,
         """
-        f:6: redirect[1].pattern: "a/#" redirects the same as redirect[0]; give each once in a
-            direction
+        f:6: redirect[1].pattern: "a/#" redirects the same as redirect[0]; give each only
+            once per direction
         f:12: redirect[3].hostname: "A" redirects the same as redirect[2]; give each host once
         """,
     ),
@@ -346,7 +346,7 @@ BAD = {
         authenticatePeer = true
         """,
         """
-        f:2: listener[0].authenticatePeer: true lets nobody in, because ANONYMOUS alone is
+        f:2: listener[0].authenticatePeer: true lets no peer in, because only ANONYMOUS is
             offered; add "PLAIN" to saslMechanisms or take authenticatePeer out
         """,
     ),
@@ -423,8 +423,8 @@ BAD = {
         saslPassword = "env:TRIOUTE_NOT_SET"
         """,
         """
-        f:3: connector[0].saslPassword: cannot be had: the environment variable TRIOUTE_NOT_SET is
-            not set or empty
+        f:3: connector[0].saslPassword: is not available: the environment variable
+            TRIOUTE_NOT_SET is not set or empty
         """,
     ),
     "a buffer larger than the router": (

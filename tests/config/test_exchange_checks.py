@@ -126,6 +126,6 @@ def test_the_mistake_is_told_with_its_line() -> None:
     with pytest.raises(InvalidConfiguration) as caught:
         parse_configuration(text, source="f")
     assert " ".join(str(caught.value).split()) == (
-        "f:7: binding[0].nextHopAddress: \"a\" leads back to the exchange 'e', from where messages "
+        "f:7: binding[0].nextHopAddress: \"a\" leads back to the exchange 'e', from which messages "
         "come here; an exchange must not send to itself, not even through other exchanges"
     )

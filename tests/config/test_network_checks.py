@@ -85,8 +85,8 @@ def test_a_mode_that_is_wrong_is_found_once() -> None:
 def test_costs_are_for_interior_routers(entity: str) -> None:
     text = of_mode("interior", f"[[{entity}]]\ncost = 5")
     assert found(text) == (
-        f"f:5: {entity}[0].cost: 5 has no effect on a {entity} that is not for other interior "
-        'routers; take it out, or give role = "inter-router"'
+        f"f:5: {entity}[0].cost: 5 has no effect on a {entity} without the role "
+        'inter-router; take it out, or give role = "inter-router"'
     )
     parse_configuration(f'{text}\nrole = "inter-router"', source="f")
 
@@ -114,7 +114,7 @@ def test_times_that_are_none(seconds: object) -> None:
 
 @pytest.mark.parametrize("mode", ["interior", "edge"])
 def test_an_id_is_a_part_of_addresses(mode: str) -> None:
-    assert found(f'{of_mode(mode)}id = "a/b"').startswith('f:3: router.id: "a/b" has a / in it')
+    assert found(f'{of_mode(mode)}id = "a/b"').startswith('f:3: router.id: "a/b" contains a /, but')
     parse_configuration(f'{of_mode("standalone")}id = "a/b"', source="f")
 
 

@@ -92,7 +92,7 @@ def test_over_an_edited_file_nothing_is_run_until_it_is_said_what(tmp_path: Path
     with pytest.raises(BaseEdited) as raised:
         choose_start(edited, saved, state, None)
     text = str(raised.value)
-    assert "trioute.toml was edited since" in text
+    assert "trioute.toml was edited after" in text
     assert "+ address router.config.address/a" in text
     assert "- address router.config.address/b" in text
     assert "secret" in text

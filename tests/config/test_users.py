@@ -56,7 +56,7 @@ def test_a_salt_is_never_used_twice() -> None:
 
 
 def test_nobody_is_called_as_those_who_gave_no_name() -> None:
-    with pytest.raises(ValueError, match="stands for whoever gave none"):
+    with pytest.raises(ValueError, match="is reserved for peers without a user"):
         check_name("anonymous")
     check_name("Anonymous")
 
@@ -91,19 +91,19 @@ def test_every_mistake_is_said_by_line(tmp_path: Path) -> None:
         ("s3cret", "no hash of the form"),
         ("bcrypt$2$1$1$MDEyMzQ1Njc=$AAAA", "no hash of the form"),
         ("scrypt$2$1$1$MDEyMzQ1Njc=", "no hash of the form"),
-        ("scrypt$x$1$1$a$b", "no number"),
-        ("scrypt$-2$1$1$a$b", "no number"),
-        ("scrypt$²$1$1$a$b", "no number"),
-        ("scrypt$9999999999$1$1$a$b", "no number"),
-        ("scrypt$3$1$1$a$b", "cost that scrypt does not have"),
-        ("scrypt$1$1$1$a$b", "cost that scrypt does not have"),
-        ("scrypt$2$0$1$a$b", "cost that scrypt does not have"),
-        ("scrypt$2$1$0$a$b", "cost that scrypt does not have"),
-        ("scrypt$131072$8$1$a$b", "costs more than a login may"),
-        ("scrypt$2$1$999999999$a$b", "costs more than a login may"),
+        ("scrypt$x$1$1$a$b", "is not a number"),
+        ("scrypt$-2$1$1$a$b", "is not a number"),
+        ("scrypt$²$1$1$a$b", "is not a number"),
+        ("scrypt$9999999999$1$1$a$b", "is not a number"),
+        ("scrypt$3$1$1$a$b", "has an invalid scrypt cost"),
+        ("scrypt$1$1$1$a$b", "has an invalid scrypt cost"),
+        ("scrypt$2$0$1$a$b", "has an invalid scrypt cost"),
+        ("scrypt$2$1$0$a$b", "has an invalid scrypt cost"),
+        ("scrypt$131072$8$1$a$b", "exceeds the cost limit of a login"),
+        ("scrypt$2$1$999999999$a$b", "exceeds the cost limit of a login"),
         ("scrypt$2$1$1$?$b", "not base64"),
         ("scrypt$2$1$1$é$b", "not base64"),
-        ("scrypt$2$1$1$MDEyMzQ1Ng==$AAAAAAAAAAAAAAAAAAAAAA==", "a salt of under 8 bytes"),
+        ("scrypt$2$1$1$MDEyMzQ1Ng==$AAAAAAAAAAAAAAAAAAAAAA==", "a salt of less than 8 bytes"),
         ("scrypt$2$1$1$MDEyMzQ1Njc=$AAAA", "a hash not of 16 to 64"),
     ],
 )
@@ -130,7 +130,7 @@ def test_a_refused_hash_does_not_show() -> None:
 
 @pytest.mark.parametrize("name", ["", " a", "a ", "a:b", "#a", "a\nb", "a" * 256])
 def test_names_that_no_line_can_hold(name: str) -> None:
-    with pytest.raises(ValueError, match=r"^holds "):
+    with pytest.raises(ValueError, match=r"^(needs|has) a name "):
         check_name(name)
 
 

@@ -69,4 +69,4 @@ def test_no_secret_is_told(tmp_path: Path) -> None:
     missing = attrs.evolve(
         connector, sasl_password=Secret("file", str(tmp_path / "no")), sasl_mechanisms=("PLAIN",)
     )
-    assert "cannot be had" in mistakes(connectors=(missing,))[0]
+    assert "is not available" in mistakes(connectors=(missing,))[0]

@@ -100,8 +100,7 @@ def test_nobody_with_less_than_a_fair_share_is_refused_for_what_others_have() ->
     refusal = greedy.refusal(1)
     assert refusal is not None
     assert refusal.description.endswith(
-        "it has would take 101 octets; at most 50 are allowed (an equal share of "
-        "stateLimitBytes, which is used "
+        "would take 101 octets; 50 are allowed (an equal share of stateLimitBytes, which is used "
         "up)"
     )
     assert modest.refusal(50) is None

@@ -21,7 +21,7 @@ def test_two_plugins_cannot_have_one_name() -> None:
     owners: dict[str, PluginMetrics] = {}
     one, other = (PluginMetrics(name, lambda *_: None, owners) for name in ("a", "a_b"))
     one.counter("b_x", "Things.", ())
-    with pytest.raises(ValueError, match="plugin_a_b_x is one of the plugin a; choose another"):
+    with pytest.raises(ValueError, match="plugin_a_b_x belongs to the plugin a; choose another"):
         other.gauge("x", "Things.", ())
     one.close()
     other.gauge("x", "Things.", ())

@@ -126,7 +126,7 @@ class Resender:
         self.lost = 0
 
     def step(self) -> None:
-        """Send unlimited credit for, and see what has become of the rest."""
+        """Send as much as there is credit for, and see what has become of the rest."""
         for n, sent in list(self.under_way.items()):
             if sent.is_settled:
                 del self.under_way[n]

@@ -148,7 +148,7 @@ def test_a_router_that_stands_still_is_cut_off(routers: StartRouter) -> None:
 def test_a_duplicate_id_is_told_at_both_ends(routers: StartRouter) -> None:
     one = routers(interior("A"))
     other = routers(interior("A", one))
-    until(other, failure("trioute:duplicate-id: the router A is not the only one of that id"))
+    until(other, failure("trioute:duplicate-id: the router A has the same id as another router"))
     for router in (one, other):
         log = router.log_text()
         assert "trioute:duplicate-id" in log
@@ -161,7 +161,7 @@ def test_two_neighbours_of_one_id(routers: StartRouter) -> None:
     first = routers(interior("B", centre))
     until(centre, reached("B"))
     second = routers(interior("B", centre))
-    until(second, failure("trioute:duplicate-id: A has a neighbour called B already"))
+    until(second, failure("trioute:duplicate-id: A already has another neighbour with the id B"))
     assert until(centre, reached("B"))
     assert until(first, reached("A"))
     assert "two routers have the same id" in centre.log_text()

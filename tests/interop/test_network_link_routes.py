@@ -31,7 +31,7 @@ def line(routers: StartRouter) -> list[RouterProcess]:
 
 @pytest.fixture
 def diamond(routers: StartRouter) -> dict[str, RouterProcess]:
-    """From `a` to `d`, where brokers are, via `b`, or of `c`, which is longer."""
+    """From `a` to `d`, where brokers are, by way of `b`, or of `c`, which is longer."""
     found = {"d": routers(interior("d", more=BROKERS))}
     found["b"] = routers(interior("b", found["d"]))
     found["c"] = routers(interior("c", found["d"], costs=(5,)))

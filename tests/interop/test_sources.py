@@ -113,6 +113,6 @@ def test_rhea_hears_that_none_of_its_outcomes_is_known(
     rhea.receiver({"address": address, "outcomes": ["x:mine:list"]})
     (refused,) = rhea.wait("receiver_error")
     assert refused["error"]["condition"] == NOT_IMPLEMENTED
-    assert refused["error"]["description"].startswith("unsupported outcomes: x:mine:list")
+    assert refused["error"]["description"].startswith("unsupported source outcomes: x:mine:list")
     rhea.receiver({"address": address, "outcomes": ["x:mine:list", "amqp:accepted:list"]}, "both")
     assert rhea.find("receiver_open", link="both")[0]["address"] == address

@@ -81,7 +81,7 @@ async def test_a_listener_comes_and_goes() -> None:
             running, "CREATE", {"host": "127.0.0.1", "port": "0"}, type="listener", name="second"
         )
         assert made.status == 201
-        assert made.description.startswith("Created; it is not saved")
+        assert made.description.startswith("Created; the change is not saved")
         assert (made.body["name"], made.body["type"]) == ("second", f"{P}listener")
         assert made.body["identity"] == "listener/127.0.0.1:0:second"
         assert made.body["idleTimeoutSeconds"] == 16
@@ -222,7 +222,7 @@ async def test_what_collides_is_refused() -> None:
                 "cannot be combined with a prefix",
             ),
             ("router.config.redirect", {"prefix": "x"}, "toNetworkHost"),
-            ("listener", {"authenticatePeer": "yes", "port": 0}, "lets nobody in"),
+            ("listener", {"authenticatePeer": "yes", "port": 0}, "lets no peer in"),
         ):
             refused = await ask(running, "CREATE", body, type=kind)
             assert refused.status == 400, body
@@ -277,7 +277,7 @@ async def test_what_this_router_has_no_part_for_is_said_so(entity_type: Any) -> 
     async with running_node(CONFIGURATION) as running:
         answered = await ask(running, "CREATE", {"name": "x"}, type=entity_type.name)
         assert answered.status == 501
-        assert "this router has no part" in answered.description
+        assert "this router does not support it yet" in answered.description
 
 
 COUNTED = {each.name for each in ROUTER.attributes if each.kind == "integer" and not each.given}

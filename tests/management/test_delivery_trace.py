@@ -186,11 +186,11 @@ async def test_others_are_not_told_of() -> None:
 @pytest.mark.parametrize(
     ("asked", "why"),
     [
-        ({}, "is a map of one or more"),
-        ("q", "is a map of one or more"),
-        ({"queue": "q"}, "knows no 'queue'"),
-        ({"address": ""}, "address is no text"),
-        ({"deliveryId": "first"}, "is no whole number"),
+        ({}, "must be a map with one or more"),
+        ("q", "must be a map with one or more"),
+        ({"queue": "q"}, "delivery has an unknown key: 'queue'"),
+        ({"address": ""}, "address must be text of 1 to"),
+        ({"deliveryId": "first"}, "deliveryId must be an integer of at least 0"),
     ],
 )
 async def test_what_is_asked_wrongly_is_refused(asked: Any, why: str) -> None:

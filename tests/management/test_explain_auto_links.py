@@ -48,7 +48,7 @@ def test_one_that_failed() -> None:
     router.wait(0.25)
     [(reason, text)] = reasons(explained(router))
     assert reason == "auto_link_failed"
-    head = "the auto-link to broker failed at the container broker: no such queue; it is tried"
+    head = "the auto-link to broker failed at the container broker: no such queue; the next attempt"
     assert text.startswith(head)
 
 

@@ -169,7 +169,7 @@ def test_a_link_that_failed_says_when_it_is_tried_again() -> None:
     told = explained(mesh, "a", "q")
     ((reason, text),) = reasons(told)
     assert (reason, text[:10]) == ("not_attached", "router c: ")
-    assert "is tried again in 0.5 s" in text
+    assert "the next attempt is in 0.5 s" in text
 
 
 @pytest.mark.parametrize("name", ["_topo/0/c/x", "amqp:/_topo/0/c/x"])

@@ -57,7 +57,7 @@ def test_who_is_stuck_and_when_it_is_dropped_and_that_it_was() -> None:
             "container": "silent",
             "stuckSeconds": SHORTEST_S + 10,
             "droppedInSeconds": TIMEOUT_S - SHORTEST_S - 10,
-            "text": "it takes nothing: it gives no credit",
+            "text": "it accepts no transfers: it gives no credit",
         }
     ]
     look(router, stuck, int(TIMEOUT_S))
@@ -70,7 +70,7 @@ def test_who_is_stuck_and_when_it_is_dropped_and_that_it_was() -> None:
             "linkName": silent.name,
             "secondsAgo": SHORTEST_S + 10,
             "stuckSeconds": TIMEOUT_S,
-            "text": "it takes nothing: it gives no credit",
+            "text": "it accepts no transfers: it gives no credit",
         },
     }
 

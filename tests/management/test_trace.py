@@ -17,15 +17,15 @@ from support.tracing import asking, lines
 @pytest.mark.parametrize(
     ("asked", "status", "why"),
     [
-        ([], 400, "is a map"),
-        ({"all": True}, 400, "to is no text"),
-        ({"all": True, "to": "nowhere"}, 400, "nobody receives"),
-        ({"to": "TO"}, 400, "needs one of"),
-        ({"to": "TO", "all": True, "user": "x"}, 400, "needs one of"),
-        ({"to": "TO", "all": False}, 400, "all is true"),
-        ({"to": "TO", "user": 3.5}, 400, "user is no text"),
-        ({"to": "TO", "user": ""}, 400, "user is no text"),
-        ({"to": "TO", "every": True}, 400, "knows no 'every'"),
+        ([], 400, "must be a map"),
+        ({"all": True}, 400, "to must be text"),
+        ({"all": True, "to": "nowhere"}, 400, "the address in `to` has no receiver"),
+        ({"to": "TO"}, 400, "needs exactly one of"),
+        ({"to": "TO", "all": True, "user": "x"}, 400, "needs exactly one of"),
+        ({"to": "TO", "all": False}, 400, "all must be true if it is given"),
+        ({"to": "TO", "user": 3.5}, 400, "user must be text"),
+        ({"to": "TO", "user": ""}, 400, "user must be text"),
+        ({"to": "TO", "every": True}, 400, "has an unknown key: 'every'"),
         ({"to": "TO", "connection": 99}, 404, "no connection 99"),
         ({"to": "TO", "connection": 1}, 400, "carries a trace itself"),
     ],
@@ -97,7 +97,7 @@ async def test_there_may_be_so_many_and_they_end_with_their_receiver() -> None:
         to = receiver.address
         for _ in range(MAX_TRACES):
             await management.request("TRACE", None, {"to": to, "all": True})
-        with pytest.raises(RequestRefused, match="no more"):
+        with pytest.raises(RequestRefused, match="traces are running, which is the maximum"):
             await management.request("TRACE", None, {"to": to, "all": True})
         view = running.node.view
         assert view is not None
@@ -135,5 +135,5 @@ async def test_a_connection_is_told_of_at_once_and_when_it_is_gone() -> None:
 
 async def test_the_router_itself_is_sent_no_trace() -> None:
     async with running_node() as running, asking(running) as (management, _):
-        with pytest.raises(RequestRefused, match="nobody receives"):
+        with pytest.raises(RequestRefused, match="the address in `to` has no receiver"):
             await management.request("TRACE", None, {"to": "$management", "all": True})

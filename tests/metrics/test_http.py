@@ -82,7 +82,7 @@ async def test_a_router_whose_management_is_lost_is_not_ready_until_it_is_back()
         own.connection.close()
         running.node.exchange.finish_turn()
         response = await running.request("/readyz")
-        assert (response.status, response.text) == (503, "$management is not answered\n")
+        assert (response.status, response.text) == (503, "$management has no agent\n")
         with trio.fail_after(PATIENCE_S):
             while (await running.request("/readyz")).status != 200:
                 pass

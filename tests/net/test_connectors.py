@@ -149,7 +149,7 @@ async def test_a_peer_that_speaks_tls_only_is_left(waits: Waits) -> None:
 
     logs = await served(connecting, script, 2)
     closed = next(line for line in logs if line["event"] == "connection closed")
-    assert "no AMQP 1.0 protocol header" in closed["description"]
+    assert "is not an AMQP 1.0 protocol header" in closed["description"]
 
 
 async def test_a_password_is_read_anew_and_never_logged(waits: Waits, tmp_path: Path) -> None:
@@ -347,10 +347,10 @@ async def close_with_a_reason(peer: Peer) -> None:
 @pytest.mark.parametrize(
     ("script", "status", "kind", "reason"),
     [
-        (refuse_by_sasl, "FAILED", "unauthorized", "does not let in anonymous peers (SASL"),
+        (refuse_by_sasl, "FAILED", "unauthorized", "the server refuses anonymous peers (SASL"),
         (refuse_after_open, "FAILED", "refused", "amqp:invalid-field: that container is here"),
         (offer_no_mechanism, "FAILED", "unauthorized", "offers SASL SCRAM-SHA-256, and we have"),
-        (speak_no_sasl, "CONNECTING", "protocol", "the server has no SASL"),
+        (speak_no_sasl, "CONNECTING", "protocol", "the server does not support SASL"),
         (speak_something_else, "CONNECTING", "protocol", "answered the header with"),
         (hang_up, "CONNECTING", "protocol", "closed the socket before its open"),
         (close_with_a_reason, "CONNECTING", "closed", "amqp:unauthorized-access: not today"),
@@ -454,7 +454,7 @@ async def test_a_router_is_ready_when_it_has_what_it_needs(
         async with running_node(connecting(server.port, needed_for=needed_for)) as running:
             reasons = running.node.readiness.reasons
             async with server.visited() as peer:
-                assert reasons() == expected[0] * ["the connector out has no connection"]
+                assert reasons() == expected[0] * ["connector out is not connected"]
                 await meet(peer)
                 await connected(running)
                 assert reasons() == expected[1] * ["never"]

@@ -81,7 +81,7 @@ def test_another_list_takes_the_place_of_the_first_and_here_stays() -> None:
 def test_it_learns_nothing_of_what_is_no_list() -> None:
     places = Places(connector(failover_hosts=("b",)))
     places.learn(named("b:2"))
-    with pytest.raises(ValueError, match="no list"):
+    with pytest.raises(ValueError, match="is not a list"):
         places.learn("b:2")
     assert shown(places) == "amqp://a:1, amqp://b:2"
 

@@ -230,7 +230,7 @@ async def test_what_is_too_much_is_given_up_at_the_end_of_the_turn() -> None:
             told = await sender.hear_until(Disposition)
             assert (told.first, told.state) == (1, Released())
             assert running.node.exchange.forwarder.backlog.held_bytes == 600
-    warnings = [line for line in logs if line["event"].startswith("more waits than")]
+    warnings = [line for line in logs if line["event"].startswith("waiting messages exceed")]
     assert [line["given_up"] for line in warnings] == [1]
 
 

@@ -26,7 +26,7 @@ def ledger(
     ("outcome", "tried"),
     [
         ("accepted", (0,)),
-        # it was redelivered, and says so
+        # it was offered again, and says so
         ("accepted", (0, 1)),
         ("released", ()),
         ("modified", ()),
@@ -44,10 +44,10 @@ def test_what_may_be(outcome: str, tried: tuple[int, ...]) -> None:
 @pytest.mark.parametrize(
     ("outcome", "tried", "mistake"),
     [
-        ("accepted", (), "accepted, and nobody got it"),
+        ("accepted", (), "accepted, but not delivered"),
         ("accepted", (0, 0), "accepted, and delivered 2 times"),
         ("released", (0,), "released, and receiver 0 got it"),
-        ("", (0,), "no outcome, though there is a way to everywhere"),
+        ("", (0,), "no outcome, although all routers are reachable"),
     ],
 )
 def test_what_may_not_be(outcome: str, tried: tuple[int, ...], mistake: str) -> None:

@@ -35,8 +35,11 @@ def test_the_examples_can_be_read(file: Path) -> None:
         ("[[shape]]\nrouter = 3", "t:2: shape[0].router: is not a known attribute; did you mean"),
         ('[[shape]]\nlayout = "star"\nrouters = 0', "t:3: shape[0].routers: 0 is not allowed"),
         ("[[router]]", "t:1: router[0].name: is missing"),
-        ('[[router]]\nname = "a"\n[[router]]\nname = "a"', "t:4: router[1].name: makes a router a"),
-        ('[[shape]]\n[[router]]\nname = "r1"', "t:1: shape: makes a router r1, of which there is"),
+        (
+            '[[router]]\nname = "a"\n[[router]]\nname = "a"',
+            "t:4: router[1].name: makes a second router named a",
+        ),
+        ('[[shape]]\n[[router]]\nname = "r1"', "t:1: shape: makes a second router named r1"),
         (
             '[[shape]]\n[[link]]\nbetween = ["r1", "x"]',
             "t:3: link[0].between: there is no router x",
@@ -48,7 +51,10 @@ def test_the_examples_can_be_read(file: Path) -> None:
         ),
         ("[[shape]]\n[[sender]]", "t:2: sender[0].address: is missing"),
         ('[[shape]]\n[[receiver]]\naddress = "q"\nat = "x"', "t:4: receiver[0].at: there is no"),
-        ("[[shape]]\n[[event]]\nat = 11", "t:3: event[0].at: 11 is after the end, which is at 10"),
+        (
+            "[[shape]]\n[[event]]\nat = 11",
+            "t:3: event[0].at: 11 is after the end of the simulation, at 10",
+        ),
         (
             '[[shape]]\n[[event]]\naction = "cut"\nlink = ["r1", "r3"]',
             "t:4: event[0].link: there is no link r1 - r3",

@@ -44,7 +44,7 @@ class Offering:
     under_way: dict[int, int] = attrs.Factory(dict)
 
     def send(self) -> None:
-        """Send unlimited room for."""
+        """Send as much as there is room for."""
         sender = self.plan.sender()
         while sender is not None and self.to_send and sender.has_room():
             self.to_send -= 1

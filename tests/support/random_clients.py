@@ -105,7 +105,7 @@ class Flow:
         return self.address.startswith("multicast")
 
     def send(self) -> None:
-        """Send unlimited room for."""
+        """Send as much as there is room for."""
         sender = self.plan.sender()
         while sender is not None and self.to_send and sender.has_room():
             self.to_send -= 1

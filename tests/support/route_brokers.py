@@ -138,7 +138,7 @@ class Heard:
 
     @property
     def condition(self) -> str:
-        """Why the peer refused the connection."""
+        """Why it was refused."""
         attach, detach = self.frames
         assert isinstance(attach, Attach)
         return str(detach.error.condition)

@@ -51,7 +51,7 @@ class Scrape:
         for family in self.families.values():
             for sample in family.samples:
                 key = (sample.name, frozenset(sample.labels.items()))
-                assert key not in self.samples, f"{key} occurs twice"
+                assert key not in self.samples, f"{key} stands twice"
                 self.samples[key] = sample.value
 
     def __call__(self, name: str, **labels: str) -> float:

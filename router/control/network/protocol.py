@@ -130,19 +130,14 @@ class Protocol:
             why = f"the id of a router must have 1 to {MAX_ID_BYTES} octets"
             self.links.fail(new, UNSUITABLE, why)
         elif not 0 <= instance <= MAX_NUMBER:
-            self.links.fail(
-                new, UNSUITABLE, f"the instance of a router must be a number from 0 to {MAX_NUMBER}"
-            )
+            why = f"the instance of a router must be a number from 0 to {MAX_NUMBER}"
+            self.links.fail(new, UNSUITABLE, why)
         elif not self.links.has_room(router):
-            self.links.fail(
-                new, UNSUITABLE, f"{self.me} has no room for another neighbour in its link state"
-            )
+            why = f"{self.me} has no room for another neighbour in its link state"
+            self.links.fail(new, UNSUITABLE, why)
         elif router == self.me:
-            self._refuse(
-                new,
-                self.instance,
-                f"this router has the id {router} itself; every router needs an id of its own",
-            )
+            why = f"this router has the id {router} itself; every router needs an id of its own"
+            self._refuse(new, self.instance, why)
         elif now < self.rivals.gone_until:
             why = f"this router has left the network: another router has its id {self.me}"
             self.links.fail(new, DUPLICATE, why)
@@ -154,14 +149,11 @@ class Protocol:
             alive = [each for each in others if now - each.heard_at < self.timing.hello_max_age_s]
             if alive:
                 why = f"{self.me} already has another neighbour with the id {router}, on its "
-                last = "every router needs an id of its own"
-                number = alive[0].number
-                self._refuse(new, alive[0].instance, f"{why}connection {number}; {last}")
+                why += f"connection {alive[0].number}; every router needs an id of its own"
+                self._refuse(new, alive[0].instance, why)
             else:
                 for each in others:
-                    self.links.fail(
-                        each, DUPLICATE, f"{router} has connected again as another instance"
-                    )
+                    self.links.fail(each, DUPLICATE, f"{router} has connected as another instance")
                 self.links.add(new)
 
     def _refuse(self, link: RouterLink, known: int, why: str) -> None:

@@ -47,7 +47,7 @@ def chunks(folder: Path, first: int, count: int) -> list[Chunk]:
 
 
 def simulate(chunk: Chunk) -> int:
-    """Simulate a chunk, unless it exists already; return the number of its incidents."""
+    """Simulate a chunk, unless it is there already; return the number of its incidents."""
     if chunk.planted.exists():
         return len(chunk.seeds)
     rows: dict[str, list[pa.Table]] = {dataset.name: [] for dataset in DATASETS}

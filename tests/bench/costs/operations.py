@@ -242,7 +242,7 @@ def settle(count: int) -> list[float]:
 def redeliver(count: int) -> list[float]:
     """Release so many messages, which two other receivers have credit for."""
     world = World()
-    # a message is kept to be redelivered where there are several receivers as it is sent
+    # a message is kept to be offered again where there are several receivers as it is sent
     others, frames = attached(world, 2, one, True)
     others.say(frames)
     receiver, _ = sent(world, count)

@@ -72,7 +72,7 @@ def receivers(world: World, count: int, address: Callable[[int], str]) -> None:
 
 
 def wait_at(address: Callable[[int], str], *, are_many: bool) -> Callable[[int], list[float]]:
-    """Give up most of so many waiting messages."""
+    """Give up most of so many messages that wait."""
 
     def run(count: int) -> list[float]:
         world = World()
@@ -93,7 +93,7 @@ def among_addresses(count: int) -> list[float]:
 
 
 def copies(count: int) -> list[float]:
-    """Give up most copies of waiting messages for so many receivers."""
+    """Give up most copies of messages that wait for so many receivers."""
     world = World(Configuration(addresses=(AddressSettings(prefix="q", distribution="multicast"),)))
     receivers(world, count, one)
     hold(world, 2, one)

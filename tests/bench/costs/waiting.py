@@ -96,7 +96,7 @@ def waiting_at(world: World, phase: int = 0) -> int:
 
 
 def take_small(*, each: bool) -> Operation:
-    """Give credit to a receiver of small waiting messages behind `count` large ones.
+    """Give credit to a receiver of small messages that wait behind `count` large ones.
 
     A thousand small messages wait. The credit comes one by one if `each`, otherwise at once.
     """

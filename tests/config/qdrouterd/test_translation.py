@@ -97,10 +97,10 @@ def test_defaults_are_said_once() -> None:
         (
             "router",
             ["routerId: A"],
-            ["f:2: router.routerId: is called id since"],
+            ["f:2: router.routerId: is now called id"],
         ),
-        ("connector", ["addr: h"], ["f:2: connector[0].addr: is called host since"]),
-        ("connector", ["verifyHostName: yes"], ["f:2: connector[0].verifyHostName: is called"]),
+        ("connector", ["addr: h"], ["f:2: connector[0].addr: is now called host"]),
+        ("connector", ["verifyHostName: yes"], ["f:2: connector[0].verifyHostName: is now called"]),
         (
             "connector",
             ["allowRedirect: yes"],
@@ -115,7 +115,7 @@ def test_defaults_are_said_once() -> None:
         (
             "listener",
             ["allowUnsecured: no"],
-            ["f:2: listener[0].allowUnsecured: is the contrary of"],
+            ["f:2: listener[0].allowUnsecured: is the opposite of"],
         ),
         (
             "listener",
@@ -137,10 +137,10 @@ def test_defaults_are_said_once() -> None:
             ["enableVhostPolicy: yes", "maxConnections: 65535"],
             ["f:2: policy.enableVhostPolicy true: who may reach which address is not checked"],
         ),
-        ("vhost", ["hostname: h#1"], ["f:1: vhost[0] (h#1): policy.enableVhostPolicy alone"]),
-        ("fixedAddress", ["prefix: a"], ["f:1: fixedAddress: is an entity that Dispatch had"]),
+        ("vhost", ["hostname: h#1"], ["f:1: vhost[0] (h#1): vhosts are used only with"]),
+        ("fixedAddress", ["prefix: a"], ["f:1: fixedAddress: is an entity from before Dispatch"]),
         ("router", ["id: A", "id: B"], ["f:3: router.id: is given twice; the last counts"]),
-        ("router", ["id: A#B"], ["f:2: router.id: goes on behind a #"]),
+        ("router", ["id: A#B"], ["f:2: router.id: continues after a #"]),
     ],
 )
 def test_what_is_said(name: str, lines: list[str], remarks: list[str]) -> None:
@@ -246,4 +246,4 @@ def test_an_auto_link_that_is_said_twice_is_two() -> None:
         "autoLink/in/q/broker/2",
     ]
     assert len(said(made, "changed")) == 1
-    assert "a link of its own" in said(made, "changed")[0]
+    assert "taken as another link" in said(made, "changed")[0]

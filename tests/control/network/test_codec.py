@@ -120,7 +120,7 @@ def test_the_page_tells_the_truth(octets: str) -> None:
 
 def test_a_hello_without_a_cost_is_one() -> None:
     assert decode_control(said(HELLO, "A", ULong(1), ULong(2))) == m.Hello("A", 1, 2, 0)
-    with pytest.raises(AmqpError, match="cost is no uint"):
+    with pytest.raises(AmqpError, match="cost is not a uint"):
         decode_control(said(HELLO, "A", ULong(1), ULong(2), ULong(3)))
 
 
@@ -136,17 +136,20 @@ MAU = Symbol("MAU")
 @pytest.mark.parametrize(
     ("octets", "why"),
     [
-        (b"\0\x53\x77\x40", "no list"),
-        (said(), "no list"),
-        (said("HELLO", "A", ULong(1), ULong(0)), "no list that begins with an opcode"),
+        (b"\0\x53\x77\x40", "its value is not a list"),
+        (said(), "its value is not a list"),
+        (
+            said("HELLO", "A", ULong(1), ULong(0)),
+            "its value is not a list that begins with an opcode",
+        ),
         (said(Symbol("SHOUT")), "unknown opcode SHOUT"),
-        (said(HELLO, "A", ULong(1)), "no list of router, instance, heard"),
-        (said(HELLO, "", ULong(1), ULong(0)), "router must be a string of 1 to 255"),
-        (said(HELLO, "x" * (MAX_ID_BYTES + 1), ULong(1), ULong(0)), "router must be a string"),
-        (said(HELLO, "A", UInt(1), ULong(0)), "instance is no ulong"),
-        (said(HELLO, "A", ULong(2**63), ULong(0)), "instance is no ulong up to"),
-        (said(HELLO, "A", ULong(1), ULong(0)) + b"\x40", "1 octets behind"),
-        (encode_value(Described(ULong(0x75), b"")), "does not begin with an amqp-value"),
+        (said(HELLO, "A", ULong(1)), "is not a list of router, instance, heard"),
+        (said(HELLO, "", ULong(1), ULong(0)), "router is not a string of 1 to 255"),
+        (said(HELLO, "x" * (MAX_ID_BYTES + 1), ULong(1), ULong(0)), "router is not a string"),
+        (said(HELLO, "A", UInt(1), ULong(0)), "instance is not a ulong"),
+        (said(HELLO, "A", ULong(2**63), ULong(0)), "instance is not a ulong up to"),
+        (said(HELLO, "A", ULong(1), ULong(0)) + b"\x40", "1 octets follow the amqp-value"),
+        (encode_value(Described(ULong(0x75), b"")), "its section is not an amqp-value"),
         (said(Symbol("RA"), Array([ULong(1)], ULong)), f"has 1 items, not {BUCKETS}"),
         (
             said(Symbol("LSW"), "A", ULong(1), ULong(1)),
@@ -164,7 +167,7 @@ MAU = Symbol("MAU")
             said(MAU, "A", ULong(1), ULong(1), ULong(2), ULong(0), Array(["k"], str), b"\x0f"),
             "unknown terms",
         ),
-        (bytes(MAX_CONTROL_BYTES + 1), "more than"),
+        (bytes(MAX_CONTROL_BYTES + 1), f"at most {MAX_CONTROL_BYTES} are allowed"),
     ],
 )
 def test_it_says_what_is_wrong(octets: bytes, why: str) -> None:

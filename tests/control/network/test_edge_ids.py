@@ -106,7 +106,7 @@ def test_the_second_one_is_refused_with_where_the_first_one_is() -> None:
     assert world.conflicts("I") == 1
     # one reason, however often
     assert world.times == [*range(1, world.conflicts("J") + 1)]
-    # the peer refused the connection, and has never had an uplink
+    # it was refused, and has never had an uplink
     assert world.edge_at("F").uplinks.losses == 0
     assert uses == []
     assert set(heard) == {f"trioute:duplicate-id {EARLIER}"}

@@ -71,7 +71,7 @@ def test_a_link_is_refused_and_told_where_to_go(kind: str, asked: str, place: Re
     client = router.client()
     link = getattr(client, kind)(asked)
     assert led(link) == place
-    assert link.detached.error.description == f"go to {place}"
+    assert link.detached.error.description == f"redirected to {place}"
     info = link.detached.error.info
     assert list(info) == ["hostname", "network-host", "port", "address"]
     assert type(info["port"]) is Int
@@ -249,7 +249,7 @@ def test_a_connection_is_answered_and_closed_and_told_where_to_go(hostname: str)
     error = closed.performative.error
     assert error is not None
     assert error.condition == "amqp:connection:redirect"
-    assert error.description == f"go to {THERE}"
+    assert error.description == f"redirected to {THERE}"
     assert error.info == {"hostname": "container-2", "network-host": "10.0.0.2", "port": 5673}
     assert type(error.info["port"]) is Int
     assert talk.connection.finished

@@ -43,7 +43,7 @@ HERE = "0/router"
 HEADER = bytes.fromhex("005370 c0020141")
 DELIVERY = bytes.fromhex("005371 c10602 a30161 5501")
 BARE = encode_message(Message(properties=Properties(subject="s"), body=(AmqpValue("b"),)))
-# in encodings that internal would not choose
+# in encodings that the router itself would not choose
 USERS = [
     bytes.fromhex("b30000000178 7100000001"),
     bytes.fromhex("8000000000000000ff b100000000"),

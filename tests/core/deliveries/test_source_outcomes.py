@@ -81,7 +81,7 @@ def test_a_source_of_which_no_outcome_is_known_is_refused(names: tuple[str, ...]
     assert error is not None
     assert error.condition == "amqp:not-implemented"
     assert error.description is not None
-    assert error.description.startswith(f"unsupported outcomes: {', '.join(names)}")
+    assert error.description.startswith(f"unsupported source outcomes: {', '.join(names)}")
 
 
 def test_usual_terms_are_none() -> None:

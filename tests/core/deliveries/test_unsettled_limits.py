@@ -43,8 +43,9 @@ def test_the_sender_with_most_is_detached_and_no_other() -> None:
     assert most.detached.error is not None
     assert most.detached.error.condition == "amqp:resource-limit-exceeded"
     assert most.detached.error.description == (
-        f"20 deliveries are unsettled, and the connection has {held} octets of these and of other "
-        f"state; {ledger.connection_limit_bytes} are allowed (connectionStateLimitBytes)"
+        f"20 deliveries are unsettled, and the router keeps {held} octets of these and other "
+        f"state for the connection; {ledger.connection_limit_bytes} are allowed "
+        "(connectionStateLimitBytes)"
     )
     assert few.detached is None
     assert holdings_of(client.connection)["deliveries"] == DELIVERY_BYTES
@@ -83,8 +84,9 @@ def test_where_all_have_too_much_each_may_have_an_equal_share() -> None:
     assert greedy.detached is not None
     assert greedy.detached.error is not None
     assert greedy.detached.error.description == (
-        f"90 deliveries are unsettled, and the connection has {held} octets of these and of other "
-        f"state; {share} are allowed (an equal share of stateLimitBytes, which is used up)"
+        f"90 deliveries are unsettled, and the router keeps {held} octets of these and other "
+        f"state for the connection; {share} are allowed "
+        "(an equal share of stateLimitBytes, which is used up)"
     )
 
 

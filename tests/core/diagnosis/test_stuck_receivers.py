@@ -378,7 +378,7 @@ def test_what_is_known_of_a_stuck_receiver() -> None:
     last = address.last_dropped
     assert last.link_name == without.name
     assert last.container == without.client.container
-    assert last.text == "it takes nothing: it gives no credit"
+    assert last.text == "it accepts no transfers: it gives no credit"
     assert last.stuck_s == TIMEOUT_S
 
 

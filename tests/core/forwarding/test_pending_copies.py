@@ -345,7 +345,7 @@ def test_it_is_too_large_for_all(router: Router) -> None:
     sending = router.client().sender("q").send(message("x" * 200))
     router.catch_up()
     assert isinstance(sending.outcome, Rejected)
-    assert "50 are what a receiver takes" in str(sending.outcome.error)
+    assert "receivers take at most 50 (max-message-size)" in str(sending.outcome.error)
 
 
 def test_it_is_too_large_for_some(router: Router) -> None:

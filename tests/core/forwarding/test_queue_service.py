@@ -140,7 +140,7 @@ def test_what_is_left_goes_to_others_when_a_receiver_goes() -> None:
     assert router.forwarder.backlog.held_bytes == 0
 
 
-# Of waiting messages behind so many that are too large for it, a receiver gets some later.
+# Of messages that wait behind so many that are too large for it, a receiver gets some later.
 LARGE = 1000
 SMALL = 400
 

@@ -114,8 +114,8 @@ def test_clients_and_brokers_are_no_routers(properties: Any, is_client: bool) ->
     remote = Open("c" * 300, properties=properties)
     condition, said = refused(remote, is_client=is_client)
     assert condition == "trioute:not-a-router"
-    assert said.startswith(f"the peer '{'c' * 100}' does not say that it is a router; ")
-    assert ("is not one of a listener with the role" in said) == is_client
+    assert said.startswith(f"the peer '{'c' * 100}' does not declare itself a router in its open; ")
+    assert ("is not a listener with the role" in said) == is_client
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_other_versions_are_refused() -> None:
     condition, said = refused(opened(THEIRS, VERSIONS=[UInt(7), UInt(9)]))
     assert condition == "trioute:protocol-version"
     assert "speaks versions 7 to 9" in said
-    assert "and A 1 to 1" in said
+    assert "and A speaks 1 to 1" in said
 
 
 @pytest.mark.parametrize(
@@ -176,8 +176,8 @@ def test_an_id_is_a_part_of_addresses(name: str) -> None:
     ("instance", "words"),
     [
         (1000, "the router A is connected with itself"),
-        (1001, "another one, started later, has it too"),
-        (999, "another one, started earlier, has it too"),
+        (1001, "has the same id as another router, which was started later"),
+        (999, "has the same id as another router, which was started earlier"),
     ],
 )
 def test_no_two_routers_have_one_id(instance: int, words: str) -> None:

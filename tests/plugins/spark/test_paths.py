@@ -51,7 +51,7 @@ COLUMNS = ("hops", "routers", "copies", "state", "lost_at", "lost_to", "has_loop
     [
         (trace(1, "A"), (1, ["A"], 1, "complete", None, None, False)),
         (trace(1, "BAC"), (3, ["B", "A", "C"], 1, "complete", None, None, False)),
-        # nobody took it: internal knows what became of it
+        # nobody took it: the router itself knows what became of it
         (trace(1, "AB", None), (2, ["A", "B"], 0, "complete", None, None, False)),
         (trace(1, "AB", "C"), (2, ["A", "B"], 0, "lost", "B", "C", False)),
         (trace(1, "A C"), (3, ["A", "C"], 1, "gap", None, None, False)),
