@@ -18,14 +18,15 @@ from typing import Any, ClassVar, TypeVar, cast
 import attrs
 
 from router.amqp.constants import DESCRIBED, Condition, Descriptor, FormatCode
-from router.amqp.decode import DEFAULT_LIMITS, Buffer, Limits, decode_value
+from router.amqp.decode import DEFAULT_LIMITS, Limits, decode_value
 from router.amqp.encode import WRITERS, encode_value, write_list
-from router.amqp.types import Array, Described, Symbol, ULong
+from router.amqp.octets import Buffer
+from router.amqp.scalars import Writer
+from router.amqp.types import Array, Described, Symbol, ULong, Value
 from router.amqp.walking import malformed
 from router.errors import AmqpError
 
-Read = Callable[[Any, str], Any]
-Write = Callable[[bytearray, Any], None]
+Read = Callable[[object, str], Any]
 
 
 @attrs.frozen
@@ -39,7 +40,7 @@ class FieldType:
 
     name: str
     read: Read
-    write: Write
+    write: Writer
     element: type = object
     """The class of the items where the field is multiple, for the array that carries them."""
 
@@ -52,16 +53,16 @@ class Field:
     """The attribute, and with hyphens the field's name in the specification."""
     type: FieldType
     mandatory: bool = attrs.field(default=False, kw_only=True)
-    default: Any = attrs.field(default=None, kw_only=True)
+    default: object = attrs.field(default=None, kw_only=True)
     multiple: bool = attrs.field(default=False, kw_only=True)
 
-    def attribute_default(self) -> Any:
+    def attribute_default(self) -> Value:
         """Return the default of the attribute; attrs.NOTHING for a mandatory field."""
         if self.mandatory:
             return attrs.NOTHING
         return () if self.multiple else self.default
 
-    def read(self, value: Any, where: str) -> Any:
+    def read(self, value: object, where: str) -> Value:
         """Return the attribute for a decoded value, null included."""
         if self.multiple:
             return self._read_multiple(value, where)
@@ -71,9 +72,9 @@ class Field:
             return self.default
         return self.type.read(value, where)
 
-    def _read_multiple(self, value: Any, where: str) -> tuple[Any, ...]:
+    def _read_multiple(self, value: object, where: str) -> tuple[Value, ...]:
         if value is None:
-            values: tuple[Any, ...] = ()
+            values: tuple[Value, ...] = ()
         elif type(value) is Array:
             if value.descriptors:
                 raise malformed(f"{where} is an array of described values")
@@ -153,7 +154,7 @@ def composite(
     return decorate
 
 
-def _writer(cls: type[Composite]) -> Write:
+def _writer(cls: type[Composite]) -> Writer:
     start = bytes((DESCRIBED,)) + encode_value(ULong(cls.CODE))
     rows = list(zip(cls.FIELDS, cls.PLACES, strict=True))
 
@@ -194,7 +195,7 @@ def decode_composite(
     return composite_from(value, "a composite"), after
 
 
-def composite_from(value: Any, where: str) -> Composite:
+def composite_from(value: object, where: str) -> Composite:
     """Return the composite of a decoded value, with its defaults filled in; errors name `where`."""
     if type(value) is not Described:
         raise malformed(f"{where} is a {type(value).__name__}, not a described list")
@@ -220,8 +221,9 @@ def composite_from(value: Any, where: str) -> Composite:
 
 def class_of(described: Described) -> type[Composite] | None:
     """Return the composite type that a numeric or symbolic descriptor stands for, if any."""
-    if type(described.descriptor) in (ULong, Symbol):
-        return BY_DESCRIPTOR.get(described.descriptor)
+    descriptor = described.descriptor
+    if type(descriptor) is ULong or type(descriptor) is Symbol:
+        return BY_DESCRIPTOR.get(descriptor)
     return None
 
 

@@ -19,12 +19,13 @@ import struct
 import uuid
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TypeVar
 
 import attrs
 
 from router.amqp.constants import DESCRIBED, FormatCode
 from router.amqp.encode import encode_value
+from router.amqp.octets import Buffer
 from router.amqp.types import (
     Array,
     Byte,
@@ -44,11 +45,14 @@ from router.amqp.types import (
     UInt,
     ULong,
     UShort,
+    Value,
+    ValueMap,
 )
 from router.amqp.walking import Walk, malformed, too_large
 
-Buffer = bytes | bytearray | memoryview
-Keep = Callable[[bytes], Any]
+T = TypeVar("T")
+
+Keep = Callable[[bytes], object]
 """Makes the object that stands for a map from its octets."""
 
 
@@ -76,7 +80,7 @@ def decode_value(
     end: int | None = None,
     limits: Limits = DEFAULT_LIMITS,
     keep: Keep | None = None,
-) -> tuple[Any, int]:
+) -> tuple[Value, int]:
     """Return the value that begins at `data[at]` and the position after it.
 
     Reads nothing at or beyond `end`. With `keep`, maps are not built but checked, and replaced by
@@ -91,7 +95,7 @@ def decode_value(
 
 def decode_values(
     data: Buffer, at: int = 0, end: int | None = None, limits: Limits = DEFAULT_LIMITS
-) -> list[Any]:
+) -> list[Value]:
     """Return all values that lie in `data[at:end]`, one after the other, within one `limits`.
 
     Raises AmqpError as `decode_value` does.
@@ -174,10 +178,10 @@ class _Reader:
             raise too_large("too many values in one")
 
 
-_ReadValue = Callable[[_Reader], Any]
+_ReadValue = Callable[[_Reader], Value]
 
 
-def _read_value(reader: _Reader) -> Any:
+def _read_value(reader: _Reader) -> Value:
     at = reader.at
     if at >= reader.end:
         raise malformed("the octets end where a value should begin")
@@ -192,24 +196,24 @@ def _read_value(reader: _Reader) -> Any:
     return read(reader)
 
 
-def _constant(value: Any) -> _ReadValue:
-    def read(_reader: _Reader) -> Any:
+def _constant(value: object) -> _ReadValue:
+    def read(_reader: _Reader) -> Value:
         return value
 
     return read
 
 
-def _fixed(layout: str, wrap: Callable[[Any], Any]) -> _ReadValue:
+def _fixed(layout: str, wrap: Callable[[T], object]) -> _ReadValue:
     packed = struct.Struct(layout)
     unpack_from, width = packed.unpack_from, packed.size
 
-    def read(reader: _Reader) -> Any:
+    def read(reader: _Reader) -> Value:
         return wrap(unpack_from(reader.data, reader.take(width))[0])
 
     return read
 
 
-def _as_is(value: Any) -> Any:
+def _as_is(value: float) -> float:
     return value
 
 
@@ -238,10 +242,10 @@ _SIZE = {1: struct.Struct(">B"), 4: struct.Struct(">I")}
 _SIZE_COUNT = {1: struct.Struct(">BB"), 4: struct.Struct(">II")}
 
 
-def _variable(width: int, wrap: Callable[[Any], Any]) -> _ReadValue:
+def _variable(width: int, wrap: Callable[[Buffer], object]) -> _ReadValue:
     unpack_from = _SIZE[width].unpack_from
 
-    def read(reader: _Reader) -> Any:
+    def read(reader: _Reader) -> Value:
         size = unpack_from(reader.data, reader.take(width))[0]
         at = reader.take(size)
         return wrap(reader.data[at : at + size])
@@ -271,11 +275,11 @@ def _read_described(reader: _Reader) -> Described:
     return Described(descriptor, value)
 
 
-def _compound(width: int, read_items: Callable[[_Reader, int], Any]) -> _ReadValue:
+def _compound(width: int, read_items: Callable[[_Reader, int], object]) -> _ReadValue:
     """Return a reader of size, count and items; `read_items` makes the value of the items."""
     unpack_from = _SIZE_COUNT[width].unpack_from
 
-    def read(reader: _Reader) -> Any:
+    def read(reader: _Reader) -> Value:
         size, count = unpack_from(reader.data, reader.take(2 * width))
         # The size counts the octets of the count as well.
         outer_end = reader.end
@@ -297,7 +301,7 @@ def _map(width: int) -> _ReadValue:
     """Return a reader of maps, which are built or kept encoded."""
     build = _compound(width, _read_map_items)
 
-    def read(reader: _Reader) -> Any:
+    def read(reader: _Reader) -> Value:
         if reader.keep is None:
             return build(reader)
         start = reader.at - 1
@@ -310,7 +314,7 @@ def _map(width: int) -> _ReadValue:
     return read
 
 
-def _read_list_items(reader: _Reader, count: int) -> list[Any]:
+def _read_list_items(reader: _Reader, count: int) -> list[Value]:
     if count > reader.end - reader.at:
         raise malformed(f"{count} items in {reader.end - reader.at} octets")
     return [_read_value(reader) for _ in range(count)]
@@ -324,7 +328,7 @@ _DICT_KEYS = frozenset(
 )
 
 
-def _read_map_items(reader: _Reader, count: int) -> dict[Any, Any] | Map:
+def _read_map_items(reader: _Reader, count: int) -> ValueMap | Map:
     if count % 2:
         raise malformed("a map with a key and no value")
     items = _read_list_items(reader, count)

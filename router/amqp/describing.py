@@ -7,11 +7,11 @@ challenges only the size is shown.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
-from router.amqp.composite import class_of
+from router.amqp.composite import Composite, class_of
 from router.amqp.constants import Descriptor
 from router.amqp.decode import decode_value
 from router.amqp.types import Array, Described, Map, Symbol
@@ -60,7 +60,7 @@ class Words:
     payload_bytes: int = 0
     payload: str = ""
     note: str = ""
-    values: dict[str, Any] = attrs.field(factory=dict, repr=False)
+    values: dict[str, object] = attrs.field(factory=dict, repr=False)
     payload_at: int = attrs.field(default=0, repr=False)
 
     @property
@@ -106,17 +106,18 @@ class Describer:
             if not seen.left and not self._may_be_secret:
                 why = f"{why}: {show_text(error.description)}"
             return Words("frame", note=f"({seen.size} octets, {why})")
-        cls = class_of(value) if type(value) is Described else None
-        if cls is None or type(value.value) is not list:
+        described = value if type(value) is Described else None
+        cls = None if described is None else class_of(described)
+        if described is None or cls is None or type(described.value) is not list:
             if self._may_be_secret:
                 return Words("frame", note=f"({seen.size} octets of no known performative)")
             return Words("frame", note=f"(no known performative: {show(value)})")
         if int(cls.CODE) not in _SASL:
             self._may_be_secret = False
-        return _performative(cls, value.value, seen, after)
+        return _performative(cls, described.value, seen, after)
 
 
-def _performative(cls: Any, items: list[Any], seen: SeenFrame, after: int) -> Words:
+def _performative(cls: type[Composite], items: list[object], seen: SeenFrame, after: int) -> Words:
     name = cls.NAME.split(":")[1]
     fields = {}
     values = {}
@@ -148,7 +149,7 @@ def _performative(cls: Any, items: list[Any], seen: SeenFrame, after: int) -> Wo
     )
 
 
-def show(value: Any, depth: int = 0) -> str:
+def show(value: object, depth: int = 0) -> str:
     """Return a decoded value as text, with what is deep, long or many cut with `...`.
 
     The forms are `"text"`, `:symbol`, `b"octets"`, `[list]`, `{map}` and `@name [...]`.

@@ -8,13 +8,15 @@ has no AMQP type) or `ValueError` (it is out of its type's range).
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence, Sized
+from typing import TypeVar
 
 from router.amqp import scalars
 from router.amqp.constants import DESCRIBED, FormatCode
 from router.amqp.scalars import Block, BlockWriter, Writer
-from router.amqp.types import Array, Described, Map
+from router.amqp.types import Array, Described, Map, ValueMap
+
+S = TypeVar("S", bound=Sized)
 
 _SIZE_COUNT_8 = struct.Struct(">BB")
 _SIZE_COUNT_32 = struct.Struct(">II")
@@ -24,14 +26,14 @@ _HEAD_32 = 1 + _SIZE_COUNT_32.size
 _EMPTY_LIST8 = bytes((FormatCode.LIST8, 1, 0))
 
 
-def encode_value(value: Any) -> bytes:
+def encode_value(value: object) -> bytes:
     """Return the encoding of one value."""
     buffer = bytearray()
     encode_value_into(buffer, value)
     return bytes(buffer)
 
 
-def encode_value_into(buffer: bytearray, value: Any) -> None:
+def encode_value_into(buffer: bytearray, value: object) -> None:
     """Append the encoding of one value; after an error the buffer may end in a part of it."""
     write = WRITERS.get(type(value))
     if write is None:
@@ -101,14 +103,14 @@ def _compound_head(code8: int, code32: int, count: int, size: int) -> bytes:
     return bytes((code32,)) + _SIZE_COUNT_32.pack(size + 4, count)
 
 
-def _list_body(items: Iterable[Any]) -> bytearray:
+def _list_body(items: Sequence[object]) -> bytearray:
     body = bytearray()
     for item in items:
         encode_value_into(body, item)
     return body
 
 
-def _map_body(value: dict[Any, Any] | Map) -> bytearray:
+def _map_body(value: ValueMap | Map) -> bytearray:
     body = bytearray()
     for key, item in value.items() if isinstance(value, dict) else value.pairs:
         encode_value_into(body, key)
@@ -141,14 +143,14 @@ def _array_block(array: Array) -> Block:
         raise ValueError(f"in an array of {array.element.__name__}: {error}") from None
 
 
-def _write_list(buffer: bytearray, value: Sequence[Any]) -> None:
+def _write_list(buffer: bytearray, value: Sequence[object]) -> None:
     if value:
         write_list(buffer, len(value), _list_body(value))
     else:
         buffer.append(FormatCode.LIST0)
 
 
-def _write_map(buffer: bytearray, value: dict[Any, Any] | Map) -> None:
+def _write_map(buffer: bytearray, value: ValueMap | Map) -> None:
     write_map(buffer, 2 * len(value), _map_body(value))
 
 
@@ -168,9 +170,9 @@ def _write_described(buffer: bytearray, described: Described) -> None:
 
 
 def _compounds(
-    code8: FormatCode, code32: FormatCode, body_of: Callable[[Any], bytearray], items_per_entry: int
+    code8: FormatCode, code32: FormatCode, body_of: Callable[[S], bytearray], items_per_entry: int
 ) -> BlockWriter:
-    def write(items: Sequence[Any]) -> Block:
+    def write(items: Sequence[S]) -> Block:
         bodies = [(len(item) * items_per_entry, body_of(item)) for item in items]
         data = bytearray()
         if all(count < 256 and len(body) < 255 for count, body in bodies):

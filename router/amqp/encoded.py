@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from router.amqp.decode import DEFAULT_LIMITS, Limits, decode_value
 from router.amqp.encode import WRITERS
+from router.amqp.types import Value, ValueMap
 from router.amqp.walking import Walk, malformed
 
 FRAME_LIMITS: Final = Limits(max_items=1024)
@@ -29,7 +30,9 @@ _DESCRIBED: Final = 0x00
 # The format codes that a descriptor may have: symbol and ulong (section 1.2).
 _DESCRIPTORS: Final = b"\xa3\xb3\x80\x53\x44"
 
-ReadValue = Callable[[Any, str], Any]
+Item = tuple[Any, Any]
+"""Key and value of a map."""
+ReadValue = Callable[[object, str], object]
 
 
 class EncodedMap:
@@ -58,14 +61,14 @@ class EncodedMap:
         at = _HEADS[octets[0]]
         return Walk(octets, at, len(octets), limits.max_depth, limits.max_items)
 
-    def _value(self, at: int) -> Any:
+    def _value(self, at: int) -> Value:
         if self._read_value is None:
             return decode_value(self.octets, at)[0]
         # a single value may be as large as a frame, and most of that a map
         value, _ = decode_value(self.octets, at, None, FRAME_LIMITS, EncodedMap)
         return self._read_value(value, "a value of a map")
 
-    def get(self, key: str | bytes, default: Any = None) -> Any:
+    def get(self, key: str | bytes, default: object = None) -> Any:
         """Return the value of a key, or `default`.
 
         `key` is the text of a symbol or string, or the octets of a binary.
@@ -95,18 +98,18 @@ class EncodedMap:
     def __contains__(self, key: str | bytes) -> bool:
         return self._walk().find(_forms(key))
 
-    def decode(self) -> dict[Any, Any]:
+    def decode(self) -> ValueMap:
         """Return the map as a dict, which may take many times the memory."""
         return dict(self.read_entries())
 
-    def outline(self, most: int) -> tuple[list[tuple[Any, Any]], int]:
+    def outline(self, most: int) -> tuple[list[tuple[Value, Value]], int]:
         """Return the first `most` keys with a non-null value, and how many entries follow these.
 
         Each key comes with its value's descriptor, or None. Nothing else of a value is decoded: it
         may be large.
         """
         walk = self._walk()
-        found: list[tuple[Any, Any]] = []
+        found: list[tuple[Value, Value]] = []
         seen = 0
         while len(found) < most and walk.at < len(self.octets):
             key_at = walk.at
@@ -119,7 +122,7 @@ class EncodedMap:
                 found.append((key, self._descriptor(value_at)))
         return found, len(self) - seen
 
-    def _descriptor(self, at: int) -> Any:
+    def _descriptor(self, at: int) -> Value:
         if self.octets[at] != _DESCRIBED or self.octets[at + 1] not in _DESCRIPTORS:
             return None
         return decode_value(self.octets, at + 1)[0]
@@ -128,7 +131,7 @@ class EncodedMap:
         """Return the keys of a map whose keys are delivery-tags; no value is decoded."""
         return self._walk().read_binaries()
 
-    def read_entries(self) -> Iterator[tuple[Any, Any]]:
+    def read_entries(self) -> Iterator[Item]:
         """Yield the keys and values, each decoded when its turn comes."""
         walk = self._walk()
         while walk.at < len(self.octets):
@@ -139,7 +142,7 @@ class EncodedMap:
             yield key, value
 
     def checked(
-        self, codes: bytes, read_key: Callable[[Any], Any], read_value: ReadValue | None
+        self, codes: bytes, read_key: Callable[[object], object], read_value: ReadValue | None
     ) -> EncodedMap:
         """Return the map, checked to have keys of these format codes and values of one type.
 
@@ -177,7 +180,7 @@ class EncodedMap:
         self.unchecked = None
 
     def _with_symbols(
-        self, others: list[int], codes: bytes, read_key: Callable[[Any], Any]
+        self, others: list[int], codes: bytes, read_key: Callable[[object], object]
     ) -> EncodedMap:
         """Return the map with symbols in place of the keys that begin at `others`.
 
@@ -208,11 +211,11 @@ class EncodedMap:
         return f"EncodedMap({self.octets!r})"
 
 
-AnyMap = dict[Any, Any] | EncodedMap
+AnyMap = ValueMap | EncodedMap
 """The type of a composite's fields that are maps."""
 
 
-def decoded(value: AnyMap | None) -> dict[Any, Any]:
+def decoded(value: AnyMap | None) -> ValueMap:
     """Return the map of a field as a dict; an empty one for null."""
     if value is None:
         return {}
@@ -226,7 +229,7 @@ def tags_of(value: AnyMap | None) -> set[bytes]:
     return value.read_tags() if isinstance(value, EncodedMap) else set(value)
 
 
-def entries_of(value: AnyMap | None) -> Iterator[tuple[Any, Any]]:
+def entries_of(value: AnyMap | None) -> Iterator[Item]:
     """Yield the entries of a field's map, each decoded when its turn comes; none for null."""
     if value is None:
         return iter(())

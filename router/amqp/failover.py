@@ -8,7 +8,7 @@ may use it as it likes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
@@ -32,7 +32,7 @@ class FailoverServer:
     scheme: str = "amqp"
 
 
-def read_failover_list(value: Any) -> tuple[tuple[FailoverServer, ...], int]:
+def read_failover_list(value: object) -> tuple[tuple[FailoverServer, ...], int]:
     """Return the places that a list names, and how many entries name none or were too many.
 
     Unknown keys of an entry are ignored. Raises ValueError if it is not a list.
@@ -46,7 +46,7 @@ def read_failover_list(value: Any) -> tuple[tuple[FailoverServer, ...], int]:
     return taken, damaged + len(found) - len(taken) + len(value) - len(read)
 
 
-def _read_server(entry: Any) -> FailoverServer | None:
+def _read_server(entry: object) -> FailoverServer | None:
     if not isinstance(entry, dict):
         return None
     hostname, scheme = read_host(entry.get("hostname")), read_text(entry.get("scheme")) or "amqp"

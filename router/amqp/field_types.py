@@ -31,17 +31,28 @@ from router.amqp.constants import (
 )
 from router.amqp.encode import encode_value_into
 from router.amqp.encoded import AnyMap, EncodedMap
-from router.amqp.types import Array, Described, Map, Symbol, Timestamp, UByte, UInt, ULong, UShort
+from router.amqp.types import (
+    Array,
+    Described,
+    Map,
+    Symbol,
+    Timestamp,
+    UByte,
+    UInt,
+    ULong,
+    UShort,
+    Value,
+)
 from router.amqp.walking import malformed
 from router.errors import AmqpError
 
 
-def _wrong_type(value: Any, where: str, expected: str) -> AmqpError:
+def _wrong_type(value: object, where: str, expected: str) -> AmqpError:
     return malformed(f"{where} is of type {type(value).__name__.lower()}, not {expected}")
 
 
 def _reader(kind: type, name: str) -> Read:
-    def read(value: Any, where: str) -> Any:
+    def read(value: object, where: str) -> Value:
         if type(value) is not kind:
             raise _wrong_type(value, where, name)
         return value
@@ -52,7 +63,7 @@ def _reader(kind: type, name: str) -> Read:
 def _exact(kind: type, name: str) -> FieldType:
     """Return the type of a primitive that its Python class alone stands for."""
 
-    def write(buffer: bytearray, value: Any) -> None:
+    def write(buffer: bytearray, value: object) -> None:
         if not isinstance(value, kind):
             raise TypeError(f"{value!r} is not a {name}")
         encode_value_into(buffer, value)
@@ -64,7 +75,7 @@ def _converted(kind: type, name: str) -> FieldType:
     """Return the type of a primitive that plain ints or strings are converted to."""
     base = kind.__mro__[-2]
 
-    def write(buffer: bytearray, value: Any) -> None:
+    def write(buffer: bytearray, value: object) -> None:
         if type(value) is not kind:
             if not isinstance(value, base) or isinstance(value, bool):
                 raise TypeError(f"{value!r} is not a {name}")
@@ -84,7 +95,7 @@ TIMESTAMP = _converted(Timestamp, "timestamp")
 SYMBOL = _converted(Symbol, "symbol")
 
 
-def _write_string(buffer: bytearray, value: Any) -> None:
+def _write_string(buffer: bytearray, value: object) -> None:
     if not isinstance(value, str):
         raise TypeError(f"{value!r} is not a string")
     # A symbol or an enumeration's member given for a string is written as one.
@@ -98,14 +109,14 @@ ANY = FieldType("*", lambda value, _where: value, encode_value_into)
 def _choice(source: FieldType, choices: type[enum.Enum]) -> FieldType:
     """Return a restriction to some values; the attribute holds the enumeration's member."""
 
-    def read(value: Any, where: str) -> Any:
+    def read(value: object, where: str) -> Value:
         value = source.read(value, where)
         try:
             return choices(value)
         except ValueError:
             raise invalid_field(f"{where} cannot be {value!r}") from None
 
-    def write(buffer: bytearray, value: Any) -> None:
+    def write(buffer: bytearray, value: object) -> None:
         source.write(buffer, choices(value).value)
 
     return FieldType(source.name, read, write, source.element)
@@ -119,13 +130,13 @@ SASL_CODE = _choice(UBYTE, SaslCode)
 
 
 def _short_binary(name: str, longest: int) -> FieldType:
-    def read(value: Any, where: str) -> Any:
-        value = BINARY.read(value, where)
-        if len(value) > longest:
-            raise invalid_field(f"{where} has {len(value)} octets, more than {longest}")
-        return value
+    def read(value: object, where: str) -> Value:
+        octets = BINARY.read(value, where)
+        if len(octets) > longest:
+            raise invalid_field(f"{where} has {len(octets)} octets, more than {longest}")
+        return octets
 
-    def write(buffer: bytearray, value: Any) -> None:
+    def write(buffer: bytearray, value: bytes) -> None:
         if len(value) > longest:
             raise ValueError(f"{len(value)} octets are more than the {longest} of a {name}")
         BINARY.write(buffer, value)
@@ -144,13 +155,13 @@ IETF_LANGUAGE_TAG = SYMBOL
 ADDRESS = STRING
 
 
-def _read_message_id(value: Any, where: str) -> Any:
+def _read_message_id(value: object, where: str) -> Value:
     if type(value) not in (str, ULong, uuid.UUID, bytes):
         raise _wrong_type(value, where, "ulong, uuid, binary or string")
     return value
 
 
-def _write_message_id(buffer: bytearray, value: Any) -> None:
+def _write_message_id(buffer: bytearray, value: object) -> None:
     if type(value) not in (str, ULong, uuid.UUID, bytes):
         raise TypeError(f"{value!r} is not a ulong, uuid, bytes or str")
     encode_value_into(buffer, value)
@@ -162,8 +173,8 @@ MESSAGE_ID = FieldType("message-id", _read_message_id, _write_message_id)
 def _keyed_map(
     name: str,
     key_codes: bytes,
-    read_key: Callable[[Any, str], Any],
-    write_key: Callable[[Any], Any],
+    read_key: Callable[[object, str], object],
+    write_key: Callable[[Any], object],
     read_value: Read | None = None,
 ) -> FieldType:
     """Return a restriction of map to keys of some types, with these format codes.
@@ -171,7 +182,7 @@ def _keyed_map(
     `read_value` restricts the values as well. A map that is kept encoded stays so.
     """
 
-    def read(value: Any, where: str) -> AnyMap:
+    def read(value: object, where: str) -> AnyMap:
         if type(value) is EncodedMap:
             return value.checked(key_codes, lambda key: read_key(key, where), read_value)
         if type(value) is not dict:
@@ -180,7 +191,7 @@ def _keyed_map(
             return {read_key(key, where): item for key, item in value.items()}
         return {read_key(key, where): read_value(item, where) for key, item in value.items()}
 
-    def write(buffer: bytearray, value: Any) -> None:
+    def write(buffer: bytearray, value: object) -> None:
         if not isinstance(value, dict):
             if type(value) is not EncodedMap:
                 raise TypeError(f"{value!r} is not a dict")
@@ -191,7 +202,7 @@ def _keyed_map(
     return FieldType(name, read, write, dict)
 
 
-def _read_symbol_key(key: Any, where: str) -> Symbol:
+def _read_symbol_key(key: object, where: str) -> Symbol:
     # Some clients write string keys here (rhea does in an error's info); nothing is lost by
     # reading them as the symbols that they stand for.
     if type(key) is str and key.isascii():
@@ -201,7 +212,7 @@ def _read_symbol_key(key: Any, where: str) -> Symbol:
     return key
 
 
-def _read_annotation_key(key: Any, where: str) -> Symbol | ULong:
+def _read_annotation_key(key: object, where: str) -> Symbol | ULong:
     return key if type(key) is ULong else _read_symbol_key(key, where)
 
 
@@ -209,31 +220,31 @@ def _write_annotation_key(key: Any) -> Symbol | ULong:
     return ULong(key) if isinstance(key, int) else Symbol(key)
 
 
-def _read_string_key(key: Any, where: str) -> str:
+def _read_string_key(key: object, where: str) -> str:
     if type(key) is not str:
         raise _wrong_type(key, f"a key of {where}", "string")
     return key
 
 
-def _write_string_key(key: Any) -> str:
+def _write_string_key(key: object) -> str:
     if not isinstance(key, str):
         raise TypeError(f"{key!r} is not a str")
     return str.__str__(key)
 
 
-def _read_simple(value: Any, where: str) -> Any:
+def _read_simple(value: object, where: str) -> Value:
     if type(value) in (list, dict, Map, Array):
         raise invalid_field(f"a value of {where} is a {type(value).__name__.lower()}")
     return value
 
 
-def _read_binary_key(key: Any, where: str) -> bytes:
+def _read_binary_key(key: object, where: str) -> bytes:
     if type(key) is not bytes:
         raise _wrong_type(key, f"a key of {where}", "binary")
     return key
 
 
-def _read_node_property(value: Any, where: str) -> Any:
+def _read_node_property(value: object, where: str) -> Value:
     # The value of lifetime-policy is one of the composites of sections 3.5.10 to 3.5.13.
     if type(value) is Described:
         cls = class_of(value)
@@ -248,7 +259,7 @@ def archetype(name: str, *, extensible: bool = False) -> FieldType:
     If `extensible`, values with an unknown descriptor are allowed, too.
     """
 
-    def read(value: Any, where: str) -> Any:
+    def read(value: object, where: str) -> Value:
         if extensible and type(value) is Described and class_of(value) is None:
             return value
         known = composite_from(value, where)
@@ -256,7 +267,7 @@ def archetype(name: str, *, extensible: bool = False) -> FieldType:
             raise malformed(f"{where} is {known.NAME}, which is no {name}")
         return known
 
-    def write(buffer: bytearray, value: Any) -> None:
+    def write(buffer: bytearray, value: object) -> None:
         provides = name in value.PROVIDES if isinstance(value, Composite) else extensible
         if not provides:
             raise TypeError(f"{value!r} is no {name}")
@@ -273,7 +284,7 @@ DELIVERY_STATE = archetype("delivery-state", extensible=True)
 OUTCOME = archetype("outcome", extensible=True)
 
 
-def _read_unsettled(value: Any, where: str) -> Any:
+def _read_unsettled(value: object, where: str) -> Value:
     return None if value is None else DELIVERY_STATE.read(value, where)
 
 

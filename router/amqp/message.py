@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
@@ -18,7 +18,6 @@ from router.amqp.composite import composite_from
 from router.amqp.constants import Descriptor
 from router.amqp.decode import (
     DEFAULT_LIMITS,
-    Buffer,
     Limits,
     decode_value,
     decode_values,
@@ -26,9 +25,10 @@ from router.amqp.decode import (
 )
 from router.amqp.encode import encode_value_into
 from router.amqp.field_types import ANNOTATIONS, APPLICATION_PROPERTIES
+from router.amqp.octets import Buffer
 from router.amqp.performatives import Header, Properties
 from router.amqp.sections import SECTION_NAMES, AmqpSequence, AmqpValue, Data
-from router.amqp.types import Described, Symbol, ULong
+from router.amqp.types import Described, Symbol, ULong, ValueMap
 from router.amqp.walking import malformed
 
 __all__ = [
@@ -47,6 +47,8 @@ __all__ = [
     "section_spans",
 ]
 
+T = TypeVar("T")
+
 BodySection = Data | AmqpSequence | AmqpValue
 
 
@@ -60,12 +62,12 @@ class Message:
     """
 
     header: Header | None = None
-    delivery_annotations: dict[Any, Any] | None = None
-    message_annotations: dict[Any, Any] | None = None
+    delivery_annotations: ValueMap | None = None
+    message_annotations: ValueMap | None = None
     properties: Properties | None = None
     application_properties: dict[str, Any] | None = None
     body: tuple[BodySection, ...] = ()
-    footer: dict[Any, Any] | None = None
+    footer: ValueMap | None = None
 
 
 @attrs.frozen
@@ -101,7 +103,7 @@ def section_spans(
     return spans
 
 
-def section_of(descriptor: Any) -> Descriptor:
+def section_of(descriptor: object) -> Descriptor:
     """Return the section for a descriptor, a number or a name; raise AmqpError if it has none."""
     if type(descriptor) is ULong and Descriptor.HEADER <= descriptor <= Descriptor.FOOTER:
         return Descriptor(descriptor)
@@ -149,6 +151,8 @@ def decode_message(
     body: list[BodySection] = []
     spans = section_spans(data, at, end, limits)
     for span, section in zip(spans, decode_values(data, at, end, limits), strict=True):
+        # each of them begins with a descriptor, which `section_spans` has checked
+        assert isinstance(section, Described)
         value = section.value
         name = span.descriptor.name.lower()
         if span.descriptor in (Descriptor.HEADER, Descriptor.PROPERTIES):
@@ -166,7 +170,7 @@ def decode_message(
     return Message(body=tuple(body), **fields)
 
 
-def _expect(kind: type, value: Any, name: str) -> Any:
+def _expect(kind: type[T], value: object, name: str) -> T:
     if type(value) is not kind:
         raise malformed(f"{name} holds a {type(value).__name__.lower()}")
     return value
@@ -196,7 +200,7 @@ def encode_message(message: Message) -> bytes:
     return bytes(buffer)
 
 
-def _write_map(buffer: bytearray, descriptor: Descriptor, value: dict[Any, Any] | None) -> None:
+def _write_map(buffer: bytearray, descriptor: Descriptor, value: ValueMap | None) -> None:
     if value is None:
         return
     buffer += bytes((0x00, 0x53, descriptor))

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from router.amqp.composite import class_of
 from router.amqp.constants import Descriptor
 from router.amqp.decode import decode_value
 from router.amqp.describing import show
-from router.amqp.types import Described
+from router.amqp.types import Described, Value
 from router.errors import AmqpError
 
 CONTENT_BYTES: Final = 512
 """How many octets of their content are used to tell messages apart."""
 
 
-def sections(octets: bytes) -> Iterator[tuple[int, int, Any]]:
+def sections(octets: bytes) -> Iterator[tuple[int, int, Value]]:
     """Yield code, place and value of the sections that octets begin with, as far as complete."""
     at = 0
     while at < len(octets):
@@ -24,10 +24,10 @@ def sections(octets: bytes) -> Iterator[tuple[int, int, Any]]:
             value, after = decode_value(octets, at)
         except AmqpError:
             return
-        cls = class_of(value) if isinstance(value, Described) else None
-        code = value.descriptor if isinstance(value, Described) else None
-        if cls is not None:
-            code = int(cls.CODE)
+        if not isinstance(value, Described):
+            return
+        cls = class_of(value)
+        code = value.descriptor if cls is None else int(cls.CODE)
         if not isinstance(code, int):
             return
         yield int(code), at, value.value
@@ -57,9 +57,11 @@ def bare_content(octets: bytes) -> bytes:
     return b""
 
 
-def outcome_text(state: Any) -> str:
+def outcome_text(state: Value) -> str:
     """Return a delivery's state as text: `accepted`, or `rejected [error=...]` with its fields."""
-    cls = class_of(state) if isinstance(state, Described) else None
+    if not isinstance(state, Described):
+        return show(state)
+    cls = class_of(state)
     if cls is None or not isinstance(state.value, list):
         return show(state)
     name = cls.NAME.split(":")[1]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import attrs
 
 from router.amqp import field_types as t
 from router.amqp.composite import Composite, Field, composite
 from router.amqp.constants import Descriptor
 from router.amqp.decode import decode_value
+from router.amqp.types import ValueMap
 from router.amqp.walking import malformed
 
 
@@ -27,7 +26,7 @@ class Error(Composite):
 
     condition: str
     description: str | None = None
-    info: dict[Any, Any] | None = None
+    info: ValueMap | None = None
 
 
 @composite(
@@ -84,7 +83,7 @@ class Modified(Composite):
 
     delivery_failed: bool | None = None
     undeliverable_here: bool | None = None
-    message_annotations: dict[Any, Any] | None = None
+    message_annotations: ValueMap | None = None
 
 
 # The largest state that is kept whole. One frame can tell a state of thousands of deliveries, each

@@ -8,12 +8,15 @@ having it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from router.amqp.constants import Descriptor
 from router.amqp.reading import Cursor
 from router.amqp.sections import SECTION_NAMES
 from router.errors import AmqpError
+
+if TYPE_CHECKING:
+    from router.amqp.octets import Buffer
 
 HEADER = int(Descriptor.HEADER)
 PROPERTIES = int(Descriptor.PROPERTIES)
@@ -50,7 +53,7 @@ class HeaderPeek:
         self.width = 0
 
 
-def find_header(view: Any, start: int, end: int) -> HeaderPeek | None:
+def find_header(view: Buffer, start: int, end: int) -> HeaderPeek | None:
     """Return the fields of the header in `view[start:end]`, or None if there is no header.
 
     Fields of a wrong type count as absent, and so do those after the end of an incomplete list.
@@ -84,7 +87,7 @@ def find_header(view: Any, start: int, end: int) -> HeaderPeek | None:
     return found
 
 
-def is_durable(view: Any, start: int, end: int) -> bool:
+def is_durable(view: Buffer, start: int, end: int) -> bool:
     """Return whether the header in `view[start:end]` says that the message is durable."""
     cursor = Cursor()
     try:
@@ -99,7 +102,7 @@ def is_durable(view: Any, start: int, end: int) -> bool:
         return False
 
 
-def find_absolute_expiry(view: Any, start: int, end: int) -> int | None:
+def find_absolute_expiry(view: Buffer, start: int, end: int) -> int | None:
     """Return the absolute-expiry-time in `view[start:end]`, in ms since 1970, or None."""
     cursor = Cursor()
     try:
@@ -147,17 +150,17 @@ def take_section(cursor: Cursor) -> int:
     return int(SECTION_NAMES.get(name.decode("latin-1"), NO_VALUE))
 
 
-def find_to(view: Any, start: int, end: int) -> str | None:
+def find_to(view: Buffer, start: int, end: int) -> str | None:
     """Return the properties' `to` in `view[start:end]`, or None if it has no such string."""
     return _find_text(view, start, end, TO)
 
 
-def find_subject(view: Any, start: int, end: int) -> str | None:
+def find_subject(view: Buffer, start: int, end: int) -> str | None:
     """Return the properties' subject in `view[start:end]`, or None if it has no such string."""
     return _find_text(view, start, end, SUBJECT)
 
 
-def _find_text(view: Any, start: int, end: int, number: int) -> str | None:
+def _find_text(view: Buffer, start: int, end: int, number: int) -> str | None:
     cursor = Cursor()
     try:
         cursor.move(view, start, end)

@@ -10,10 +10,13 @@ amqp:decode-error. (Part 1, section 1.2; part 2, section 2.7.5.)
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from router.amqp import octets
 from router.errors import AmqpError, Scope
+
+if TYPE_CHECKING:
+    from router.amqp.octets import Buffer
 
 MAX_TAG_BYTES = 32
 # Of a transfer's fields from `settled` on, an octet each: all null, and once that is taken away the
@@ -41,14 +44,14 @@ class Cursor:
     """Checked position in memory: `at` is the next octet, `end` the first beyond the limit."""
 
     def __init__(self) -> None:
-        self.octets: Any = memoryview(b"")
+        self.octets: Buffer = memoryview(b"")
         self.at = 0
         self.end = 0
         # where the last variable-width value lies: [value_at, value_end)
         self.value_at = 0
         self.value_end = 0
 
-    def move(self, view: Any, at: int, end: int) -> None:
+    def move(self, view: Buffer, at: int, end: int) -> None:
         """Move to `view[at:end]`."""
         if at < 0 or end < at or end > len(view):
             raise malformed("a frame ends outside of what was read")
@@ -292,7 +295,7 @@ class TransferFrame:
     """
 
     def __init__(self) -> None:
-        self.octets: Any = memoryview(b"")
+        self.octets: Buffer = memoryview(b"")
         self.handle = 0
         self.has_delivery_id = False
         self.delivery_id = 0

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from router.amqp import codes
 from router.amqp.outcomes import check_state
 from router.amqp.reading import Cursor, malformed
+
+if TYPE_CHECKING:
+    from router.amqp.octets import Buffer
 
 
 class DispositionFrame:
@@ -17,7 +20,7 @@ class DispositionFrame:
     """
 
     def __init__(self) -> None:
-        self.octets: Any = memoryview(b"")
+        self.octets: Buffer = memoryview(b"")
         self.from_receiver = False
         self.first = 0
         self.last = 0

@@ -7,8 +7,6 @@ may be missing, so readers use `host`, which is the best of what is there.
 
 from __future__ import annotations
 
-from typing import Any
-
 import attrs
 
 from router.amqp.constants import Condition
@@ -37,7 +35,7 @@ class Redirect:
         """Return the host to connect to: the network-host, or else the hostname."""
         return self.network_host or self.hostname
 
-    def info(self) -> dict[Symbol, Any]:
+    def info(self) -> dict[Symbol, str | Int]:
         """Return the info map, without what is not known.
 
         The specification gives the port no type; most libraries expect an int.
@@ -66,7 +64,7 @@ class Redirect:
         return place
 
 
-def read_redirect(condition: str, info: Any) -> Redirect | None:
+def read_redirect(condition: str, info: object) -> Redirect | None:
     """Return where an error of this condition and info map leads, or None if it is no redirect.
 
     An invalid value, such as a port of 70000, counts as missing.
@@ -87,18 +85,18 @@ def redirect_of(error: Error | None) -> Redirect | None:
     return None if error is None else read_redirect(str(error.condition), error.info)
 
 
-def read_text(value: Any) -> str | None:
+def read_text(value: object) -> str | None:
     """Return a value if it is printable text, else None."""
     return str(value) if isinstance(value, str) and value and value.isprintable() else None
 
 
-def read_host(value: Any) -> str | None:
+def read_host(value: object) -> str | None:
     """Return a value if it may be a host, else None."""
     text = read_text(value)
     return text if text and len(text) <= _LONGEST_HOST and " " not in text else None
 
 
-def read_port(value: Any) -> int | None:
+def read_port(value: object) -> int | None:
     """Return a value if it is a port, which some containers write as text, else None."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 5:
         value = int(value)

@@ -19,7 +19,7 @@ from router.amqp.message import SectionSpan, section_of
 from router.amqp.peek import find_header, take_section
 from router.amqp.reading import Cursor
 from router.amqp.sections import Header
-from router.amqp.types import Described, Symbol, ULong
+from router.amqp.types import Described, Symbol, ULong, Value, ValueMap
 from router.amqp.walking import malformed
 from router.errors import AmqpError
 
@@ -33,7 +33,7 @@ HEAD_END: Final = bytes((Descriptor.MESSAGE_ANNOTATIONS,))
 class Entry:
     """Entry of a message's annotations: its key, and the octets of key and value."""
 
-    key: Any
+    key: Value
     octets: bytes
     value_at: int
     """Where in `octets` the value begins."""
@@ -44,7 +44,7 @@ class Entry:
         return value
 
 
-def encode_entry(key: str, value: Any) -> bytes:
+def encode_entry(key: str, value: object) -> bytes:
     """Return an annotation's octets; its key is a symbol."""
     return encode_value(Symbol(key)) + encode_value(value)
 
@@ -82,7 +82,7 @@ def without_ttl(octets: bytes) -> bytes:
 
 
 def revise(
-    octets: bytes, elapsed_ms: int, *, failed: bool, annotations: dict[Any, Any] | None
+    octets: bytes, elapsed_ms: int, *, failed: bool, annotations: ValueMap | None
 ) -> bytes | None:
     """Return a message of format 0 to be sent again, `elapsed_ms` after it was sent last.
 

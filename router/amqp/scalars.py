@@ -35,6 +35,7 @@ from router.amqp.types import (
 Writer = Callable[[bytearray, Any], None]
 Block = tuple[FormatCode, bytes]
 BlockWriter = Callable[[Sequence[Any]], Block]
+OctetsOf = Callable[[Any], bytes]
 
 _U8 = struct.Struct(">BB")
 _U16 = struct.Struct(">BH")
@@ -60,7 +61,7 @@ def _write_boolean(buffer: bytearray, value: bool) -> None:
 def _fixed(code: FormatCode, layout: struct.Struct) -> Writer:
     pack = layout.pack
 
-    def write(buffer: bytearray, value: Any) -> None:
+    def write(buffer: bytearray, value: object) -> None:
         buffer += pack(code, value)
 
     return write
@@ -119,7 +120,7 @@ def _write_uuid(buffer: bytearray, value: uuid.UUID) -> None:
     buffer += value.bytes
 
 
-def _write_variable(buffer: bytearray, code8: int, code32: int, octets: Any) -> None:
+def _write_variable(buffer: bytearray, code8: int, code32: int, octets: bytes | bytearray) -> None:
     size = len(octets)
     if size < 256:
         buffer += _U8.pack(code8, size)
@@ -175,7 +176,7 @@ WRITERS: dict[type, Writer] = {
 
 
 def _packed(code: FormatCode, letter: str) -> BlockWriter:
-    def write(items: Sequence[Any]) -> Block:
+    def write(items: Sequence[object]) -> Block:
         return code, struct.pack(f">{len(items)}{letter}", *items)
 
     return write
@@ -192,17 +193,15 @@ def _integers(
     return write
 
 
-def _joined(code: FormatCode, octets_of: Callable[[Any], bytes]) -> BlockWriter:
-    def write(items: Sequence[Any]) -> Block:
+def _joined(code: FormatCode, octets_of: OctetsOf) -> BlockWriter:
+    def write(items: Sequence[object]) -> Block:
         return code, b"".join(map(octets_of, items))
 
     return write
 
 
-def _variable(
-    code8: FormatCode, code32: FormatCode, octets_of: Callable[[Any], bytes]
-) -> BlockWriter:
-    def write(items: Sequence[Any]) -> Block:
+def _variable(code8: FormatCode, code32: FormatCode, octets_of: OctetsOf) -> BlockWriter:
+    def write(items: Sequence[object]) -> Block:
         parts = [octets_of(item) for item in items]
         if all(len(part) < 256 for part in parts):
             return code8, b"".join(bytes((len(part),)) + part for part in parts)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import attrs
 
 from router.amqp import field_types as t
@@ -35,7 +33,7 @@ class Coordinator(Composite):
 class Declare(Composite):
     """Body of a message that declares a transaction (section 4.5.2)."""
 
-    global_id: Any = None
+    global_id: object = None
 
 
 @composite(

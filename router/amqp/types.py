@@ -36,7 +36,15 @@ __all__ = [
     "UInt",
     "ULong",
     "UShort",
+    "Value",
+    "ValueMap",
 ]
+
+
+Value = object
+"""Decoded value of any AMQP type: whoever uses it checks which one."""
+ValueMap = dict[Any, Any]
+"""Map that was decoded, or is to be encoded, with keys and values of any AMQP type."""
 
 
 class _RangedInt(int):
@@ -189,8 +197,8 @@ class Described:
     The descriptor is a ULong or a Symbol; others can be read and written, but are reserved.
     """
 
-    descriptor: Any
-    value: Any
+    descriptor: Value
+    value: Value
 
 
 @attrs.frozen
@@ -202,13 +210,13 @@ class Map:
     keys collide at will (uuid, described).
     """
 
-    pairs: tuple[tuple[Any, Any], ...]
+    pairs: tuple[tuple[Value, Value], ...]
 
     def __len__(self) -> int:
         return len(self.pairs)
 
 
-def _element_type(items: tuple[Any, ...]) -> type:
+def _element_type(items: tuple[Value, ...]) -> type:
     if not items:
         raise ValueError("an array without items needs its element type")
     return Long if type(items[0]) is int else type(items[0])
@@ -224,15 +232,15 @@ class Array:
     of an array of arrays are Arrays, each with an element type of its own.
     """
 
-    items: tuple[Any, ...]
+    items: tuple[Value, ...]
     element: type
-    descriptors: tuple[Any, ...]
+    descriptors: tuple[Value, ...]
 
     def __init__(
         self,
-        items: Iterable[Any],
+        items: Iterable[object],
         element: type | None = None,
-        descriptors: Iterable[Any] = (),
+        descriptors: Iterable[object] = (),
     ) -> None:
         kept = tuple(items)
         self.__attrs_init__(
@@ -242,15 +250,15 @@ class Array:
     def __len__(self) -> int:
         return len(self.items)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Value]:
         return iter(self.items)
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: int) -> Value:
         return self.items[index]
 
 
+DecodedMap = dict[Any, Any]
+"""Decoded AMQP map: its keys and values are of any of the types here, and checked where used."""
+
 Octets = bytes | bytearray | memoryview
 """Octets in any form that has the buffer protocol."""
-
-AmqpMap = dict[Any, Any]
-"""A decoded AMQP map."""

@@ -8,11 +8,14 @@ same only if their encodings are the same.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from router.amqp import octets
 from router.amqp.constants import Condition
 from router.errors import AmqpError
+
+if TYPE_CHECKING:
+    from router.amqp.octets import Buffer
 
 DESCRIBED = 0x00
 BOOLEAN = 0x56
@@ -47,7 +50,7 @@ class Walk:
     how many more values may follow.
     """
 
-    def __init__(self, view: Any, at: int, end: int, depth_left: int, items_left: int) -> None:
+    def __init__(self, view: Buffer, at: int, end: int, depth_left: int, items_left: int) -> None:
         if at < 0 or end < at or end > len(view):
             raise malformed(f"octets {at} to {end} of {len(view)}")
         self.view = view

@@ -8,11 +8,12 @@ are no frame are reported once; after them nothing is, because the real reader h
 from __future__ import annotations
 
 import struct
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
 from router.amqp.constants import AMQP_FRAME, FRAME_HEADER_SIZE, MIN_DATA_OFFSET, SASL_FRAME
+from router.amqp.octets import Buffer
 
 KEPT_BYTES: Final = 4096
 """The most octets kept of a frame, its header included."""
@@ -68,7 +69,7 @@ class Watcher:
         """Skip the next `count` octets: they are the rest of a frame that is not reported."""
         self._passing += count
 
-    def feed(self, octets: Any) -> list[Seen]:
+    def feed(self, octets: Buffer) -> list[Seen]:
         """Take in the octets that pass next; return what was seen, in order."""
         seen: list[Seen] = []
         at, end = 0, len(octets)

@@ -7,9 +7,12 @@ to 2.7.6.)
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from router.amqp import codes, octets
+
+if TYPE_CHECKING:
+    from router.amqp.octets import Buffer
 
 # The most octets that a transfer needs besides its payload: frame header 8, descriptor 3,
 # list8 header 3, handle 5, delivery-id 5, tag 34, message-format 5 and seven single octets.
@@ -38,7 +41,7 @@ class Output:
     """Output buffer: the octets to be sent are `octets[begin:end]`."""
 
     def __init__(self) -> None:
-        self.octets: Any = memoryview(bytearray(0))
+        self.octets = memoryview(bytearray(0))
         self.begin = 0
         self.end = 0
 
@@ -135,7 +138,7 @@ def write_transfer(
     settled: bool,
     more: bool,
     aborted: bool,
-    payload: Any,
+    payload: Buffer,
     start: int,
     count: int,
     batchable: bool = False,
@@ -199,7 +202,7 @@ def write_disposition(
     last: int,
     settled: bool,
     state_code: int,
-    state: Any,
+    state: Buffer,
     start: int,
     count: int,
 ) -> None:

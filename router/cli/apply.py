@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import click
@@ -16,7 +16,7 @@ import trio
 from router.cli.advice import Bounds
 from router.cli.apply_advice import advice_from, apply_advice
 from router.cli.exit_codes import Incomplete, run_command
-from router.cli.render import as_json
+from router.cli.render import JsonMap, as_json
 from router.cli.router_options import RouterTarget, ask, place_options
 from router.client import ManagementClient, RequestRefused
 from router.config.difference_text import format_difference
@@ -48,7 +48,7 @@ class Order:
         return "APPLY" if self.rollback is None else "ROLLBACK"
 
     @property
-    def properties(self) -> dict[str, Any]:
+    def properties(self) -> dict[str, object]:
         """Return the properties of the operation."""
         if self.rollback is None:
             return {"comment": self.name}
@@ -198,12 +198,12 @@ async def _become(management: ManagementClient, order: Order) -> None:
 
 
 async def _asked(
-    management: ManagementClient, order: Order, further: Mapping[str, Any]
-) -> dict[str, Any]:
+    management: ManagementClient, order: Order, further: Mapping[str, object]
+) -> JsonMap:
     timeout_s = max(LEAST_TIMEOUT_S, management.timeout_s)
     properties = {**order.properties, **further}
     try:
-        body: dict[str, Any] = await management.request(
+        body: JsonMap = await management.request(
             order.operation, properties, order.text, timeout_s=timeout_s
         )
     except RequestRefused as refused:
@@ -225,14 +225,14 @@ async def _say_yes(_: int) -> bool:
     return True
 
 
-def _tell(order: Order, answer: Mapping[str, Any], sentence: str) -> None:
+def _tell(order: Order, answer: JsonMap, sentence: str) -> None:
     if order.as_json:
         _print([json.dumps(as_json(dict(answer)), indent=2, ensure_ascii=False)])
     else:
         _print([sentence])
 
 
-def _lines(answer: Mapping[str, Any]) -> Iterator[str]:
+def _lines(answer: JsonMap) -> Iterator[str]:
     """Yield the differences, in colours for a terminal."""
     told = answer["differences"]
     for each in told:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import click
 
 from router.cli.advice import Advice, BadAdvice, Bounds, CostChange, read_advice
 from router.cli.exit_codes import Incomplete
+from router.cli.render import JsonMap
 from router.cli.router_options import RouterTarget
 from router.client import ManagementClient, RequestRefused, connect
 from router.client.connection import ClientConnection
 from router.client.failures import ClientError
-from router.client.management import MANAGEMENT_NODE, open_management
+from router.client.management import MANAGEMENT_NODE, Attributes, open_management
 from router.core.routers.membership import INTER_ROUTER
 from router.management.schema import PREFIX
 
@@ -56,7 +57,7 @@ class Step:
             f"path, {change.now_ms:.3g} -> {change.then_ms:.3g} ms ({change.samples} samples)"
         )
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> JsonMap:
         """Return the change as data for JSON."""
         return {
             "routers": list(self.change.routers),
@@ -83,7 +84,7 @@ class Network:
         self._connection = connection
         self._timeout_s = timeout_s
         self._asked: dict[str, ManagementClient | str] = {}
-        self._found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        self._found: dict[tuple[str, str], list[Attributes]] = {}
 
     async def router(self, name: str) -> ManagementClient | str:
         """Return the management client of a router, or why it cannot be queried."""
@@ -102,7 +103,7 @@ class Network:
                 self._asked[name] = f"router {name} cannot be asked: {error}"
         return self._asked[name]
 
-    def entities(self, name: str, kind: str) -> list[dict[str, Any]]:
+    def entities(self, name: str, kind: str) -> list[Attributes]:
         """Return the inter-router listeners or connectors of a router that was queried before."""
         return self._found[name, kind]
 
@@ -127,7 +128,7 @@ async def _step(network: Network, change: CostChange, bounds: Bounds) -> Step:
 
 
 async def _step_at(
-    network: Network, change: CostChange, here: str, there: str, connector: dict[str, Any]
+    network: Network, change: CostChange, here: str, there: str, connector: Attributes
 ) -> Step:
     asked = await network.router(there)
     if isinstance(asked, str):

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import TypedDict, Unpack
 
 import attrs
 
 from router.cli import value_formats
+from router.cli.rates import Entity
 from router.cli.tables import Head
 
-Entity = Mapping[str, Any]
+SortKey = tuple[int | str, ...]
+
+
+class Options(TypedDict, total=False):
+    """Options of a column, as `Column` has them."""
+
+    made: Callable[[Entity], object]
+    detail: bool
+    alarming: Callable[[object], bool]
 
 
 @attrs.frozen
@@ -23,12 +32,12 @@ class Column:
 
     head: Head
     attribute: str
-    form: Callable[[Any], str] = value_formats.text
-    made: Callable[[Entity], Any] | None = None
+    form: Callable[[object], str] = value_formats.text
+    made: Callable[[Entity], object] | None = None
     detail: bool = False
-    alarming: Callable[[Any], bool] | None = None
+    alarming: Callable[[object], bool] | None = None
 
-    def value(self, entity: Entity) -> Any:
+    def value(self, entity: Entity) -> object:
         """Return the value of an entity in this column."""
         return entity.get(self.attribute) if self.made is None else self.made(entity)
 
@@ -47,14 +56,14 @@ class View:
     kind: str
     columns: tuple[Column, ...]
     nothing: str
-    order: Callable[[Entity], Any] = lambda entity: text_order(entity.get("name"))
+    order: Callable[[Entity], SortKey] = lambda entity: text_order(entity.get("name"))
     keep: Callable[[Entity], bool] = lambda _: True
     counters: tuple[tuple[str, str], ...] = ()
     is_sheet: bool = False
     counted_by_links: bool = False
 
 
-def text_order(value: Any) -> tuple[Any, ...]:
+def text_order(value: object) -> SortKey:
     """Return a key that sorts 9 before 10, and numbers before texts."""
     parts = str(value or "").split(".")
     if all(part.isdigit() for part in parts):
@@ -62,36 +71,36 @@ def text_order(value: Any) -> tuple[Any, ...]:
     return (1, str(value))
 
 
-def text(header: str, attribute: str, rank: int = 1, **options: Any) -> Column:
+def text(header: str, attribute: str, rank: int = 1, **options: Unpack[Options]) -> Column:
     """Return a column of text that is cut if there is no room."""
     return Column(Head(header, cut=True, rank=rank), attribute, **options)
 
 
-def word(header: str, attribute: str, rank: int = 1, **options: Any) -> Column:
+def word(header: str, attribute: str, rank: int = 1, **options: Unpack[Options]) -> Column:
     """Return a column of words, which are never cut."""
     return Column(Head(header, rank=rank), attribute, **options)
 
 
-def count(header: str, attribute: str, rank: int = 1, **options: Any) -> Column:
+def count(header: str, attribute: str, rank: int = 1, **options: Unpack[Options]) -> Column:
     """Return a column of numbers."""
     return Column(Head(header, right=True, rank=rank), attribute, value_formats.number, **options)
 
 
-def time(header: str, attribute: str, rank: int = 1, **options: Any) -> Column:
+def time(header: str, attribute: str, rank: int = 1, **options: Unpack[Options]) -> Column:
     """Return a column of durations."""
     return Column(Head(header, right=True, rank=rank), attribute, value_formats.duration, **options)
 
 
-def octets(header: str, attribute: str, rank: int = 1, **options: Any) -> Column:
+def octets(header: str, attribute: str, rank: int = 1, **options: Unpack[Options]) -> Column:
     """Return a column of amounts of memory."""
     return Column(Head(header, right=True, rank=rank), attribute, value_formats.octets, **options)
 
 
-def some(value: Any) -> bool:
+def some(value: object) -> bool:
     """Return whether a value is a number above 0."""
     return isinstance(value, int) and value > 0
 
 
-def is_zero(value: Any) -> bool:
+def is_zero(value: object) -> bool:
     """Return whether a value is the number 0."""
     return value == 0 and not isinstance(value, bool)

@@ -6,8 +6,8 @@ import json
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 import attrs
 import click
@@ -15,7 +15,7 @@ import click
 from router.cli.exit_codes import Incomplete
 from router.cli.explain_network import format_network
 from router.cli.explain_stuck import format_stuck
-from router.cli.render import as_json
+from router.cli.render import JsonMap, as_json
 from router.cli.router_options import RouterTarget, ask, place_options
 from router.cli.tables import Cell, Head, lay_out
 from router.cli.value_formats import number, text
@@ -107,7 +107,7 @@ def explain(
     ask(place, work)
 
 
-def format_explanation(who: Who, told: Mapping[str, Any], width: int | None) -> Iterator[str]:
+def format_explanation(who: Who, told: JsonMap, width: int | None) -> Iterator[str]:
     """Yield the lines for people, the conclusion first."""
     does = "send to" if told["direction"] == "send" else "receive from"
     yield f"{text(str(who))} may{'' if told['allowed'] else ' not'} {does} {text(told['address'])}."
@@ -134,7 +134,7 @@ def _wrapped(line: str, width: int | None, indent: int) -> list[str]:
     return textwrap.wrap(line, room, subsequent_indent=" " * indent, break_on_hyphens=False)
 
 
-def _facts(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _facts(told: JsonMap) -> Iterator[tuple[str, str]]:
     yield "policy", text(told["policy"]["text"])
     for listener in told["listeners"]:
         verdict = "lets the user in" if listener["admits"] else "does not let the user in"
@@ -166,7 +166,7 @@ def _facts(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "so far", ", ".join(counted)
 
 
-def _link_route(route: Mapping[str, Any]) -> str:
+def _link_route(route: JsonMap) -> str:
     way = "that clients send on" if route["direction"] == "in" else "that clients receive on"
     words = [f"links {way}, by the link route of {text(route['pattern'])}"]
     words += [
@@ -178,19 +178,19 @@ def _link_route(route: Mapping[str, Any]) -> str:
     return "; ".join(words)
 
 
-def _router(each: Mapping[str, Any]) -> str:
+def _router(each: JsonMap) -> str:
     """Return the name of a router of the network, or of an edge router."""
     return f"{'edge' if each.get('isEdge') else 'router'} {text(each['router'])}"
 
 
-def _auto_link(link: Mapping[str, Any]) -> str:
+def _auto_link(link: JsonMap) -> str:
     way = "from" if link["direction"] == "in" else "to"
     where = text(link["containerId"] or link["connection"] or "no container")
     words = f"{way} {text(link['externalAddress'])} at {where} is {link['operStatus']}"
     return f"{words} ({text(link['lastError'])})" if link["lastError"] else words
 
 
-def _rule(told: Mapping[str, Any]) -> str:
+def _rule(told: JsonMap) -> str:
     rule = told["rule"]
     why = "no rule matches" if rule is None else f"by the {rule['kind']} {text(rule['pattern'])}"
     words = [f"{told['distribution']}, {why}"]
@@ -207,7 +207,7 @@ def _rule(told: Mapping[str, Any]) -> str:
     return "; ".join(words)
 
 
-def _links(told: Mapping[str, Any], width: int | None) -> Iterator[str]:
+def _links(told: JsonMap, width: int | None) -> Iterator[str]:
     """Yield the links at both ends of the address, the other end first."""
     sides = [
         ("Receivers", "destinations", "destinationCount", ("credit", "window", "unsettled")),
@@ -226,7 +226,7 @@ def _links(told: Mapping[str, Any], width: int | None) -> Iterator[str]:
         yield from _ends(told["ownLinks"], ("credit", "unsettled"), width, is_choice=False)
 
 
-def _containers(route: Mapping[str, Any], width: int | None) -> Iterator[str]:
+def _containers(route: JsonMap, width: int | None) -> Iterator[str]:
     """Yield the containers that links are forwarded to, and the links."""
     if route["containers"]:
         yield ""
@@ -299,12 +299,12 @@ def _count(value: int) -> str:
     return "any" if value >= WIDEST else number(value)
 
 
-def _to_whom(end: Mapping[str, Any], name: str) -> str:
+def _to_whom(end: JsonMap, name: str) -> str:
     return "(the router)" if name == "container" and not end[name] else text(end[name])
 
 
 def _ends(
-    ends: Sequence[Mapping[str, Any]],
+    ends: Sequence[JsonMap],
     numbers: Sequence[str],
     width: int | None,
     *,

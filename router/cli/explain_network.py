@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
+from router.cli.render import JsonMap
 from router.cli.tables import Cell, Head, lay_out
 from router.cli.value_formats import number, text
 
 
-def format_network(network: Mapping[str, Any], width: int | None) -> Iterator[str]:
+def format_network(network: JsonMap, width: int | None) -> Iterator[str]:
     """Yield the lines for people; none if there is nothing to show."""
     yield from _table(
         _title("Other routers that receive", network["routers"], network["routerCount"]),
@@ -82,13 +82,13 @@ def _title(title: str, shown: Sequence[object], total: int) -> str:
     return title if len(shown) == total else f"{title}, {len(shown)} of {total}"
 
 
-def _receivers(branch: Mapping[str, Any]) -> str:
+def _receivers(branch: JsonMap) -> str:
     names = ", ".join(map(text, branch["routers"]))
     more = branch["routerCount"] - len(branch["routers"])
     return f"{names} and {more} more" if more > 0 else names
 
 
-def _link(each: Mapping[str, Any], attached: str = "attached") -> list[Cell]:
+def _link(each: JsonMap, attached: str = "attached") -> list[Cell]:
     """Return the cells of the link's state."""
     return [
         Cell(attached if each["attached"] else "none"),
@@ -107,7 +107,7 @@ def _table(
         yield from lay_out(heads, rows, width)
 
 
-def _between(router: Mapping[str, Any]) -> str:
+def _between(router: JsonMap) -> str:
     """Return the routers on the way to one, or the next hop if no more is known."""
     way = router.get("way") or []
     return " ".join(map(str, way[1:-1] or way[1:])) if len(way) > 1 else str(router["via"])

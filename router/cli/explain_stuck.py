@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
+from router.cli.render import JsonMap
 from router.cli.value_formats import number, text
 
 
-def format_stuck(told: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
+def format_stuck(told: JsonMap | None) -> Iterator[tuple[str, str]]:
     """Yield facts about stuck receivers of a multicast, each with its label first.
 
     A router of an older version reports none.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, TypedDict, Unpack
 
 import attrs
 import click
 
-from router.cli.render import as_json
+from router.cli.render import JsonMap, as_json
 from router.cli.router_options import RouterTarget, ask, place_options
 from router.client import ManagementClient, RequestRefused
 from router.management.entity_types import ENTITY_TYPES
@@ -23,6 +23,18 @@ _CONFIGURED_TYPES: Final = ("linkRoute", "address", "autoLink")
 
 # Entities that are created by one request; the router takes 2 MiB.
 MOST_AT_ONCE: Final = 5000
+
+
+class Given(TypedDict):
+    """Arguments and options of the command that are passed on as they are."""
+
+    arguments: tuple[str, ...]
+    kind: str | None
+    name: str | None
+    identity: str | None
+    stdin: bool
+    body: str | None
+    properties: str | None
 
 
 @attrs.frozen
@@ -39,7 +51,7 @@ class Order:
     properties: str | None = None
     indent: int | None = 2
 
-    def attributes(self) -> list[dict[str, Any]]:
+    def attributes(self) -> list[JsonMap]:
         """Return the attributes to create or update: a map for each entity.
 
         Raises click's UsageError if they cannot be read.
@@ -57,7 +69,7 @@ class Order:
             raise click.UsageError("standard input is neither a JSON map nor a list of maps")
         return several
 
-    def assignments(self) -> dict[str, Any]:
+    def assignments(self) -> JsonMap:
         """Return the arguments `attribute=value` as a map; without a value, it is null."""
         return dict(_assigned(argument, self.kind) for argument in self.arguments)
 
@@ -79,7 +91,7 @@ class Order:
     help="How far JSON is indented; with -1 it is one line.",
 )
 @place_options
-def manage(place: RouterTarget, operation: str, indent: int, **given: Any) -> None:
+def manage(place: RouterTarget, operation: str, indent: int, **given: Unpack[Given]) -> None:
     """Perform a management OPERATION at a router, and print the response as JSON.
 
     \b
@@ -135,17 +147,17 @@ async def _about_types(management: ManagementClient, order: Order) -> None:
 
 
 async def _other(
-    management: ManagementClient, order: Order, properties: dict[str, Any], body: Any
+    management: ManagementClient, order: Order, properties: JsonMap, body: object
 ) -> None:
     about = {"type": _type(order.kind), "name": order.name, "identity": order.identity}
     _print(await management.request(order.operation, {**about, **properties}, body), order)
 
 
 async def _create_all(
-    management: ManagementClient, order: Order, entities: Sequence[Mapping[str, Any]]
+    management: ManagementClient, order: Order, entities: Sequence[JsonMap]
 ) -> None:
     """Create many entities, in requests of up to `MAX_ATTACHES`, each as a whole or not at all."""
-    made: list[Any] = []
+    made: list[object] = []
     try:
         for begin in range(0, len(entities), MOST_AT_ONCE):
             bodies = [_typed(order, each) for each in entities[begin : begin + MOST_AT_ONCE]]
@@ -155,15 +167,13 @@ async def _create_all(
             _print(made, order)
 
 
-def _typed(order: Order, attributes: Mapping[str, Any]) -> dict[str, Any]:
+def _typed(order: Order, attributes: JsonMap) -> JsonMap:
     """Return the attributes of an entity, with its type by its long name."""
     name = {} if order.name is None else {"name": order.name}
     return {**attributes, **name, "type": _type(order.kind or attributes.get("type"))}
 
 
-async def _each(
-    management: ManagementClient, order: Order, entities: Sequence[Mapping[str, Any]]
-) -> None:
+async def _each(management: ManagementClient, order: Order, entities: Sequence[JsonMap]) -> None:
     """Create or update each entity, and print the results; the first refusal ends it."""
     done = []
     try:
@@ -180,9 +190,7 @@ async def _each(
             _print(done if len(entities) > 1 else done[0], order)
 
 
-async def _changed(
-    management: ManagementClient, order: Order, attributes: dict[str, Any]
-) -> dict[str, Any]:
+async def _changed(management: ManagementClient, order: Order, attributes: JsonMap) -> JsonMap:
     """Create or update one entity; its name or identity may be among its attributes."""
     kind = _type(order.kind or attributes.get("type"))
     name = order.name or attributes.get("name")
@@ -216,7 +224,7 @@ def _type(kind: str | None) -> str | None:
     return long_name(kind)
 
 
-def _assigned(argument: str, kind: str | None) -> tuple[str, Any]:
+def _assigned(argument: str, kind: str | None) -> tuple[str, object]:
     """Return the name and value of `attribute=value`, typed as the schema says."""
     name, equals, text = argument.partition("=")
     if not name:
@@ -237,7 +245,7 @@ def _is_number(text: str) -> bool:
     return text.removeprefix("-").isascii() and text.removeprefix("-").isdigit()
 
 
-def _json_or_text(text: str) -> Any:
+def _json_or_text(text: str) -> object:
     """Parse JSON; return a word that cannot be meant as JSON as it is."""
     try:
         return json.loads(text)
@@ -247,7 +255,7 @@ def _json_or_text(text: str) -> Any:
         raise click.UsageError(f"{text!r} is not JSON: {error}") from None
 
 
-def _json_map(text: str | None) -> dict[str, Any]:
+def _json_map(text: str | None) -> JsonMap:
     if text is None:
         return {}
     value = _json_or_text(text)
@@ -256,7 +264,7 @@ def _json_map(text: str | None) -> dict[str, Any]:
     return value
 
 
-def _print(body: Any, order: Order) -> None:
+def _print(body: object, order: Order) -> None:
     """Print text as it is, anything else as JSON, and nothing for None."""
     if isinstance(body, str):
         click.echo(body)

@@ -51,5 +51,5 @@ HOLDERS: Final = View(
         octets("itself", "memoryConnection", rank=6),
     ),
     "There are no connections.",
-    order=lambda entity: -int(entity.get("memoryHeld") or 0),
+    order=lambda entity: (-int(entity.get("memoryHeld") or 0),),
 )

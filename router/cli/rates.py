@@ -68,7 +68,7 @@ def rates_of_connections(before: Snapshot, now: Snapshot) -> dict[str, dict[str,
     return dict(rates)
 
 
-def _growth(was: Any, count: Any) -> int | None:
+def _growth(was: object, count: object) -> int | None:
     if not isinstance(was, int) or not isinstance(count, int) or count < was:
         return None
     return count - was

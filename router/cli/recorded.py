@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from router.amqp.constants import FRAME_HEADER_SIZE
 from router.amqp.describing import Describer
 from router.amqp.watching import SeenFrame, Watcher
+from router.cli.render import JsonMap
 
 CHUNK_BYTES = 65536
 
 
-def recorded_lines(file: Path) -> Iterator[dict[str, Any]]:
+def recorded_lines(file: Path) -> Iterator[JsonMap]:
     """Yield each frame of a file as a line of a trace, with its offset; raise OSError."""
     watcher, describer = Watcher(), Describer(from_start=True)
     at = 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -96,7 +96,7 @@ def _names(option: click.Option) -> str:
 
 def _value(parameter: click.Parameter) -> str:
     """Return the placeholder of a parameter's value."""
-    kind: Any = parameter.type
+    kind: object = parameter.type
     if parameter.metavar:
         return parameter.metavar
     if isinstance(kind, click.Choice):

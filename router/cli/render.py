@@ -11,6 +11,9 @@ from router.amqp.composite import Composite
 from router.amqp.message import AmqpSequence, AmqpValue, Data, Message
 from router.amqp.types import Array, Decimal32, Decimal64, Decimal128, Described, Map
 
+JsonMap = dict[str, Any]
+"""A map as JSON has it, or as a router sends it in an answer."""
+
 
 def body_octets(message: Message) -> bytes:
     """Return the body for `--print body`: octets and text as they are, anything else as JSON."""
@@ -28,12 +31,12 @@ def body_octets(message: Message) -> bytes:
     return b"".join(parts)
 
 
-def message_as_json(message: Message) -> dict[str, Any]:
+def message_as_json(message: Message) -> JsonMap:
     """Return the sections of a message by name; the body is `data`, `value` or `sequence`.
 
     Octets are objects with their base64; maps whose keys JSON cannot have are lists of pairs.
     """
-    shown: dict[str, Any] = {}
+    shown: JsonMap = {}
     for name in ("header", "delivery_annotations", "message_annotations", "properties"):
         shown[name] = getattr(message, name)
     shown["application_properties"] = message.application_properties
@@ -54,7 +57,7 @@ def message_as_json(message: Message) -> dict[str, Any]:
     }
 
 
-def as_json(value: Any) -> Any:
+def as_json(value: object) -> Any:
     """Return an AMQP value as JSON can represent it."""
     match value:
         case None | bool():
@@ -86,5 +89,5 @@ def as_json(value: Any) -> Any:
             return str(value)
 
 
-def _dumps(value: Any) -> bytes:
+def _dumps(value: object) -> bytes:
     return json.dumps(as_json(value), ensure_ascii=False).encode()

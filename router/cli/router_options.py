@@ -9,7 +9,7 @@ import functools
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import click
@@ -31,7 +31,7 @@ class RouterTarget:
     timeout_s: float = TIMEOUT_S
 
 
-def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def place_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options that select a router; it gets them as `place`."""
 
     @functools.wraps(command)
@@ -42,8 +42,8 @@ def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
         timeout: float,
         sasl_username: str | None,
         sasl_password_file: Path | None,
-        **options: Any,
-    ) -> Any:
+        **options: object,
+    ) -> None:
         url = _with_user(bus, sasl_username, sasl_password_file)
         if router is not None and edge_router is not None:
             raise click.UsageError("--router and --edge-router cannot be combined")
@@ -52,7 +52,7 @@ def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
             node = f"_topo/0/{router}/{MANAGEMENT_NODE}"
         elif edge_router is not None:
             node = f"_edge/{edge_router}/{MANAGEMENT_NODE}"
-        return command(place=RouterTarget(url, node, timeout), **options)
+        command(place=RouterTarget(url, node, timeout), **options)
 
     for option in reversed(_OPTIONS):
         placed = option(placed)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 from router.amqp.performatives import Rejected
 from router.client.failures import describe_peer_error
@@ -81,7 +80,7 @@ class RunStatistics:
         self.bytes += size
         self.ended_s = now_s
 
-    def add_outcome(self, outcome: Any, now_s: float) -> None:
+    def add_outcome(self, outcome: object, now_s: float) -> None:
         """Count a receiver's outcome; None is a settlement without one."""
         self.outcomes["settled" if outcome is None else type(outcome).__name__.lower()] += 1
         self.ended_s = now_s
@@ -124,7 +123,7 @@ class RunStatistics:
         if shown:
             yield "latency: " + ", ".join(f"{name} {ms:.3f} ms" for name, ms in shown.items())
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return the summary, for programs; `reasons` are those of rejections."""
         return {
             "count": self.count,

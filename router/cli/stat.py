@@ -8,12 +8,12 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final, TypeVar
 
 import attrs
 import click
 
-from router.cli.render import as_json
+from router.cli.render import JsonMap, as_json
 from router.cli.router_options import RouterTarget, ask, place_options
 from router.cli.value_formats import text
 from router.cli.view_formats import entities_as_json, format_csv, format_view
@@ -21,6 +21,8 @@ from router.cli.view_queries import EntityRange, ViewData, Viewer
 from router.cli.views import VIEWS
 from router.cli.watching import Watch, watch
 from router.client import ManagementClient
+
+C = TypeVar("C", bound=Callable[..., object])
 
 LOGS: Final = "logs"
 NAMES: Final = (*VIEWS, LOGS)
@@ -38,7 +40,7 @@ class Form:
     colours: bool = False
 
 
-def _view_option(name: str, *spellings: str) -> Callable[[Any], Any]:
+def _view_option(name: str, *spellings: str) -> Callable[[C], C]:
     """Return a flag that chooses a view; several can be chosen, and are shown in that order."""
 
     def choose(context: click.Context, _parameter: click.Parameter, chosen: bool) -> None:
@@ -50,7 +52,7 @@ def _view_option(name: str, *spellings: str) -> Callable[[Any], Any]:
     )
 
 
-def _view_options(command: Any) -> Any:
+def _view_options(command: C) -> C:
     for name, spellings in reversed(_SPELLINGS.items()):
         command = _view_option(name, *spellings)(command)
     return command
@@ -239,13 +241,14 @@ def _watched_lines(seen: Sequence[ViewData], form: Form, number: int) -> Iterato
         yield ""
 
 
-def _as_map(seen: Sequence[ViewData]) -> dict[str, Any]:
+def _as_map(seen: Sequence[ViewData]) -> JsonMap:
     return {each.view.name: entities_as_json(each) for each in seen}
 
 
-def _log_lines(body: Any, kind: str) -> Iterator[str]:
+def _log_lines(body: object, kind: str) -> Iterator[str]:
     """Yield lines of the log; `body` has module, level, text, file, line and epoch seconds."""
-    rows = [row for row in body if isinstance(row, list) and len(row) >= 6] if body else []
+    every = body if isinstance(body, list) else []
+    rows = [row for row in every if isinstance(row, list) and len(row) >= 6]
     if kind == "json":
         names = ("module", "level", "text", "file", "line", "time")
         told = [dict(zip(names, map(as_json, row), strict=False)) for row in rows]

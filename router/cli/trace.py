@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import click
@@ -38,7 +38,7 @@ DELIVERIES: Final = {
 class Wanted:
     """Request for a trace, and how to print it; it ends after `count` frames or deliveries."""
 
-    body: dict[str, Any]
+    body: Mapping[str, object]
     as_json: bool
     count: int | None
     heartbeats: bool = False
@@ -83,7 +83,7 @@ def trace(
     heartbeats: bool,
     as_lines: bool,
     count: int | None,
-    **given: Any,
+    **given: str | int | None,
 ) -> None:
     """Show the frames that pass over a router's connections, decoded, as they pass.
 
@@ -97,7 +97,7 @@ def trace(
     messages only the first octets. Ctrl-C ends it.
     """
     given["all"] = every or None
-    body = {name: given[name] for name in CONNECTIONS if given[name] is not None}
+    body: dict[str, object] = {name: given[name] for name in CONNECTIONS if given[name] is not None}
     which = {key: given[name] for name, key in DELIVERIES.items() if given[name] is not None}
     if recorded is not None:
         if body or which or delivery:
@@ -135,7 +135,7 @@ async def follow(management: ManagementClient, wanted: Wanted) -> None:
             return
 
 
-def _begun(begun: Any, wanted: Wanted) -> str:
+def _begun(begun: object, wanted: Wanted) -> str:
     """Return the line for standard error once the trace is on."""
     told = begun if isinstance(begun, dict) else {}
     if "delivery" in wanted.body:
@@ -166,10 +166,10 @@ class Printer:
                     return False
         return True
 
-    def _is_shown(self, line: dict[Any, Any]) -> bool:
+    def _is_shown(self, line: Mapping[str, object]) -> bool:
         return self._wanted.heartbeats or line.get("name") != EMPTY
 
-    def _is_last(self, line: dict[Any, Any]) -> bool:
+    def _is_last(self, line: Mapping[str, object]) -> bool:
         if line.get("gone") and "connection" in self._wanted.body:
             # nothing more will come
             return True

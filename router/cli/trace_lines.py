@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 import click
 
 from router.amqp.describing import Words
+from router.cli.render import JsonMap
 
 _ARROWS: Final = {"in": "<-", "out": "->"}
 _EVENTS: Final = {
@@ -34,7 +35,7 @@ _DELIVERY_FACTS: Final = (
 _COLOURS: Final = {"in": "green", "out": "cyan"}
 
 
-def format_line(line: dict[str, Any]) -> str:
+def format_line(line: JsonMap) -> str:
     """Return one line, with colours, which have to be stripped unless a terminal shows them."""
     kind = line.get("kind")
     if kind == "delivery":
@@ -50,7 +51,7 @@ def format_line(line: dict[str, Any]) -> str:
     return f"{head}  {arrow}  {line.get('channel', '')} {_words(line)}"
 
 
-def _format_delivery(line: dict[str, Any]) -> str:
+def _format_delivery(line: JsonMap) -> str:
     """Return the line of an event of a delivery."""
     event = str(line.get("event"))
     shown = click.style(f"{_plain(event):<10}", fg=_EVENTS.get(event), bold=True)
@@ -70,7 +71,7 @@ def _format_delivery(line: dict[str, Any]) -> str:
     return f"{head}  {shown}  {' '.join(told)}{delay}"
 
 
-def _time(at: Any) -> str:
+def _time(at: object) -> str:
     """Return the time of day, in this host's time zone."""
     if not isinstance(at, int):
         return " " * 12
@@ -78,17 +79,17 @@ def _time(at: Any) -> str:
     return moment.strftime("%H:%M:%S.") + f"{int(at) % 1000:03}"
 
 
-def _connection(line: dict[str, Any]) -> str:
+def _connection(line: JsonMap) -> str:
     return f"[C{line.get('connection', '?')}]"
 
 
-def _introduction(line: dict[str, Any]) -> str:
+def _introduction(line: JsonMap) -> str:
     told = [_plain(line.get("peer", ""))]
     told += [f"{name} {_plain(line[name])}" for name in ("container", "user") if name in line]
     return ", ".join(told)
 
 
-def _words(line: dict[str, Any]) -> str:
+def _words(line: JsonMap) -> str:
     fields = line.get("fields")
     words = Words(
         name=_plain(line.get("name", "")),
@@ -104,11 +105,11 @@ def _words(line: dict[str, Any]) -> str:
     return f"{click.style(name, bold=True)}{found}{rest}"
 
 
-def _number(value: Any) -> int:
+def _number(value: object) -> int:
     return int(value) if isinstance(value, int) else 0
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     """Return a text without characters that would control a terminal."""
     text = str(value)
     if text.isprintable():

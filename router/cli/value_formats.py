@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from typing import Any, Final
+from typing import Final
 
 NONE: Final = "-"
 _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB")
 _DAY_S: Final = 86400
 
 
-def text(value: Any) -> str:
+def text(value: object) -> str:
     """Return a value as one line.
 
     Texts of peers may contain anything, so unprintable characters are escaped.
@@ -36,14 +36,14 @@ def _visible(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
-def number(value: Any) -> str:
+def number(value: object) -> str:
     """Return a count with separators for thousands: 1,234,567."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return text(value)
     return f"{value:,}"
 
 
-def octets(value: Any) -> str:
+def octets(value: object) -> str:
     """Return an amount of memory: 512 B, 1.5 MiB."""
     if isinstance(value, bool) or not isinstance(value, int):
         return text(value)
@@ -54,7 +54,7 @@ def octets(value: Any) -> str:
     return f"{size:.1f} {_UNITS[unit]}" if unit else f"{int(size)} {_UNITS[0]}"
 
 
-def duration(value: Any) -> str:
+def duration(value: object) -> str:
     """Return a number of seconds as a duration: 0:05, 1:02:03, 3d 04:05:06."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return text(value)
@@ -66,7 +66,7 @@ def duration(value: Any) -> str:
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
 
 
-def rate(value: Any) -> str:
+def rate(value: object) -> str:
     """Return a number per second: 0, 0.25, 12.5, 1,234."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return text(value)

@@ -6,14 +6,15 @@ import csv
 import functools
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 import click
 
 from router.cli import value_formats
 from router.cli.columns import Column
-from router.cli.render import as_json
+from router.cli.rates import Entity
+from router.cli.render import JsonMap, as_json
 from router.cli.tables import Cell, Head, Style, lay_out, plain
 from router.cli.view_queries import ViewData
 
@@ -85,7 +86,7 @@ def _table(
     return heads, rows
 
 
-def _cell(column: Column, entity: Mapping[str, Any], *, colours: bool) -> Cell:
+def _cell(column: Column, entity: Entity, *, colours: bool) -> Cell:
     value = column.value(entity)
     alarming = colours and column.alarming is not None and column.alarming(value)
     return Cell(column.form(value), _ALARM if alarming else None)
@@ -109,7 +110,7 @@ def format_csv(
         yield _csv_line([*first, *values, *(_csv_value(rates.get(name)) for name in rated)])
 
 
-def _csv_value(value: Any) -> str:
+def _csv_value(value: object) -> str:
     match value:
         case None:
             return ""
@@ -126,7 +127,7 @@ def _csv_line(values: Sequence[str]) -> str:
     return line.getvalue()
 
 
-def entities_as_json(seen: ViewData) -> list[dict[str, Any]]:
+def entities_as_json(seen: ViewData) -> list[JsonMap]:
     """Return a map for each entity: the attributes with a value and, if known, `rates`."""
     shown = []
     for entity in seen.entities:

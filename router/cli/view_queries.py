@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
 from router.cli.columns import View
-from router.cli.rates import LINK_ATTRIBUTES, Snapshot, rates_between, rates_of_connections
+from router.cli.rates import LINK_ATTRIBUTES, Entity, Snapshot, rates_between, rates_of_connections
 from router.client import ManagementClient, RequestRefused
 from router.management.entity_types import ENTITY_TYPES
 from router.management.requests import BAD_REQUEST, NOT_FOUND, NOT_IMPLEMENTED
@@ -35,10 +35,10 @@ class ViewData:
 
     view: View
     names: Sequence[str]
-    entities: Sequence[Mapping[str, Any]]
+    entities: Sequence[Entity]
     rates: Mapping[str, Mapping[str, float]] | None = None
 
-    def rates_of(self, entity: Mapping[str, Any]) -> Mapping[str, float]:
+    def rates_of(self, entity: Entity) -> Mapping[str, float]:
         """Return the known rates of one entity."""
         return (self.rates or {}).get(str(entity.get("identity")), {})
 
@@ -69,7 +69,7 @@ class Viewer:
         kept = sorted(filter(view.keep, entities), key=view.order)
         if not self._with_rates:
             return ViewData(view, names, kept)
-        links: Sequence[Mapping[str, Any]] = ()
+        links: Sequence[Entity] = ()
         if view.counted_by_links:
             _, links = await _entities(management, LINK, LINK_ATTRIBUTES, EntityRange())
         now = Snapshot(time.monotonic(), kept, links)
@@ -102,7 +102,7 @@ _MADE_FROM: Final = {
 
 async def _entities(
     management: ManagementClient, kind: str, names: Sequence[str], part: EntityRange
-) -> tuple[Sequence[str], list[dict[str, Any]]]:
+) -> tuple[Sequence[str], Sequence[Entity]]:
     """Return the attribute names and the entities; none if the router lacks the type."""
     try:
         table = await management.query(kind, names, offset=part.offset, count=part.count)

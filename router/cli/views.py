@@ -6,17 +6,17 @@ there is no column.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
 from router.cli import columns
-from router.cli.columns import Entity, View, text_order
+from router.cli.columns import View, text_order
 from router.cli.memory_views import HOLDERS, MEMORY
-from router.cli.rates import DELIVERIES_IN, DELIVERIES_OUT
+from router.cli.rates import DELIVERIES_IN, DELIVERIES_OUT, Entity
 
 
-def address_text(key: Any) -> str | None:
+def address_text(key: object) -> str | None:
     """Return an address from its key: a client's as the client wrote it, others after a class."""
     if not isinstance(key, str) or not key:
         return None
@@ -29,7 +29,7 @@ def address_text(key: Any) -> str | None:
     return f"{classes.get(key[0], key[0])}:{key[1:]}"
 
 
-def _own_priority(address: Entity) -> Any:
+def _own_priority(address: Entity) -> int | None:
     priority = address.get("priority")
     return priority if isinstance(priority, int) and priority >= 0 else None
 
@@ -247,7 +247,7 @@ NODES: Final = View(
 )
 
 
-def _container(entity: Entity) -> Any:
+def _container(entity: Entity) -> object:
     return entity.get("containerId") or entity.get("connection")
 
 

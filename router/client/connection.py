@@ -15,7 +15,6 @@ import secrets
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 import trio
 
@@ -31,7 +30,6 @@ from router.client.failures import (
     LinkLost,
     error_from_peer,
 )
-from router.client.link import ClientLink
 from router.client.receiver import Receiver
 from router.client.sender import Sender
 from router.client.url import Url, parse_url
@@ -40,6 +38,7 @@ from router.engine.connection import Connection
 from router.engine.delivery import Delivery
 from router.engine.handler import Handler
 from router.engine.link import IncomingLink, OutgoingLink
+from router.engine.session import Session
 from router.engine.settings import ConnectionSettings
 from router.errors import AmqpError, Scope
 from router.net.pump import Pump
@@ -168,7 +167,7 @@ class ClientConnection:
         name = f"{settings.hostname}"
         self._engine = Connection(settings, _Upward(self), self._hub.turn, name, True)
         self._pump = Pump(sock, self._engine, self._hub, None)
-        self._session: Any = None
+        self._session: Session | None = None
         self._links = 0
         self._settled = trio.Event()
         self._over = trio.Event()
@@ -189,6 +188,7 @@ class ClientConnection:
         The anonymous relay sends each message to the address in its `to`. `window` is the greatest
         number of unsettled deliveries. Raises LinkLost if the peer refuses, and ConnectionLost.
         """
+        self.check_open()
         sender = Sender(self, self._session, presettled=presettled, window=window)
         mode = SenderSettleMode.SETTLED if presettled else SenderSettleMode.UNSETTLED
         await sender.attach(
@@ -225,6 +225,7 @@ class ClientConnection:
         and ConnectionLost.
         """
         chosen = None if selector is None else {SELECTOR: Described(SELECTOR, selector)}
+        self.check_open()
         receiver = Receiver(self, self._session, credit=credit, count=count, drain=drain)
         receiver.filter = None if selector is None else SELECTOR
         mode = SenderSettleMode.SETTLED if presettled else SenderSettleMode.MIXED
@@ -327,7 +328,7 @@ class ClientConnection:
 
     # Calls of the engine.
 
-    def event_received(self, event: Any) -> None:
+    def event_received(self, event: object) -> None:
         """Handle rare events."""
         if isinstance(event, events.LinkAttached):
             event.link.owner.attached()
@@ -366,7 +367,7 @@ class ClientConnection:
             if isinstance(owner, Sender):
                 owner.room_made()
 
-    def _owners(self) -> list[ClientLink]:
+    def _owners(self) -> list[Sender | Receiver]:
         links = () if self._session is None else self._session.local_links.values()
         return [link.owner for link in links if link.owner is not None]
 
@@ -392,8 +393,8 @@ class _Upward(Handler):
     def flow_received(self, link: IncomingLink) -> None:
         link.owner.flow_received()
 
-    def room_made(self, connection: Any, session: Any) -> None:
+    def room_made(self, connection: object, session: object) -> None:
         self.client.room_made()
 
-    def event_received(self, connection: Any, event: Any) -> None:
+    def event_received(self, connection: object, event: object) -> None:
         self.client.event_received(event)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import trio
 
@@ -10,17 +10,46 @@ from router.amqp.performatives import Attach, Error
 from router.client.failures import ClientError, ConnectionLost, LinkLost, error_from_peer
 from router.engine import attaching
 from router.engine.events import LinkDetached
-from router.engine.link import OutgoingLink
+from router.engine.link import Link, OutgoingLink
 from router.errors import AmqpError
 
+if TYPE_CHECKING:
+    from router.client.sender import Sender
+    from router.engine.session import Session
 
-class ClientLink:
-    """Link of the client. `client` is its connection (`ClientConnection`)."""
+L = TypeVar("L", bound=Link)
 
-    def __init__(self, client: Any, session: Any) -> None:
+
+class LinkClient(Protocol):
+    """Connection of a link, as the link needs it: the client's own, or one of a simulation."""
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether the connection is over."""
+
+    def note(self) -> None:
+        """Schedule sending."""
+
+    def drain(self, sender: Sender) -> None:
+        """Let a drained sender give back credit later."""
+
+    def failure(self, kind: type[ClientError]) -> ClientError:
+        """Return why the connection is over."""
+
+
+class ClientLink(Generic[L]):
+    """Link of the client. `client` is its connection, and `kind` the class of its end.
+
+    `link` is the engine's, from the attach on.
+    """
+
+    link: L
+
+    def __init__(self, client: LinkClient, session: Session | None, kind: type[L]) -> None:
+        assert session is not None
         self.client = client
         self.session = session
-        self.link: Any = None
+        self._kind = kind
         # the error in the peer's detach
         self.error: Error | None = None
         self.is_over = False
@@ -34,13 +63,10 @@ class ClientLink:
 
         Raises LinkLost if the peer refuses, allows no further link, or no frame of that size.
         """
-        self.client.check_open()
         try:
-            self.link = attaching.attach(self.session, frame)
+            self.attach_nowait(frame)
         except AmqpError as error:
             raise LinkLost(error.condition, error.description) from None
-        self.link.owner = self
-        self.client.note()
         try:
             await self._answered.wait()
         except trio.Cancelled:
@@ -48,6 +74,14 @@ class ClientLink:
             raise
         if self.is_over:
             raise self.failure()
+
+    def attach_nowait(self, frame: Attach) -> None:
+        """Attach the link, without waiting for the peer's attach; raises AmqpError."""
+        link = attaching.attach(self.session, frame)
+        assert isinstance(link, self._kind)
+        link.owner = self
+        self.link = link
+        self.client.note()
 
     async def aclose(self) -> None:
         """Close the link (detach with closed=true), without waiting for the peer's answer."""
@@ -64,8 +98,7 @@ class ClientLink:
     def failure(self) -> ClientError:
         """Return why the link is over."""
         if self.error is None and self.client.is_over and not self._closed_here:
-            lost: ClientError = self.client.failure(ConnectionLost)
-            return lost
+            return self.client.failure(ConnectionLost)
         what = "the link was closed" if self._closed_here else "the peer detached the link"
         return error_from_peer(LinkLost, self.error, what)
 

@@ -33,6 +33,10 @@ TIMEOUT_S: Final = 5.0
 # Entities per request: a response stays well under a mebibyte.
 PAGE: Final = 500
 
+Attributes = dict[str, Any]
+"""Attributes of an entity by name, with whatever values the router sends."""
+Row = tuple[Any, ...]
+
 
 class NoResponse(ClientError):
     """Lack of a response: none came in time, or nobody was there to take the request."""
@@ -58,9 +62,9 @@ class Table:
     """
 
     names: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
+    rows: tuple[Row, ...]
 
-    def entities(self) -> list[dict[str, Any]]:
+    def entities(self) -> list[Attributes]:
         """Return a map for each row, without attributes that have no value."""
         return [
             {name: value for name, value in zip(self.names, row, strict=True) if value is not None}
@@ -92,7 +96,7 @@ async def open_management(
     with trio.move_on_after(timeout_s):
         replies = await connection.open_receiver(None)
         sender = await connection.open_sender(node)
-        return ManagementClient(node, sender, replies, timeout_s)
+        return ManagementClient(connection, node, sender, replies, timeout_s)
     raise NoResponse("", f"{node}: the router did not attach within {timeout_s:g} s")
 
 
@@ -103,9 +107,17 @@ class ManagementClient:
     there is no response, and LinkLost or ConnectionLost.
     """
 
-    def __init__(self, node: str, sender: Sender, replies: Receiver, timeout_s: float) -> None:
+    def __init__(
+        self,
+        connection: ClientConnection,
+        node: str,
+        sender: Sender,
+        replies: Receiver,
+        timeout_s: float,
+    ) -> None:
         self.node = node
         self.timeout_s = timeout_s
+        self._connection = connection
         self._sender = sender
         self._replies = replies
         self._one_at_a_time = trio.Lock()
@@ -116,14 +128,13 @@ class ManagementClient:
 
         It is for what an operation sends besides its response. Raises LinkLost and ConnectionLost.
         """
-        receiver: Receiver = await self._replies.client.open_receiver(None, credit=credit)
-        return receiver
+        return await self._connection.open_receiver(None, credit=credit)
 
     async def request(
         self,
         operation: str,
-        properties: Mapping[str, Any] | None = None,
-        body: Any = None,
+        properties: Mapping[str, object] | None = None,
+        body: object = None,
         *,
         timeout_s: float | None = None,
     ) -> Any:
@@ -201,7 +212,7 @@ class ManagementClient:
         twice.
         """
         told: tuple[str, ...] = ()
-        rows: list[tuple[Any, ...]] = []
+        rows: list[Row] = []
         async for page in self.pages(entity_type, names, offset=offset, count=count):
             told = page.names
             rows.extend(page.rows)
@@ -233,24 +244,24 @@ class ManagementClient:
         *,
         name: str | None = None,
         identity: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> Attributes:
         """Return the attributes of one entity."""
         return _map(await self.request("READ", _one(entity_type, name, identity)))
 
     async def create(
-        self, entity_type: str | None, attributes: Mapping[str, Any], *, name: str | None = None
-    ) -> dict[str, Any]:
+        self, entity_type: str | None, attributes: Mapping[str, object], *, name: str | None = None
+    ) -> Attributes:
         """Create an entity; return its attributes."""
         return _map(await self.request("CREATE", _one(entity_type, name), dict(attributes)))
 
     async def update(
         self,
         entity_type: str | None,
-        attributes: Mapping[str, Any],
+        attributes: Mapping[str, object],
         *,
         name: str | None = None,
         identity: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> Attributes:
         """Change an entity; return its attributes."""
         return _map(
             await self.request("UPDATE", _one(entity_type, name, identity), dict(attributes))
@@ -273,7 +284,7 @@ def _one(
     return {"type": entity_type, "name": name, "identity": identity}
 
 
-def _sendable(properties: Mapping[str, Any]) -> dict[str, Any]:
+def _sendable(properties: Mapping[str, object]) -> dict[str, object]:
     return {
         name: Int(value) if type(value) is int and -(2**31) <= value < 2**31 else value
         for name, value in properties.items()
@@ -293,11 +304,11 @@ def _body(answer: Message) -> Any:
     return section.value if isinstance(section, AmqpValue) else None
 
 
-def _map(body: Any) -> dict[str, Any]:
+def _map(body: object) -> Attributes:
     return body if isinstance(body, dict) else {}
 
 
-def _table(body: Any) -> Table:
+def _table(body: object) -> Table:
     """Return the body of a response to QUERY; raise NoAnswer if it is no table."""
     names, rows = (_map(body).get(name) for name in ("attributeNames", "results"))
     if not isinstance(names, list) or not isinstance(rows, list):
@@ -309,7 +320,7 @@ def _table(body: Any) -> Table:
     return Table(tuple(map(str, names)), tuple(map(tuple, rows)))
 
 
-def _why(outcome: Any) -> str:
+def _why(outcome: object) -> str:
     """Return why a request was not taken, from an outcome other than accepted."""
     if isinstance(outcome, Rejected) and outcome.error is not None:
         return f"{outcome.error.condition}: {describe_peer_error(outcome.error)}"

@@ -8,7 +8,7 @@ bounded too, by the session's window.
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 import trio
 
@@ -18,8 +18,12 @@ from router.amqp.message import Message, decode_message
 from router.amqp.performatives import Error, Modified, Rejected
 from router.amqp.reading import TransferFrame
 from router.amqp.types import Symbol
-from router.client.link import ClientLink
+from router.client.link import ClientLink, LinkClient
 from router.engine.delivery import Delivery
+from router.engine.link import IncomingLink
+
+if TYPE_CHECKING:
+    from router.engine.session import Session
 
 _ACCEPTED = int(constants.Descriptor.ACCEPTED)
 _REJECTED = int(constants.Descriptor.REJECTED)
@@ -86,7 +90,7 @@ class ReceivedMessage:
             self._is_told = True
 
 
-class Receiver(ClientLink):
+class Receiver(ClientLink[IncomingLink]):
     """Receiving end of a link; made by `ClientConnection.open_receiver`.
 
     With `count`, credit is given for no more messages than that, and iteration ends after the last
@@ -95,9 +99,15 @@ class Receiver(ClientLink):
     """
 
     def __init__(
-        self, client: Any, session: Any, *, credit: int, count: int | None, drain: bool
+        self,
+        client: LinkClient,
+        session: Session | None,
+        *,
+        credit: int,
+        count: int | None,
+        drain: bool,
     ) -> None:
-        super().__init__(client, session)
+        super().__init__(client, session, IncomingLink)
         # the name of the requested filter, and whether the peer does not apply it
         self.filter: Symbol | None = None
         self.lacks_filter = False
@@ -122,8 +132,7 @@ class Receiver(ClientLink):
     @property
     def credit(self) -> int:
         """Return how many messages the sender may send from here on."""
-        credit: int = self.link.credit
-        return credit
+        return self.link.credit
 
     @property
     def waiting(self) -> int:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import trio
 
@@ -23,8 +23,12 @@ from router.amqp.composite import decode_composite
 from router.amqp.message import Message, encode_message
 from router.amqp.performatives import Accepted, Modified, Rejected, Released
 from router.amqp.reading_disposition import DispositionFrame
-from router.client.link import ClientLink
+from router.client.link import ClientLink, LinkClient
 from router.engine.delivery import Delivery
+from router.engine.link import OutgoingLink
+
+if TYPE_CHECKING:
+    from router.engine.session import Session
 
 Outcome = Accepted | Rejected | Released | Modified
 
@@ -79,15 +83,17 @@ class SentMessage:
             self._resolved.set()
 
 
-class Sender(ClientLink):
+class Sender(ClientLink[OutgoingLink]):
     """Sending end of a link; made by `ClientConnection.open_sender`.
 
     At most `window` deliveries are unsettled at once, however much credit there is.
     `outcome_told`, if set, is called with each Sending that is settled.
     """
 
-    def __init__(self, client: Any, session: Any, *, presettled: bool, window: int) -> None:
-        super().__init__(client, session)
+    def __init__(
+        self, client: LinkClient, session: Session | None, *, presettled: bool, window: int
+    ) -> None:
+        super().__init__(client, session, OutgoingLink)
         self.presettled = presettled
         self.window = window
         self.outcome_told: Callable[[SentMessage], None] | None = None
@@ -101,14 +107,12 @@ class Sender(ClientLink):
     @property
     def credit(self) -> int:
         """Return how many deliveries the receiver takes from here on."""
-        credit: int = self.link.credit
-        return credit
+        return self.link.credit
 
     @property
     def unsettled(self) -> int:
         """Return how many deliveries have no outcome yet."""
-        count: int = self.link.unsettled
-        return count
+        return self.link.unsettled
 
     async def send(self, message: Message | bytes) -> Outcome | None:
         """Send a message, or its encoding, and wait for its outcome.
@@ -123,8 +127,7 @@ class Sender(ClientLink):
 
     def has_room(self) -> bool:
         """Return whether a message can be sent at once."""
-        ready: bool = self.session.can_send(self.link)
-        return ready and self.link.unsettled < self.window
+        return self.session.can_send(self.link) and self.link.unsettled < self.window
 
     async def wait_for_room(self) -> None:
         """Wait until a message can be sent at once. Raises LinkLost or ConnectionLost."""

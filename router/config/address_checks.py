@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterator
+from typing import Final
 
 from router.config.kinds import address_tokens
-from router.config.mistakes import Finding, Path
+from router.config.mistakes import Data, Finding, Path
 from router.config.model import Configuration
 
-Check = Callable[[Configuration, Mapping[str, Any]], Iterator[Finding]]
+Check = Callable[[Configuration, Data], Iterator[Finding]]
 
 
-def _dead_letters(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+def _dead_letters(configuration: Configuration, _: Data) -> Iterator[Finding]:
     for index, address in enumerate(configuration.addresses):
         if address.dead_letter_address is None:
             continue
@@ -35,7 +35,7 @@ def _dead_letters(configuration: Configuration, _: Mapping[str, Any]) -> Iterato
             )
 
 
-def _fallbacks(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+def _fallbacks(configuration: Configuration, _: Data) -> Iterator[Finding]:
     for index, address in enumerate(configuration.addresses):
         if address.enable_fallback and (address.ingress_phase or address.egress_phase):
             yield Finding(
@@ -49,7 +49,7 @@ def _fallbacks(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[F
             )
 
 
-def _holds(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+def _holds(configuration: Configuration, _: Data) -> Iterator[Finding]:
     for index, address in enumerate(configuration.addresses):
         here: Path = ("address", index, "holdSeconds")
         if address.hold_seconds and configuration.router.mode != "edge":
@@ -70,7 +70,7 @@ def _holds(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Findi
             )
 
 
-def _stuck_receivers(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+def _stuck_receivers(configuration: Configuration, _: Data) -> Iterator[Finding]:
     for index, address in enumerate(configuration.addresses):
         if address.stuck_receiver == "drop" and address.distribution != "multicast":
             yield Finding(

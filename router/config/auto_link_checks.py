@@ -5,14 +5,14 @@ As in `router.config.checks`, which runs these checks as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
-from router.config.mistakes import Finding, Path
+from router.config.mistakes import Data, Finding, Path
 from router.config.model import Configuration
 
 
-def _forms(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+def _forms(configuration: Configuration, _: Data) -> Iterator[Finding]:
     for index, auto_link in enumerate(configuration.auto_links):
         here: Path = ("autoLink", index)
         for key, advice in (
@@ -23,7 +23,7 @@ def _forms(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Findi
                 yield Finding((*here, key), "is missing", advice, concerns=((*here, key),))
 
 
-def _names(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+def _names(configuration: Configuration, _: Data) -> Iterator[Finding]:
     seen: dict[str, int] = {}
     for index, auto_link in enumerate(configuration.auto_links):
         if auto_link.address is None or auto_link.direction is None:

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import attrs
 
 from router.config.checks import Check, find_contradictions, users_file_mistakes
-from router.config.mistakes import Finding, Mistake, Path as DataPath, format_path
+from router.config.mistakes import Data, Finding, Mistake, Path as DataPath, format_path
 from router.config.model import Configuration
 from router.config.plugin_classes import with_absolute_paths
 from router.config.positions import line_of
@@ -30,7 +29,7 @@ class Built:
 
     def mistakes(
         self,
-        data: dict[str, Any],
+        data: Data,
         lines: Mapping[DataPath, int],
         source: str,
         place: Callable[[DataPath], DataPath] = lambda path: path,
@@ -56,7 +55,7 @@ class Built:
         return [*found, *users_file_mistakes(self.configuration)]
 
 
-def build(data: dict[str, Any], folder: Path | None, further: Iterable[Check] = ()) -> Built:
+def build(data: Data, folder: Path | None, further: Iterable[Check] = ()) -> Built:
     """Build a configuration from parsed data.
 
     Paths in it are relative to `folder`, or to the working folder if there is none. `further` are
@@ -77,28 +76,28 @@ def build(data: dict[str, Any], folder: Path | None, further: Iterable[Check] = 
     return Built(configuration, (*refused, *contradictions.values()))
 
 
-def without_paths(data: dict[str, Any], gone: set[DataPath]) -> dict[str, Any]:
+def without_paths(data: Data, gone: set[DataPath]) -> Data:
     """Return a copy of `data` without the values at `gone`.
 
     In a list, an empty table takes the place of a removed one, so that indices stay the same.
     """
+    return _without(data, (), gone)
 
-    def copied(value: Any, here: DataPath) -> Any:
+
+def _without(table: Data, here: DataPath, gone: set[DataPath]) -> dict[str, object]:
+    def copied(value: object, there: DataPath) -> object:
         if isinstance(value, dict):
-            return {
-                key: copied(item, (*here, key))
-                for key, item in value.items()
-                if (*here, key) not in gone
-            }
-        if isinstance(value, list) and len(here) == 1:
+            return _without(value, there, gone)
+        if isinstance(value, list) and len(there) == 1:
             return [
-                {} if (*here, index) in gone else copied(item, (*here, index))
+                {} if (*there, index) in gone else copied(item, (*there, index))
                 for index, item in enumerate(value)
             ]
         return value
 
-    result: dict[str, Any] = copied(data, ())
-    return result
+    return {
+        key: copied(item, (*here, key)) for key, item in table.items() if (*here, key) not in gone
+    }
 
 
 def is_within(path: DataPath, wrong: set[DataPath]) -> bool:

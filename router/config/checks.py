@@ -7,10 +7,10 @@ default.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path as FilePath
-from typing import Any, Final
+from typing import Final
 
 from router.config.address_checks import ADDRESS_CHECKS
 from router.config.auto_link_checks import AUTO_LINK_CHECKS
@@ -19,14 +19,14 @@ from router.config.container_checks import CONTAINER_CHECKS
 from router.config.exchange_checks import EXCHANGE_CHECKS
 from router.config.kinds import address_tokens
 from router.config.link_route_checks import LINK_ROUTE_CHECKS
-from router.config.mistakes import Finding, InvalidConfiguration, Mistake, Path
+from router.config.mistakes import Data, Finding, InvalidConfiguration, Mistake, Path
 from router.config.model import AddressSettings, Configuration, ListenerSettings
 from router.config.network_checks import NETWORK_CHECKS
 from router.config.plugin_checks import PLUGIN_CHECKS
 from router.config.redirects import RedirectSettings
 from router.config.users import load_users
 
-Check = Callable[[Configuration, Mapping[str, Any]], Iterator[Finding]]
+Check = Callable[[Configuration, Data], Iterator[Finding]]
 
 # How many of the equal ones before it each duplicate is compared with.
 MAX_DUPLICATES_COMPARED: Final = 3
@@ -41,7 +41,7 @@ HTTP_ATTRIBUTES: Final = (
 )
 
 
-def find_contradictions(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[Finding]:
+def find_contradictions(configuration: Configuration, data: Data) -> Iterator[Finding]:
     """Yield every contradiction in `configuration`, which was made from `data`."""
     for check in _CHECKS:
         yield from check(configuration, data)
@@ -63,7 +63,7 @@ def users_file_mistakes(configuration: Configuration) -> Iterator[Mistake]:
             yield from invalid.mistakes
 
 
-def _listener_sockets(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+def _listener_sockets(configuration: Configuration, _: Data) -> Iterator[Finding]:
     listeners = configuration.listeners
     for index, first in _repeats([(one.host.lower(), one.port) for one in listeners]):
         if _collide(listeners[first], listeners[index]):
@@ -87,7 +87,7 @@ def _collide(one: ListenerSettings, other: ListenerSettings) -> bool:
     return one.port != 0 and (len(families) == 1 or None in families)
 
 
-def _listener_names(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[Finding]:
+def _listener_names(configuration: Configuration, data: Data) -> Iterator[Finding]:
     listeners = configuration.listeners
     for index, first in _repeats([listener.name for listener in listeners]):
         # Two without names that want the same socket are reported better elsewhere.
@@ -96,13 +96,13 @@ def _listener_names(configuration: Configuration, data: Mapping[str, Any]) -> It
             yield _same_name("listener", index, first, given=given)
 
 
-def _connector_names(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[Finding]:
+def _connector_names(configuration: Configuration, data: Data) -> Iterator[Finding]:
     for index, first in _repeats([connector.name for connector in configuration.connectors]):
         given = _given("connector", (first, index), "name", data)
         yield _same_name("connector", index, first, given=given)
 
 
-def _address_names(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[Finding]:
+def _address_names(configuration: Configuration, data: Data) -> Iterator[Finding]:
     for index, first in _repeats([address.name for address in configuration.addresses]):
         # Without names, two addresses have the same name only if they are duplicates, which
         # is found anyway.
@@ -110,7 +110,7 @@ def _address_names(configuration: Configuration, data: Mapping[str, Any]) -> Ite
             yield _same_name("address", index, first, given=True)
 
 
-def _given(entity: str, indices: tuple[int, int], key: str, data: Mapping[str, Any]) -> bool:
+def _given(entity: str, indices: tuple[int, int], key: str, data: Data) -> bool:
     return any(key in data[entity][index] for index in indices)
 
 
@@ -128,7 +128,7 @@ def _same_name(entity: str, index: int, first: int, *, given: bool) -> Finding:
     )
 
 
-def _address_forms(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+def _address_forms(configuration: Configuration, _: Data) -> Iterator[Finding]:
     for index, address in enumerate(configuration.addresses):
         if (address.prefix is None) != (address.pattern is None):
             continue
@@ -150,7 +150,7 @@ def _address_forms(configuration: Configuration, _: Mapping[str, Any]) -> Iterat
             )
 
 
-def _address_repeats(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+def _address_repeats(configuration: Configuration, _: Data) -> Iterator[Finding]:
     covered = [_covered(address) for address in configuration.addresses]
     for index, first in _repeats(covered):
         key = "pattern" if configuration.addresses[index].prefix is None else "prefix"
@@ -181,7 +181,7 @@ def tokens_covered(prefix: str | None, pattern: str | None) -> tuple[str, ...] |
     return address_tokens(pattern or "")
 
 
-def _redirect_forms(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[Finding]:
+def _redirect_forms(configuration: Configuration, data: Data) -> Iterator[Finding]:
     for index, redirect in enumerate(configuration.redirects):
         here: Path = ("redirect", index)
         concerns: tuple[Path, ...] = tuple(
@@ -223,7 +223,7 @@ def _redirect_forms(configuration: Configuration, data: Mapping[str, Any]) -> It
                     )
 
 
-def _redirect_repeats(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+def _redirect_repeats(configuration: Configuration, _: Data) -> Iterator[Finding]:
     redirects = configuration.redirects
     of_hosts = [one.hostname and one.hostname.lower() for one in redirects]
     found: dict[int, tuple[int, str]] = {}
@@ -249,7 +249,7 @@ def _redirect_repeats(configuration: Configuration, _: Mapping[str, Any]) -> Ite
         )
 
 
-def _listener_sasl(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+def _listener_sasl(configuration: Configuration, _: Data) -> Iterator[Finding]:
     for index, listener in enumerate(configuration.listeners):
         if listener.http:
             continue
@@ -288,7 +288,7 @@ def _listener_sasl(configuration: Configuration, _: Mapping[str, Any]) -> Iterat
             )
 
 
-def _listener_http(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[Finding]:
+def _listener_http(configuration: Configuration, data: Data) -> Iterator[Finding]:
     for index, listener in enumerate(configuration.listeners):
         here: Path = ("listener", index)
         concerns: tuple[Path, ...] = ((*here, "http"),)
@@ -325,7 +325,7 @@ def _listener_http(configuration: Configuration, data: Mapping[str, Any]) -> Ite
             )
 
 
-def _buffers(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[Finding]:
+def _buffers(configuration: Configuration, data: Data) -> Iterator[Finding]:
     limit = configuration.router.memory_limit_bytes
     buffers = {
         "listener": [one.connection_buffer_bytes for one in configuration.listeners],

@@ -17,8 +17,8 @@ from router.config.checks import tokens_covered
 from router.config.edits import Edit, Edits
 from router.config.exchange_loops import ExchangeGraph, address_name
 from router.config.exchanges import BindingSettings, ExchangeSettings
-from router.config.link_routes import covered
-from router.config.model import ENTITIES, Configuration
+from router.config.link_routes import LinkRouteSettings, covered
+from router.config.model import ENTITIES, AddressSettings, Configuration
 
 # The entities in the index, and the attributes of the configuration that hold them.
 INDEXED: Final = {
@@ -36,7 +36,7 @@ class ConflictIndex:
     def __init__(self, configuration: Configuration) -> None:
         self._configuration = configuration
         # by key: an entity or, where several share the key, a dict of them by identity
-        self._sharing: dict[Key, Any] = {}
+        self._sharing: dict[Key, object] = {}
         self._loops = ExchangeGraph()
         for entity in ENTITIES:
             if entity.name in INDEXED:
@@ -76,12 +76,13 @@ class ConflictIndex:
         return False
 
     def _around(self, wanted: Configuration, edits: Edits) -> Configuration:
-        found: dict[str, dict[int, Any]] = {attribute: {} for attribute in INDEXED.values()}
+        found: dict[str, dict[int, object]] = {attribute: {} for attribute in INDEXED.values()}
         for edit in edits:
             for entity, one in self._near(edit):
                 found[INDEXED[entity]][id(one)] = one
         # a binding is valid only together with its exchange
         for binding in found["bindings"].values():
+            assert isinstance(binding, BindingSettings)
             for one in self._with(("exchange", "name", binding.exchange_name)):
                 found["exchanges"][id(one)] = one
         values: dict[str, Any] = {name: tuple(some.values()) for name, some in found.items()}
@@ -93,18 +94,19 @@ class ConflictIndex:
             yield self._sharing.popitem()
         yield from self._loops.pieces()
 
-    def _near(self, edit: Edit) -> Iterator[tuple[str, Any]]:
+    def _near(self, edit: Edit) -> Iterator[tuple[str, object]]:
         """Yield the entities, with their kinds, that an edit may have made wrong."""
         kind = edit.entity.name
         if edit.new is not None:
             yield kind, edit.new
             for key in _keys(kind, edit.new):
                 yield from ((kind, one) for one in self._with(key))
-        if kind == "exchange" and edit.old is not None and not _is_as_good(edit.old, edit.new):
-            for one in self._with(("binding", "of", edit.old.name)):
+        old = edit.old
+        if isinstance(old, ExchangeSettings) and not _is_as_good(old, edit.new):
+            for one in self._with(("binding", "of", old.name)):
                 yield "binding", one
 
-    def _with(self, key: Key) -> list[Any]:
+    def _with(self, key: Key) -> list[object]:
         found = self._sharing.get(key)
         if found is None:
             return []
@@ -119,7 +121,7 @@ class ConflictIndex:
             for key in _all_keys(kind, edit.new):
                 self._add(key, edit.new)
 
-    def _add(self, key: Key, one: Any) -> None:
+    def _add(self, key: Key, one: object) -> None:
         known = self._sharing.get(key)
         if known is None:
             self._sharing[key] = one
@@ -128,7 +130,7 @@ class ConflictIndex:
         else:
             self._sharing[key] = {id(known): known, id(one): one}
 
-    def _remove(self, key: Key, one: Any) -> None:
+    def _remove(self, key: Key, one: object) -> None:
         known = self._sharing.get(key)
         if known is one:
             del self._sharing[key]
@@ -138,28 +140,31 @@ class ConflictIndex:
                 del self._sharing[key]
 
 
-def _is_as_good(old: ExchangeSettings, new: ExchangeSettings | None) -> bool:
+def _is_as_good(old: ExchangeSettings, new: object) -> bool:
     """Return whether bindings that were right with `old` are right with `new`."""
-    return new is not None and (new.name, new.match_method) == (old.name, old.match_method)
+    if not isinstance(new, ExchangeSettings):
+        return False
+    return (new.name, new.match_method) == (old.name, old.match_method)
 
 
-def _all_keys(kind: str, one: Any) -> Iterator[Key]:
+def _all_keys(kind: str, one: object) -> Iterator[Key]:
     yield from _keys(kind, one)
-    if kind == "binding":
+    if isinstance(one, BindingSettings):
         yield "binding", "of", one.exchange_name
 
 
-def _keys(kind: str, one: Any) -> Iterator[Key]:
+def _keys(kind: str, one: object) -> Iterator[Key]:
     """Yield the keys that another entity of the kind must not share, in some cases or in all."""
-    if one.name is not None:
-        yield kind, "name", one.name
-    if kind == "address":
+    name = getattr(one, "name", None)
+    if name is not None:
+        yield kind, "name", name
+    if isinstance(one, AddressSettings):
         yield kind, tokens_covered(one.prefix, one.pattern)
-    elif kind == "linkRoute":
+    elif isinstance(one, LinkRouteSettings):
         yield kind, one.direction, covered(one), one.container_id, one.connection
-    elif kind == "exchange" and one.address is not None:
+    elif isinstance(one, ExchangeSettings) and one.address is not None:
         yield kind, "address", address_name(one.address)
-    elif kind == "binding":
+    elif isinstance(one, BindingSettings):
         yield _said(one)
 
 

@@ -5,15 +5,15 @@ As in `router.config.checks`, which runs these checks as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
-from router.config.mistakes import Finding, Path
+from router.config.mistakes import Data, Finding, Path
 from router.config.model import Configuration
 from router.config.secret import SecretUnavailable
 
 
-def _connector_redirects(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+def _connector_redirects(configuration: Configuration, _: Data) -> Iterator[Finding]:
     for index, connector in enumerate(configuration.connectors):
         if connector.redirect_hosts and not connector.allow_redirect:
             yield Finding(
@@ -25,7 +25,7 @@ def _connector_redirects(configuration: Configuration, _: Mapping[str, Any]) -> 
             )
 
 
-def _connector_sasl(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+def _connector_sasl(configuration: Configuration, _: Data) -> Iterator[Finding]:
     for index, connector in enumerate(configuration.connectors):
         here: Path = ("connector", index)
         plain = "PLAIN" in connector.sasl_mechanisms
@@ -53,7 +53,7 @@ def _connector_sasl(configuration: Configuration, _: Mapping[str, Any]) -> Itera
                 yield Finding((*here, "saslPassword"), f"is not available: {unavailable}")
 
 
-def _connector_failover(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+def _connector_failover(configuration: Configuration, _: Data) -> Iterator[Finding]:
     for index, connector in enumerate(configuration.connectors):
         if "*" in connector.failover_hosts and connector.sasl_username is not None:
             yield Finding(

@@ -5,22 +5,27 @@ As in `router.config.checks`, which runs these checks as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
-from router.config.mistakes import Finding, Path
-from router.config.model import Configuration
+from router.config.auto_links import AutoLinkSettings
+from router.config.link_routes import LinkRouteSettings
+from router.config.mistakes import Data, Finding, Path
+from router.config.model import Configuration, ConnectorSettings, ListenerSettings
 
 
-def _containers(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
-    endpoints: tuple[Any, ...] = (*configuration.listeners, *configuration.connectors)
+def _containers(configuration: Configuration, _: Data) -> Iterator[Finding]:
+    endpoints: tuple[ListenerSettings | ConnectorSettings, ...] = (
+        *configuration.listeners,
+        *configuration.connectors,
+    )
     # a connection that names a listener or connector must lead to containers
     others = {
         each.name: "clients" if each.role == "normal" else "other routers"
         for each in endpoints
         if each.role != "route-container"
     }
-    users: tuple[tuple[str, tuple[Any, ...]], ...] = (
+    users: tuple[tuple[str, tuple[AutoLinkSettings | LinkRouteSettings, ...]], ...] = (
         ("autoLink", configuration.auto_links),
         ("linkRoute", configuration.link_routes),
     )

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
 from router.config.differences import SECRET, Difference, FieldChange
 from router.config.mistakes import format_value
@@ -37,7 +37,7 @@ def _field(field: FieldChange, *, is_new: bool) -> str:
     return f"{field.name} = {new if is_new else f'{_value(field.old)} -> {new}'}"
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     if value is None:
         return "none"
     return SECRET if value == SECRET else format_value(value)

@@ -6,8 +6,8 @@ shown to people, sent to programs, and applied. They never contain a secret.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, Final, Literal
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, Literal
 
 import attrs
 
@@ -56,8 +56,8 @@ class FieldChange:
     """
 
     name: str
-    old: Any
-    new: Any
+    old: object
+    new: object
 
 
 @attrs.frozen
@@ -119,10 +119,10 @@ def find_restart_only(differences: Iterable[Difference]) -> list[str]:
     ]
 
 
-def key_of(settings: Any) -> str:
+def key_of(settings: object) -> str:
     """Return the key of a repeated entity: its name or, for a redirect, what it applies to."""
     if not isinstance(settings, RedirectSettings):
-        return str(settings.name)
+        return str(getattr(settings, "name", ""))
     kinds = ("prefix", "pattern", "hostname")
     kind, value = next(
         ((kind, value) for kind in kinds if (value := getattr(settings, kind)) is not None),
@@ -134,7 +134,7 @@ def key_of(settings: Any) -> str:
 
 def _entities(
     entity: Entity, old: Configuration, new: Configuration, edits: Edits | None
-) -> tuple[dict[str, Any], dict[str, Any]]:
+) -> tuple[Mapping[str, object], Mapping[str, object]]:
     """Return the entities of a kind that may differ in two configurations, by their keys."""
     if edits is None:
         return _by_key(entity, old, new), _by_key(entity, new, old)
@@ -144,7 +144,9 @@ def _entities(
     return {key_of(each): each for each in gone}, {key_of(each): each for each in come}
 
 
-def _between(entity: Entity, before: dict[str, Any], after: dict[str, Any]) -> Iterator[Difference]:
+def _between(
+    entity: Entity, before: Mapping[str, object], after: Mapping[str, object]
+) -> Iterator[Difference]:
     for key, settings in after.items():
         if key not in before:
             fields = _fields(entity, default_of(entity, settings), settings)
@@ -158,7 +160,7 @@ def _between(entity: Entity, before: dict[str, Any], after: dict[str, Any]) -> I
             yield Difference(entity.name, key, "removed", fields)
 
 
-def _by_key(entity: Entity, of: Configuration, other: Configuration) -> dict[str, Any]:
+def _by_key(entity: Entity, of: Configuration, other: Configuration) -> Mapping[str, object]:
     """Return the entities of a configuration, without the very objects that `other` has too."""
     value, theirs = getattr(of, entity.attribute), getattr(other, entity.attribute)
     if not entity.repeated:
@@ -167,14 +169,14 @@ def _by_key(entity: Entity, of: Configuration, other: Configuration) -> dict[str
     return {key_of(each): each for each in value if id(each) not in same}
 
 
-def default_of(entity: Entity, settings: Any) -> Any:
+def default_of(entity: Entity, settings: object) -> object:
     """Return an entity of the same name with nothing configured."""
     if "name" in attrs.fields_dict(entity.settings):
-        return entity.settings(name=settings.name)  # type: ignore[call-arg]
+        return entity.settings(name=getattr(settings, "name", None))  # type: ignore[call-arg]
     return entity.settings()
 
 
-def _fields(entity: Entity, old: Any, new: Any) -> tuple[FieldChange, ...]:
+def _fields(entity: Entity, old: object, new: object) -> tuple[FieldChange, ...]:
     changes = []
     for field in attrs.fields(entity.settings):
         before, after = getattr(old, field.name), getattr(new, field.name)

@@ -7,7 +7,6 @@ Of very many entities few change at a time. Knowing which saves comparing all of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import attrs
 
@@ -22,8 +21,8 @@ class Edit:
     """
 
     entity: Entity
-    old: Any
-    new: Any
+    old: object
+    new: object
 
     @property
     def inverse(self) -> Edit:
@@ -34,7 +33,7 @@ class Edit:
 Edits = Sequence[Edit]
 
 
-def removed_and_added(edits: Edits, entity: str) -> tuple[list[Any], list[Any]]:
+def removed_and_added(edits: Edits, entity: str) -> tuple[list[object], list[object]]:
     """Return the entities of a kind that the edits take away, and those that they bring in."""
     gone = [each.old for each in edits if each.entity.name == entity and each.old is not None]
     come = [each.new for each in edits if each.entity.name == entity and each.new is not None]

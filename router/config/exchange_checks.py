@@ -6,14 +6,14 @@ As in `router.config.checks`, which runs these checks as well.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from router.config.exchange_loops import Place, address_name
-from router.config.mistakes import Finding, Path
+from router.config.mistakes import Data, Finding, Path
 from router.config.model import Configuration
 
 
-def _missing(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+def _missing(configuration: Configuration, _: Data) -> Iterator[Finding]:
     needed = {
         "exchange": (configuration.exchanges, {"name": "name", "address": "address"}),
         "binding": (
@@ -33,7 +33,7 @@ def _missing(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Fin
                     )
 
 
-def _repeats(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+def _repeats(configuration: Configuration, _: Data) -> Iterator[Finding]:
     exchanges, bindings = configuration.exchanges, configuration.bindings
     yield from _same("exchange", "name", [each.name for each in exchanges], "is the name of")
     # as in Dispatch, whatever the phase
@@ -80,7 +80,7 @@ def _same(
             )
 
 
-def _belonging(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+def _belonging(configuration: Configuration, _: Data) -> Iterator[Finding]:
     methods = {each.name: each.match_method for each in configuration.exchanges}
     for index, binding in enumerate(configuration.bindings):
         here: Path = ("binding", index)
@@ -108,7 +108,7 @@ def _is_cut(key: str) -> bool:
     return "#" in key.split("/")[:-1]
 
 
-def _loops(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+def _loops(configuration: Configuration, _: Data) -> Iterator[Finding]:
     """Yield a finding for each hop that closes a loop, by which messages return to an exchange."""
     at: dict[Place, str] = {}
     leads: dict[str, list[tuple[Place, Path]]] = {}

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final, TypeVar
 
 from router.config.edits import Edit, Edits
+from router.config.exchanges import BindingSettings, ExchangeSettings
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 # An address and its phase.
 Place = tuple[str, int]
@@ -37,28 +41,25 @@ class ExchangeGraph:
 
     def enter(self, edit: Edit) -> None:
         """Apply one change of an exchange or a binding."""
-        if edit.entity.name == "exchange":
-            if edit.old is not None:
-                self._count(edit.old.name, _alternate(edit.old), -1)
-                self._leave(edit.old.name)
-            if edit.new is not None:
-                self._count(edit.new.name, _alternate(edit.new), 1)
-                self._settle(edit.new)
-        elif edit.entity.name == "binding":
-            for one, by in ((edit.old, -1), (edit.new, 1)):
-                if one is not None:
-                    self._count(one.exchange_name, _hop(one), by)
+        old, new = edit.old, edit.new
+        if isinstance(old, ExchangeSettings):
+            self._count(old.name, _alternate(old), -1)
+            self._leave(old.name)
+        if isinstance(new, ExchangeSettings):
+            self._count(new.name, _alternate(new), 1)
+            self._settle(new)
+        for one, by in ((old, -1), (new, 1)):
+            if isinstance(one, BindingSettings):
+                self._count(one.exchange_name, _hop(one), by)
 
     def may_close_loop(self, edits: Edits) -> bool:
         """Return whether a change is part of a loop, or the walk to find out is too long."""
         left = MAX_STEPS_PER_EDIT * len(edits)
         for edit in edits:
             new = edit.new
-            if new is None:
-                continue
-            if edit.entity.name == "exchange":
+            if isinstance(new, ExchangeSettings):
                 start, end = new.name, new.name
-            elif edit.entity.name == "binding":
+            elif isinstance(new, BindingSettings):
                 start, end = self._exchanges.get(_hop(new) or ("", -1)), new.exchange_name
             else:
                 continue
@@ -119,7 +120,7 @@ class ExchangeGraph:
         place = self._places.get(name)
         return iter(()) if place is None else iter(self._before.get(place, ()))
 
-    def _settle(self, exchange: Any) -> None:
+    def _settle(self, exchange: ExchangeSettings) -> None:
         if exchange.name is not None and exchange.address is not None:
             place = address_name(exchange.address), exchange.phase
             self._places[exchange.name] = place
@@ -137,7 +138,7 @@ class ExchangeGraph:
         _count(self._before, place, name, by)
 
 
-def _count(counters: dict[Any, Counter[Any]], key: Any, value: Any, by: int) -> None:
+def _count(counters: dict[K, Counter[V]], key: K, value: V, by: int) -> None:
     counter = counters.setdefault(key, Counter())
     counter[value] += by
     if not counter[value]:
@@ -146,11 +147,11 @@ def _count(counters: dict[Any, Counter[Any]], key: Any, value: Any, by: int) -> 
         del counters[key]
 
 
-def _alternate(exchange: Any) -> Place | None:
+def _alternate(exchange: ExchangeSettings) -> Place | None:
     address = exchange.alternate_address
     return None if address is None else (address_name(address), exchange.alternate_phase)
 
 
-def _hop(binding: Any) -> Place | None:
+def _hop(binding: BindingSettings) -> Place | None:
     address = binding.next_hop_address
     return None if address is None else (address_name(address), binding.next_hop_phase)

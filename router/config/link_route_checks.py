@@ -5,15 +5,15 @@ As in `router.config.checks`, which runs these checks as well.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Hashable, Iterator
+from typing import Final
 
 from router.config.link_routes import covered
-from router.config.mistakes import Finding, Path
+from router.config.mistakes import Data, Finding, Path
 from router.config.model import Configuration
 
 
-def _forms(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+def _forms(configuration: Configuration, _: Data) -> Iterator[Finding]:
     for index, route in enumerate(configuration.link_routes):
         here: Path = ("linkRoute", index)
         forms: tuple[Path, ...] = ((*here, "prefix"), (*here, "pattern"))
@@ -41,7 +41,7 @@ def _forms(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Findi
             )
 
 
-def _repeats(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[Finding]:
+def _repeats(configuration: Configuration, data: Data) -> Iterator[Finding]:
     seen: dict[Hashable, int] = {}
     names: dict[str, int] = {}
     for index, route in enumerate(configuration.link_routes):

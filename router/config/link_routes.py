@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 import attrs
 
@@ -110,7 +110,7 @@ class LinkRouteSettings:
     )
 
 
-def covered(settings: Any) -> tuple[str, ...] | None:
+def covered(settings: LinkRouteSettings) -> tuple[str, ...] | None:
     """Return the tokens that a link route matches: a prefix is a pattern that ends in #.
 
     None unless exactly one of the two is given.

@@ -10,13 +10,13 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
 from router.config.building import build
 from router.config.checks import Check
-from router.config.mistakes import InvalidConfiguration, Mistake, Path as DataPath
+from router.config.mistakes import Data, InvalidConfiguration, Mistake, Path as DataPath
 from router.config.model import Configuration
 from router.config.positions import locate
 from router.config.qdrouterd.form import detect_form
@@ -113,7 +113,7 @@ def default_text() -> str:
     return (resources.files("router.config") / "default.toml").read_text(encoding="utf-8")
 
 
-def read_toml(text: str, source: str) -> tuple[dict[str, Any], Mapping[DataPath, int]]:
+def read_toml(text: str, source: str) -> tuple[Data, Mapping[DataPath, int]]:
     """Return the data of a TOML text and the lines of its parts; raises InvalidConfiguration."""
     try:
         return tomllib.loads(text), locate(text)

@@ -8,14 +8,17 @@ them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import date, datetime, time
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
 from router.errors import ConfigurationError
 
+# The data of a file, as parsers return it: tables by the names of entities, and lists of tables for
+# those that may occur more than once. The model decides whether the values are right.
+Data = Mapping[str, Any]
 # The path to a value from the top of the data: names of tables and keys, and indices of lists.
 Path = tuple[str | int, ...]
 

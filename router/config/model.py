@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 import attrs
 
@@ -54,7 +54,7 @@ AddressFamily = Literal["IPv4", "IPv6"]
 NeededFor = Literal["nothing", "start", "service"]
 
 
-def _name_from_socket(entity: str) -> Any:
+def _name_from_socket(entity: str) -> str:
     return attrs.Factory(lambda self: f"{entity}/{self.host}:{self.port}", takes_self=True)
 
 

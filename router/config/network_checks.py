@@ -6,10 +6,10 @@ As in `router.config.checks`, which runs these checks as well.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
-from router.config.mistakes import Finding
-from router.config.model import Configuration
+from router.config.mistakes import Data, Finding
+from router.config.model import Configuration, ConnectorSettings, ListenerSettings
 
 INTER_ROUTER: Final = "inter-router"
 EDGE: Final = "edge"
@@ -22,7 +22,9 @@ _MODES: Final[Mapping[tuple[str, str], str]] = {
 }
 
 
-def _endpoints(configuration: Configuration) -> Iterator[tuple[str, int, Any]]:
+def _endpoints(
+    configuration: Configuration,
+) -> Iterator[tuple[str, int, ListenerSettings | ConnectorSettings]]:
     for index, listener in enumerate(configuration.listeners):
         if not listener.http:
             yield "listener", index, listener
@@ -30,7 +32,7 @@ def _endpoints(configuration: Configuration) -> Iterator[tuple[str, int, Any]]:
         yield "connector", index, connector
 
 
-def _roles(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+def _roles(configuration: Configuration, _: Data) -> Iterator[Finding]:
     mode = configuration.router.mode
     for entity, index, endpoint in _endpoints(configuration):
         needed = _MODES.get((entity, endpoint.role))
@@ -51,7 +53,7 @@ def _roles(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Findi
         )
 
 
-def _costs(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[Finding]:
+def _costs(configuration: Configuration, data: Data) -> Iterator[Finding]:
     for entity, index, endpoint in _endpoints(configuration):
         # Dispatch files often give all of them the default cost, which is no mistake
         if endpoint.role != INTER_ROUTER and data[entity][index].get("cost", 1) != 1:
@@ -64,7 +66,7 @@ def _costs(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[Fi
             )
 
 
-def _intervals(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+def _intervals(configuration: Configuration, _: Data) -> Iterator[Finding]:
     router = configuration.router
     if router.hello_max_age_seconds <= router.hello_interval_seconds:
         yield Finding(
@@ -84,7 +86,7 @@ def _intervals(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[F
         )
 
 
-def _ids(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+def _ids(configuration: Configuration, _: Data) -> Iterator[Finding]:
     router = configuration.router
     if router.mode != "standalone" and router.id is not None and "/" in router.id:
         yield Finding(

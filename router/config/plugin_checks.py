@@ -6,24 +6,24 @@ As in `router.config.checks`, which runs these checks as well.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
 import attrs
 
-from router.config.mistakes import Finding, Path
+from router.config.mistakes import Data, Finding, Path
 from router.config.model import Configuration
 from router.config.plugin_classes import PluginUnusable, installed_plugins, read_settings
 from router.config.plugins import metric_part
 
 
-def _missing(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+def _missing(configuration: Configuration, _: Data) -> Iterator[Finding]:
     for index, each in enumerate(configuration.plugins):
         if each.plugin is None:
             yield Finding(("plugin", index, "plugin"), "is missing", _installed_words())
 
 
-def _same_names(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+def _same_names(configuration: Configuration, _: Data) -> Iterator[Finding]:
     first: dict[str, int] = {}
     for index, each in enumerate(configuration.plugins):
         # metrics are named after plugins, and allow no other characters in their names
@@ -38,7 +38,7 @@ def _same_names(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[
             )
 
 
-def _unusable(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+def _unusable(configuration: Configuration, _: Data) -> Iterator[Finding]:
     """Yield what is wrong with plugins that cannot be run, and with the settings of the others."""
     installed = installed_plugins() if configuration.plugins else {}
     for index, each in enumerate(configuration.plugins):

@@ -17,7 +17,7 @@ from router.config.mistakes import Finding, Path
 from router.config.model import Entity
 from router.config.plugins import PluginSettings
 from router.config.secret import Secret
-from router.config.setting import file_name, setting_of
+from router.config.setting import Field, file_name, setting_of
 from router.config.structure import Form
 from router.errors import ConfigurationError, describe_exception
 
@@ -79,7 +79,7 @@ def load_plugin(name: str) -> PluginClass:
     return plugin.load()
 
 
-def _checked(found: Any) -> PluginClass:
+def _checked(found: object) -> PluginClass:
     """Return what an entry point names if it is a plugin's class; raises PluginUnusable."""
     if not isinstance(found, type):
         raise PluginUnusable("is not a plugin: its entry point must name a class")
@@ -124,7 +124,8 @@ def read_settings(
     own = attrs.field(factory=plugin.settings_class, type=plugin.settings_class)
     model = attrs.make_class("PluginTable", {"settings": own}, frozen=True)
     try:
-        table, findings = Form(model, (entity,)).read({"settings": data})
+        form: Form[Any] = Form(model, (entity,))
+        table, findings = form.read({"settings": data})
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - a plugin's own check may raise anything
@@ -140,7 +141,7 @@ def read_settings(
     return table.settings, (*findings, *missing)
 
 
-def _tamed(finding: Finding, fields: Mapping[str, attrs.Attribute[Any]]) -> Finding:
+def _tamed(finding: Finding, fields: Mapping[str, Field]) -> Finding:
     """Return a finding without the value, if that is a secret."""
     field = fields.get(str(finding.path[1])) if len(finding.path) > 1 else None
     if field is not None and setting_of(field).kind.secret:

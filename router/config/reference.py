@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import attrs
 
 from router.config.mistakes import format_value
 from router.config.model import ENTITIES, Entity
-from router.config.setting import file_name, setting_of
+from router.config.setting import Field, file_name, setting_of
 
 _HEAD = """\
 # Configuration
@@ -60,7 +59,7 @@ def format_entities(entities: Iterable[Entity]) -> Iterator[str]:
         yield ""
 
 
-def _row(field: attrs.Attribute[Any]) -> str:
+def _row(field: Field) -> str:
     setting = setting_of(field)
     name = f"`{file_name(field.name)}`"
     cells = (name, setting.description, default_words(field), setting.kind.words)
@@ -71,7 +70,7 @@ def _about(entity: Entity) -> str:
     return (entity.settings.__doc__ or "").strip()
 
 
-def default_words(field: attrs.Attribute[Any]) -> str:
+def default_words(field: Field) -> str:
     """Return the default of an attribute: in words, or as the file would write it."""
     if words := setting_of(field).default:
         return words

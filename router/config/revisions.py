@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
@@ -79,7 +79,7 @@ def share(old: Configuration, new: Configuration) -> Configuration:
     return Configuration(**fields)
 
 
-def _shared(old: tuple[Any, ...], new: tuple[Any, ...]) -> tuple[Any, ...]:
+def _shared(old: tuple[object, ...], new: tuple[object, ...]) -> tuple[object, ...]:
     """Return the entities of `new`, with the objects of `old` in place of equal ones.
 
     There may be very many, of which few differ; only objects that are not the same are compared.

@@ -6,11 +6,14 @@ constructor of the class checks every value against its kind.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 
 from router.config.kinds import Kind, ValueNotAllowed
+
+Field: TypeAlias = "attrs.Attribute[Any]"
+"""Field of a class of settings, with a value of any type."""
 
 
 @attrs.frozen
@@ -34,19 +37,19 @@ def setting(
     return {"setting": Setting(kind, description, default, required)}
 
 
-def setting_of(field: attrs.Attribute[Any]) -> Setting:
+def setting_of(field: Field) -> Setting:
     """Return the setting that `field` was declared with."""
     found: Setting = field.metadata["setting"]
     return found
 
 
-def default_of(field: attrs.Attribute[Any], settings: Any) -> Any:
+def default_of(field: Field, settings: object) -> object:
     """Return the default of an attribute, given the other attributes of `settings`."""
-    default: Any = field.default
+    default: object = field.default
     factory = getattr(default, "factory", None)
     if factory is None:
         return default
-    return factory(settings) if default.takes_self else factory()
+    return factory(settings) if getattr(default, "takes_self", False) else factory()
 
 
 def file_name(name: str) -> str:
@@ -55,7 +58,7 @@ def file_name(name: str) -> str:
     return first + "".join(word.capitalize() for word in rest)
 
 
-def _check(_: object, field: attrs.Attribute[Any], value: object) -> None:
+def _check(_: object, field: Field, value: object) -> None:
     """Raise ValueError if a program passes a value that the loader would not produce."""
     if value is None and field.default is None:
         return
@@ -68,6 +71,6 @@ def _check(_: object, field: attrs.Attribute[Any], value: object) -> None:
         raise ValueError(f"{field.name}: {value!r} is not allowed; give {kind.words}")
 
 
-def checked(_: type, fields: list[attrs.Attribute[Any]]) -> list[attrs.Attribute[Any]]:
+def checked(_: type, fields: list[Field]) -> list[Field]:
     """Add the check of the file's rules to all fields: the field_transformer of an entity."""
     return [field.evolve(validator=_check) for field in fields]

@@ -7,8 +7,8 @@ flattens that tree into paths of the data.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, Generic, TypeVar
 
 import attrs
 from cattrs import ClassValidationError, Converter, ForbiddenExtraKeysError
@@ -16,9 +16,13 @@ from cattrs.errors import IterableValidationError
 from cattrs.gen import make_dict_structure_fn, override
 
 from router.config.kinds import Kind, ValueNotAllowed
-from router.config.mistakes import Finding, Path, format_value
+from router.config.mistakes import Data, Finding, Path, format_value
 from router.config.model import ENTITIES, Configuration, Entity
 from router.config.setting import file_name, setting_of
+
+T = TypeVar("T", bound=attrs.AttrsInstance)
+# A function that cattrs calls with a value and its type, to read the value.
+Hook = Callable[[object, type], object]
 
 
 @attrs.frozen
@@ -29,18 +33,18 @@ class Structured:
     findings: tuple[Finding, ...]
 
 
-class Form:
+class Form(Generic[T]):
     """Format of one kind of file.
 
     `entities` are the tables of `model`, which can be constructed without any of them.
     """
 
-    def __init__(self, model: type[attrs.AttrsInstance], entities: Iterable[Entity]) -> None:
+    def __init__(self, model: type[T], entities: Iterable[Entity]) -> None:
         self.model = model
         self.entities = tuple(entities)
         self._converter = _build_converter(self)
 
-    def read(self, data: Mapping[str, object]) -> tuple[Any, tuple[Finding, ...]]:
+    def read(self, data: Mapping[str, object]) -> tuple[T, tuple[Finding, ...]]:
         """Return the model built from parsed TOML, and the findings that prevent it.
 
         With findings, the model is empty and means nothing.
@@ -66,7 +70,7 @@ def is_secret(path: Path) -> bool:
     )
 
 
-def _build_converter(form: Form) -> Converter:
+def _build_converter(form: Form[T]) -> Converter:
     converter = Converter(detailed_validation=True, forbid_extra_keys=True)
     tables: dict[str, Any] = {}
     for entity in form.entities:
@@ -86,12 +90,12 @@ def _build_converter(form: Form) -> Converter:
     return converter
 
 
-def _value_hook(kind: Kind) -> Any:
+def _value_hook(kind: Kind) -> Hook:
     return lambda value, _: kind.read(value)
 
 
-def _table_hook(entity: Entity, reader: Any) -> Any:
-    def read_table(value: object, target: Any) -> Any:
+def _table_hook(entity: Entity, reader: Callable[[Mapping[str, object], type], object]) -> Hook:
+    def read_table(value: object, target: type) -> object:
         if not isinstance(value, Mapping):
             raise ValueNotAllowed(f"a table, {_header(entity)}")
         return reader(value, target)
@@ -99,8 +103,8 @@ def _table_hook(entity: Entity, reader: Any) -> Any:
     return read_table
 
 
-def _list_hook(entity: Entity, converter: Converter) -> Any:
-    def read_list(value: object, target: Any) -> Any:
+def _list_hook(entity: Entity, converter: Converter) -> Hook:
+    def read_list(value: object, target: type) -> object:
         if isinstance(value, Mapping):
             raise ValueNotAllowed(f"a list of tables: write {_header(entity)}, in two brackets")
         if not isinstance(value, list):
@@ -115,7 +119,7 @@ def _header(entity: Entity) -> str:
 
 
 def _findings(
-    error: Exception, form: Form, model: type[attrs.AttrsInstance], path: Path
+    error: Exception, form: Form[T], model: type[attrs.AttrsInstance], path: Path
 ) -> Iterator[Finding]:
     match error:
         case ClassValidationError():
@@ -142,7 +146,7 @@ def _findings(
 
 
 def _step(
-    form: Form, model: type[attrs.AttrsInstance], attribute: str
+    form: Form[T], model: type[attrs.AttrsInstance], attribute: str
 ) -> tuple[str, type[attrs.AttrsInstance]]:
     """Return the name in the file of an attribute of `model`, and the model of its contents."""
     if model is form.model:
@@ -152,7 +156,7 @@ def _step(
     return file_name(attribute), model
 
 
-def _unknown(key: str, form: Form, model: type[attrs.AttrsInstance], path: Path) -> Finding:
+def _unknown(key: str, form: Form[T], model: type[attrs.AttrsInstance], path: Path) -> Finding:
     known = [_step(form, model, field.name)[0] for field in attrs.fields(model)]
     what = "entity" if model is form.model else "attribute"
     nearest = _nearest(key, known)
@@ -173,7 +177,7 @@ def _nearest(key: str, known: Iterable[str]) -> str:
 _CONFIGURATION: Final = Form(Configuration, ENTITIES)
 
 
-def value_at(data: Any, finding: Finding) -> str:
+def value_at(data: Data, finding: Finding) -> str:
     """Return the given value, for people.
 
     It is empty if there is none or the finding does not show it; a secret is never shown.
@@ -182,9 +186,10 @@ def value_at(data: Any, finding: Finding) -> str:
         return ""
     if is_secret(finding.path):
         return "(a secret)"
+    value: Any = data
     for part in finding.path:
         try:
-            data = data[part]
+            value = value[part]
         except (KeyError, IndexError, TypeError):
             return ""
-    return format_value(data)
+    return format_value(value)

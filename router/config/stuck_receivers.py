@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 import attrs
 
@@ -13,7 +13,7 @@ StuckReceiver = Literal["wait", "drop"]
 SHORTEST_S: Final = 0.1
 LONGEST_S: Final = 86400
 
-STUCK_RECEIVER: Any = attrs.field(
+STUCK_RECEIVER: Final[StuckReceiver] = attrs.field(
     default="wait",
     metadata=setting(
         kinds.choice(get_args(StuckReceiver)),
@@ -23,7 +23,7 @@ STUCK_RECEIVER: Any = attrs.field(
         "to other routers, edges and brokers are never dropped. Only with multicast.",
     ),
 )
-STUCK_RECEIVER_TIMEOUT_SECONDS: Any = attrs.field(
+STUCK_RECEIVER_TIMEOUT_SECONDS: Final[float] = attrs.field(
     default=30.0,
     metadata=setting(
         kinds.number(SHORTEST_S, LONGEST_S, "seconds"),

@@ -6,13 +6,15 @@ is right by itself. How the values fit together is checked here, as the loader d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any, Final
+from typing import Final
+
+import attrs
 
 from router.config.checks import Check, find_contradictions, users_file_mistakes
 from router.config.differences import key_of
-from router.config.mistakes import Finding, Mistake, Path, format_path
+from router.config.mistakes import Data, Finding, Mistake, Path, format_path
 from router.config.model import ENTITIES, Configuration, Entity
 from router.config.structure import value_at
 from router.config.write import table_of
@@ -31,25 +33,25 @@ def find_mistakes(configuration: Configuration, further: Iterable[Check] = ()) -
     return list(chain(mistakes, users_file_mistakes(configuration)))
 
 
-class _Tables(Sequence[Mapping[str, Any]]):
+class _Tables:
     """Entities as parsed TOML would have them, each made when it is accessed."""
 
-    def __init__(self, settings: Sequence[Any]) -> None:
+    def __init__(self, settings: Sequence[attrs.AttrsInstance]) -> None:
         self._settings = settings
 
     def __len__(self) -> int:
         return len(self._settings)
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: int) -> Data:
         return table_of(self._settings[index])
 
 
-def _written(entity: Entity, configuration: Configuration) -> Any:
+def _written(entity: Entity, configuration: Configuration) -> _Tables | Data:
     value = getattr(configuration, entity.attribute)
     return _Tables(value) if entity.repeated else table_of(value)
 
 
-def _mistake(finding: Finding, configuration: Configuration, data: dict[str, Any]) -> Mistake:
+def _mistake(finding: Finding, configuration: Configuration, data: Data) -> Mistake:
     return Mistake(
         source=SOURCE,
         line=0,

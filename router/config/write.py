@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import tomli_w
 
+from router.config.mistakes import Data
 from router.config.model import ENTITIES, Configuration
 from router.config.secret import Secret
 from router.config.setting import default_of, file_name
@@ -36,12 +37,12 @@ def format_configuration(configuration: Configuration) -> str:
     return "\n".join(parts)
 
 
-def data_of(configuration: Configuration) -> dict[str, Any]:
+def data_of(configuration: Configuration) -> Data:
     """Return the configuration as parsed TOML would be.
 
     An entity that may occur once only is left out if it is at its defaults.
     """
-    data: dict[str, Any] = {}
+    data: dict[str, object] = {}
     for entity in ENTITIES:
         value = getattr(configuration, entity.attribute)
         if entity.repeated:
@@ -52,7 +53,7 @@ def data_of(configuration: Configuration) -> dict[str, Any]:
     return data
 
 
-def file_value(value: Any) -> Any:
+def file_value(value: object) -> object:
     """Return a value as the file has it."""
     if isinstance(value, Secret):
         form = "literal" if value.kind == "literal" else value.kind
@@ -69,7 +70,7 @@ def file_value(value: Any) -> Any:
     return value
 
 
-def table_of(settings: Any) -> dict[str, Any]:
+def table_of(settings: attrs.AttrsInstance) -> Data:
     """Return one entity as parsed TOML would have it, without values at their defaults."""
     table = {}
     for field in attrs.fields(type(settings)):

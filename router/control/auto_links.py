@@ -10,16 +10,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from router.amqp.performatives import Error
 from router.control.containers import Containers
 from router.control.link_supervisor import Attempt, LinkSupervisor, Status, SupervisedLink
 from router.control.redirected import Redirects
 from router.core.addresses.table import address_name
+from router.core.forwarding.forward import Forwarder
 from router.core.links.auto_links import AutoLink, AutoLinkChanged, AutoLinkRule
 from router.core.model.split_table import ListedTable
+from router.engine.connection import Connection
 from router.engine.deferred import CHANGES_AT_ONCE, THINGS_A_STEP, drained, emptied
+from router.engine.link import Link
 
 # Dispatch's retry delays: after the first failure, and after later ones.
 FIRST_RETRY_S: Final = 2.0
@@ -34,7 +37,9 @@ _RANKS: Final = {status: rank for rank, status in enumerate(_STATUSES)}
 class Line(SupervisedLink[AutoLink]):
     """Auto-link on one connection."""
 
-    def __init__(self, keeper: AutoLinks, plan: AutoLinkRule, connection: Any, now: float) -> None:
+    def __init__(
+        self, keeper: AutoLinks, plan: AutoLinkRule, connection: Connection, now: float
+    ) -> None:
         super().__init__(keeper, plan.name, connection, now)
         self.plan = plan
         # the condition that has been announced
@@ -46,7 +51,7 @@ class Line(SupervisedLink[AutoLink]):
         return self.due if self.status is Status.FAILED else None
 
     @property
-    def link(self) -> Any:
+    def link(self) -> Link | None:
         """Return the link; None unless it is attached."""
         is_there = self.own is not None and self.own.end is not None and not self.own.is_over
         return self.own.link if is_there and self.own is not None else None
@@ -89,7 +94,7 @@ class AutoLinkPlans:
         self.by_container.setdefault(_key(plan), {})[plan.name] = None
         self.claims[address_name(plan.address)] += 1
 
-    def names_on(self, connection: Any) -> list[str]:
+    def names_on(self, connection: Connection) -> list[str]:
         """Return the names of the auto-links that are wanted on a connection."""
         return [
             name for key in _keys_of(connection) for name in list(self.by_container.get(key, ()))
@@ -110,13 +115,13 @@ class AutoLinks(LinkSupervisor[Line]):
     peer = "container"
     retries_per_s = RETRIES_PER_S
 
-    def __init__(self, forwarder: Any, containers: Containers) -> None:
+    def __init__(self, forwarder: Forwarder, containers: Containers) -> None:
         super().__init__(forwarder)
         self.containers = containers
         self.redirected = Redirects(self, containers)
         containers.watchers.append(self)
         self._wanted = AutoLinkPlans()
-        self._lines: ListedTable[str, dict[Any, Line]] = ListedTable()
+        self._lines: ListedTable[str, dict[Connection, Line]] = ListedTable()
         # number of lines of each name by rank of their status; and number of names by the rank of
         # their best line
         self._standing: ListedTable[str, list[int]] = ListedTable()
@@ -150,8 +155,8 @@ class AutoLinks(LinkSupervisor[Line]):
         def over() -> None:
             self.forwarder.turn.deferred.forget(before.pieces())
 
-        see_to = partial(self._is_changed, before)
-        self.forwarder.turn.deferred.go_through(drained(names), see_to, over, CHANGES_AT_ONCE)
+        see_to, changed = partial(self._is_changed, before), drained(names)
+        self.forwarder.turn.deferred.go_through(changed, see_to, over, CHANGES_AT_ONCE)
 
     def change_few(self, plans: dict[str, AutoLinkRule | None]) -> None:
         """Replace or remove auto-links by name; all others cost nothing. Call it in a turn."""
@@ -196,7 +201,7 @@ class AutoLinks(LinkSupervisor[Line]):
             if plan is not None:
                 self._want(plan, line.connection)
 
-    def container_came(self, connection: Any) -> None:
+    def container_came(self, connection: Connection) -> None:
         """Attach the auto-links that are wanted on a connection that has opened.
 
         If there are very many, the last are attached in later turns.
@@ -212,17 +217,17 @@ class AutoLinks(LinkSupervisor[Line]):
         names = self._wanted.names_on(connection)
         self.forwarder.turn.deferred.go_through(names, want, at_once=CHANGES_AT_ONCE)
 
-    def container_left(self, connection: Any) -> None:
+    def container_left(self, connection: Connection) -> None:
         """Forget the auto-links of a connection that is over."""
         self.lose(connection)
 
-    def _want(self, plan: AutoLinkRule, connection: Any) -> None:
+    def _want(self, plan: AutoLinkRule, connection: Connection) -> None:
         lines = self._lines.setdefault(plan.name, {})
         if connection in lines:
             return
         self.keep(self.enter(plan, connection))
 
-    def enter(self, plan: AutoLinkRule, connection: Any) -> Line:
+    def enter(self, plan: AutoLinkRule, connection: Connection) -> Line:
         """Make a line for an auto-link, and add it to the tables."""
         line = Line(self, plan, connection, self.now)
         self._lines.setdefault(plan.name, {})[connection] = line
@@ -352,5 +357,5 @@ def _key(plan: AutoLinkRule) -> tuple[str | None, str | None]:
     return None, plan.connection
 
 
-def _keys_of(connection: Any) -> tuple[tuple[str | None, str | None], ...]:
+def _keys_of(connection: Connection) -> tuple[tuple[str | None, str | None], ...]:
     return (connection.remote_open.container_id, None), (None, connection.settings.endpoint)

@@ -6,8 +6,9 @@ It is found by the container-id of the peer's open, or by the name of that liste
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
+from router.engine.connection import Connection
 from router.engine.events import ConnectionClosed, ConnectionOpened
 
 ROLE = "route-container"
@@ -16,10 +17,10 @@ ROLE = "route-container"
 class ContainerObserver(Protocol):
     """Observer of connections to containers."""
 
-    def container_came(self, connection: Any) -> None:
+    def container_came(self, connection: Connection) -> None:
         """Handle a connection to a container that has opened."""
 
-    def container_left(self, connection: Any) -> None:
+    def container_left(self, connection: Connection) -> None:
         """Handle the end of a connection to a container, and of its sessions and links."""
 
 
@@ -28,13 +29,13 @@ class Containers:
 
     def __init__(self) -> None:
         # dictionaries keep the order, and thousands of connections may come and go
-        self._by_id: dict[str, dict[Any, None]] = {}
-        self._by_name: dict[str, dict[Any, None]] = {}
+        self._by_id: dict[str, dict[Connection, None]] = {}
+        self._by_name: dict[str, dict[Connection, None]] = {}
         self.watchers: list[ContainerObserver] = []
         # connections that serve one purpose only, by name: who is told of them
         self.aside: dict[str, ContainerObserver] = {}
 
-    def find(self, container_id: str | None, connection: str | None) -> list[Any]:
+    def find(self, container_id: str | None, connection: str | None) -> list[Connection]:
         """Return the open connections to a container.
 
         They are found by container-id if it is given, otherwise by the name of their listener or
@@ -44,13 +45,15 @@ class Containers:
             return list(self._by_id.get(container_id, ()))
         return list(self._by_name.get(connection or "", ()))
 
-    def would_find(self, connection: Any, container_id: str | None, name: str | None) -> bool:
+    def would_find(
+        self, connection: Connection, container_id: str | None, name: str | None
+    ) -> bool:
         """Return whether `find` would return this connection while it is open."""
         if container_id is not None:
             return bool(connection.remote_open.container_id == container_id)
         return bool(name) and bool(connection.settings.endpoint == name)
 
-    def event_received(self, connection: Any, event: object) -> None:
+    def event_received(self, connection: Connection, event: object) -> None:
         """Record a connection that has opened or closed, and tell the watchers."""
         if connection.settings.role != ROLE:
             return
@@ -70,11 +73,11 @@ class Containers:
             for watcher in self.watchers:
                 watcher.container_left(connection)
 
-    def _keys(self, connection: Any) -> list[tuple[dict[str, dict[Any, None]], str]]:
+    def _keys(self, connection: Connection) -> list[tuple[dict[str, dict[Connection, None]], str]]:
         by_id = (self._by_id, connection.remote_open.container_id)
         return [by_id, (self._by_name, connection.settings.endpoint)]
 
-    def _forget(self, connection: Any) -> bool:
+    def _forget(self, connection: Connection) -> bool:
         if connection.remote_open is None:
             return False
         was_known = False

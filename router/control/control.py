@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from router.config.model import Configuration
 from router.control.auto_links import AutoLinks
 from router.control.containers import Containers
@@ -13,12 +11,14 @@ from router.control.edge.messages import ControlLinks
 from router.control.link_routes import LinkRouting
 from router.control.network.adjacency import Neighbours
 from router.control.network.charges import charge_routes
+from router.core.forwarding.forward import Forwarder
+from router.engine.connection import Connection
 
 
 class ControlPlane:
     """Control plane of one router; `forwarder` is its core."""
 
-    def __init__(self, forwarder: Any) -> None:
+    def __init__(self, forwarder: Forwarder) -> None:
         self.forwarder = forwarder
         self.containers = Containers()
         self.link_routes = LinkRouting(forwarder.link_routes, forwarder.turn, self.containers)
@@ -46,7 +46,7 @@ class ControlPlane:
         if self.edge is not None:
             self.edge.configure(configured_plan(configuration))
 
-    def event_received(self, connection: Any, event: object) -> None:
+    def event_received(self, connection: Connection, event: object) -> None:
         """Pass on a rare event of a connection; the core has acted on it already."""
         self.containers.event_received(connection, event)
         self.link_routes.event_received(connection, event)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
 from router.control.containers import Containers
 from router.core.link_routes.link_routes import LinkRoutes
 from router.core.link_routes.route_outlets import NEVER, LinkRoute, LinkRouteRule
+from router.engine.connection import Connection
 from router.engine.deferred import CHANGES_AT_ONCE, drained, emptied
 from router.engine.events import ConnectionClosed
+from router.engine.outbox import Turn
 
 # A change of at most so many link routes is made in place.
 MAX_SMALL_CHANGE: Final = 64
@@ -41,7 +43,7 @@ class LinkRouting:
     their only container, whatever its role, and they are removed with it.
     """
 
-    def __init__(self, link_routes: LinkRoutes, turn: Any, containers: Containers) -> None:
+    def __init__(self, link_routes: LinkRoutes, turn: Turn, containers: Containers) -> None:
         self._routes = link_routes
         self._turn = turn
         self._containers = containers
@@ -49,7 +51,7 @@ class LinkRouting:
         # the link routes by the container-id, or the connection name, of their containers
         self._by_id: dict[str, dict[LinkRoute, None]] = {}
         self._by_name: dict[str, dict[LinkRoute, None]] = {}
-        self._of_connection: dict[Any, dict[str, LinkRoute]] = {}
+        self._of_connection: dict[Connection, dict[str, LinkRoute]] = {}
         containers.watchers.append(self)
 
     # Configured link routes.
@@ -107,7 +109,8 @@ class LinkRouting:
             deferred.forget(emptied(before))
         self._routes.begin_edition()
         deferred.go_through(change.came, self._routes.tell, at_once=CHANGES_AT_ONCE)
-        deferred.go_through(drained(change.left), self._forget, at_once=CHANGES_AT_ONCE)
+        left = drained(change.left)
+        deferred.go_through(left, self._forget, at_once=CHANGES_AT_ONCE)
 
     def give_up(self, change: LinkRouteChange) -> None:
         """Undo what `enter` has prepared of a change that is not taken up."""
@@ -143,7 +146,7 @@ class LinkRouting:
 
     # Containers.
 
-    def container_came(self, connection: Any) -> None:
+    def container_came(self, connection: Connection) -> None:
         """Open the link routes of a new connection to a container.
 
         If there are very many, the last are opened in later turns.
@@ -156,11 +159,11 @@ class LinkRouting:
 
         self._tell(connection, open_way)
 
-    def container_left(self, connection: Any) -> None:
+    def container_left(self, connection: Connection) -> None:
         """Close the link routes of a connection that is over: no link can be attached over it."""
         self._tell(connection, lambda way: self._routes.close(way, connection))
 
-    def _tell(self, connection: Any, act: Callable[[LinkRoute], None]) -> None:
+    def _tell(self, connection: Connection, act: Callable[[LinkRoute], None]) -> None:
         """Call `act` for each configured link route of a connection."""
         by_id = self._by_id.get(connection.remote_open.container_id, ())
         ways = [*by_id, *self._by_name.get(connection.settings.endpoint, ())]
@@ -171,7 +174,7 @@ class LinkRouting:
 
     # Link routes that connections have requested.
 
-    def requested_by(self, connection: Any) -> dict[str, LinkRoute]:
+    def requested_by(self, connection: Connection) -> dict[str, LinkRoute]:
         """Return the link routes that a connection has requested, by name."""
         return dict(self._of_connection.get(connection, ()))
 
@@ -195,7 +198,7 @@ class LinkRouting:
             del self._of_connection[scope]
         self._routes.remove(way)
 
-    def event_received(self, connection: Any, event: object) -> None:
+    def event_received(self, connection: Connection, event: object) -> None:
         """Remove the link routes that a closed connection has requested."""
         if isinstance(event, ConnectionClosed):
             for way in self._of_connection.pop(connection, {}).values():

@@ -17,8 +17,10 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 from zlib import crc32
 
 from router.amqp.performatives import Error
+from router.core.forwarding.forward import Forwarder
 from router.core.model.split_table import ListedTable
 from router.engine.beginning import wire_error
+from router.engine.connection import Connection
 from router.engine.deferred import THINGS_A_STEP, emptied
 from router.engine.link import Link
 from router.errors import AmqpError, Scope
@@ -67,13 +69,13 @@ class Attempt(Protocol):
     def lingers(self) -> bool:
         """Return whether the peer has not answered the end of a session that is over."""
 
-    def begin(self, connection: Any) -> None:
+    def begin(self, connection: Connection) -> None:
         """Begin the attempt on a connection; raises `AmqpError` if that is impossible."""
 
     def detach(self, closed: bool = True, error: AmqpError | None = None) -> None:
         """Detach the link, or cancel its attach."""
 
-    def quiesce(self, forwarder: Any) -> None:
+    def quiesce(self, forwarder: Forwarder) -> None:
         """Accept no new deliveries; those under way go on until they are settled."""
 
 
@@ -86,7 +88,9 @@ class SupervisedLink(Generic[A]):
     `since` is when it got its status, `attempts` counts those since it was last stable.
     """
 
-    def __init__(self, keeper: Any, name: str, connection: Any, now: float) -> None:
+    def __init__(
+        self, keeper: LinkSupervisor[Any], name: str, connection: Connection, now: float
+    ) -> None:
         self.keeper = keeper
         self.name = name
         self.connection = connection
@@ -138,15 +142,15 @@ class LinkSupervisor(Generic[L]):
     # most attempts in a second where very many fail on one connection
     retries_per_s: int
 
-    def __init__(self, forwarder: Any) -> None:
+    def __init__(self, forwarder: Forwarder) -> None:
         self.forwarder = forwarder
         # lines that are quiescing; the one checked last is at the end
         self.leaving: OrderedDict[L, None] = OrderedDict()
         # number of lines by status, with those that are quiescing
         self.statuses: Counter[Status] = Counter()
-        self._paces: dict[Any, _ConnectionLines[L]] = {}
+        self._paces: dict[Connection, _ConnectionLines[L]] = {}
         # number of failed lines by connection
-        self._failed: Counter[Any] = Counter()
+        self._failed: Counter[Connection] = Counter()
         self._timers: list[tuple[float, int, L]] = []
         self._moments = itertools.count()
         self._numbers = itertools.count(1)
@@ -195,7 +199,7 @@ class LinkSupervisor(Generic[L]):
         pace.waiting.append(line)
         self._go_on(line.connection)
 
-    def has_lines_on(self, connection: Any) -> bool:
+    def has_lines_on(self, connection: Connection) -> bool:
         """Return whether a line was ever kept on a connection that is not lost yet."""
         return connection in self._paces
 
@@ -216,7 +220,7 @@ class LinkSupervisor(Generic[L]):
             own.detach()
         self._answered(line)
 
-    def lose(self, connection: Any) -> None:
+    def lose(self, connection: Connection) -> None:
         """Forget all lines of a connection that is over.
 
         If there are very many, the last are forgotten in later turns.
@@ -234,7 +238,7 @@ class LinkSupervisor(Generic[L]):
 
     # Attaching.
 
-    def _go_on(self, connection: Any) -> None:
+    def _go_on(self, connection: Connection) -> None:
         """Begin as many of the waiting lines of a connection as there is room for."""
         pace = self._paces.get(connection)
         if pace is not None and not pace.is_going_on:

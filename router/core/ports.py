@@ -10,14 +10,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from router.amqp.reading import TransferFrame
     from router.core.addresses.exchanges import Exchanges
     from router.core.addresses.link_names import LinkNames
     from router.core.addresses.sources import SourceRules
     from router.core.addresses.table import AddressTable
     from router.core.deliveries.outcomes import OutcomeCounter
     from router.core.deliveries.redelivery import Redelivery
+    from router.core.diagnosis.stuck_receivers import Inactivity
     from router.core.forwarding.intake import Intake
     from router.core.link_routes.link_routes import LinkRoutes
     from router.core.link_routes.routed_links import RoutedLinks
@@ -25,12 +27,13 @@ if TYPE_CHECKING:
     from router.core.model.address import Address, Consumer, Producer
     from router.core.model.backlog import Backlog
     from router.core.model.split_table import SplitTable
+    from router.core.network.lane_numbers import Lane
     from router.core.network.network import Network
     from router.core.routers.routing_state import RoutingState
     from router.engine.account import Account
     from router.engine.connection import Connection
     from router.engine.delivery import Delivery
-    from router.engine.link import IncomingLink, Link
+    from router.engine.link import IncomingLink, Link, OutgoingLink
     from router.engine.outbox import Turn
     from router.engine.session import Session
 
@@ -40,27 +43,6 @@ class Observer(Protocol):
 
     def event_received(self, connection: Connection, event: object) -> None:
         """Take in an event of a connection."""
-
-
-class Edges(Protocol):
-    """Edge routers, as far as this router knows them; `control.edge` implements it."""
-
-    def lacks(self, name: str) -> bool:
-        """Return whether the node or edge router of an address is known not to be there."""
-
-
-class Whereabouts(Protocol):
-    """Routers and edge routers, and where they are; `Network` implements it."""
-
-    reach: RoutingState
-
-    @property
-    def is_on(self) -> bool:
-        """Return whether this is an interior router."""
-
-    @property
-    def edges(self) -> Edges | None:
-        """Return the edge routers that are known, if this router has any or is one."""
 
 
 class Settlement(Protocol):
@@ -146,6 +128,130 @@ class Copies(Protocol):
         """Give up all copies that are still to be made."""
 
 
+class RepeatedTask(Protocol):
+    """Task that shares an address's credit in later turns; those of `credit` and `across` do."""
+
+    is_again_due: bool
+    """Something has changed meanwhile: it has to begin anew."""
+
+    def step(self) -> bool:
+        """Do one step; return whether anything is left to do."""
+
+
+class CreditSharing(Protocol):
+    """Task that shares credit among senders that feed several addresses (`related_credit`)."""
+
+    is_outdated: bool
+    """Something has changed meanwhile: it has to begin anew."""
+
+
+class Refusing(Protocol):
+    """Task that rejects waiting messages that are too large (`max_message_size`)."""
+
+    is_due_again: bool
+    """Another receiver has gone since it began."""
+
+    def begin(self) -> None:
+        """Check what waits."""
+
+
+class FallbackMove(Protocol):
+    """Task that moves messages between an address and its fallback (`fallbacks`)."""
+
+    source: Address
+    is_over: bool
+
+    def wait_behind(self, delivery: Delivery, producer: Producer, frame: TransferFrame) -> None:
+        """Queue a new delivery behind those that are still to be moved."""
+
+
+class TransitWay(Protocol):
+    """Way of messages through this router to another one; `Transit` implements it."""
+
+    destination: str
+    lane: Lane
+
+    def add(self, producer: Producer, said: int, shows: bool) -> None:
+        """Add a link that has come, with the cost that it declares."""
+
+    def left(self, producer: Producer) -> None:
+        """Remove a link that has gone."""
+
+    def see_to(self) -> None:
+        """Update the link to the next router, and the credit of those before."""
+
+
+class Withholding(Protocol):
+    """Task that withholds credit from a sender until an older link is closed (`stealing`)."""
+
+    def keep_waiting(self, successor: Producer) -> None:
+        """Withhold credit from a sender until the link is closed."""
+
+
+class Resuming(Protocol):
+    """What a receiver's link gets before any new delivery, such as those that it resumes."""
+
+    def go_on(self, forwarder: Core, consumer: Consumer) -> bool:
+        """Send as much as there is room for; return whether new deliveries may follow."""
+
+
+class Moving(Protocol):
+    """Task that moves the deliveries of a reattached link (`resuming`)."""
+
+    steps: Iterator[None]
+    """Moves one delivery a step; the task and anyone who needs all moved share it."""
+
+    def go_on_to(self, link: Link) -> None:
+        """Move all deliveries to `link`, by which the terminus is attached now."""
+
+
+class MovedTerminus(Protocol):
+    """Terminus of links whose deliveries may be moving to another (`suspended`)."""
+
+    moving: Moving | None
+
+
+class Progress(Protocol):
+    """Progress of a multicast's receiver at the last check (`stuck_receivers`)."""
+
+    deliveries: int
+    settled: int
+    sent_bytes: int
+    takes_nothing_since: float | None
+    settles_nothing_since: float | None
+
+    def stuck_since(self) -> tuple[float, Inactivity] | None:
+        """Return since when the receiver is stuck, and what it does not do; None if it is not."""
+
+
+class DroppedReceiver(Protocol):
+    """Record of a receiver that was dropped because it was stuck (`stuck_receivers`)."""
+
+    @property
+    def at(self) -> float:
+        """Return when it was dropped, in the turn's time."""
+
+    @property
+    def connection(self) -> int:
+        """Return the number of its connection."""
+
+    @property
+    def container(self) -> str:
+        """Return the container-id of its peer."""
+
+    @property
+    def link_name(self) -> str:
+        """Return the name of its link."""
+
+    @property
+    def stuck_s(self) -> float:
+        """Return for how many seconds it had been stuck."""
+
+    @property
+    def text(self) -> str:
+        """Return what it did not do."""
+
+
 class Core(Protocol):
     """Core of one router, shared by all its connections; `Forwarder` implements it."""
 
@@ -186,6 +292,9 @@ class Core(Protocol):
     @property
     def distribution(self) -> Distribution:
         """Return what chooses consumers."""
+
+    def credit_received(self, link: OutgoingLink) -> None:
+        """Use the credit of a receiver's link, or go on with what it resumes."""
 
     def transfer_aborted(self, delivery: Delivery) -> None:
         """Abort a delivery towards each receiver that got a part of it."""

@@ -18,7 +18,7 @@ from router.errors import AmqpError
 
 if TYPE_CHECKING:
     from router.amqp.encoded import EncodedMap
-    from router.amqp.types import AmqpMap
+    from router.amqp.types import DecodedMap
     from router.engine.delivery import Delivery
     from router.engine.held_up import BlockedLinks
     from router.engine.session import Session
@@ -64,7 +64,7 @@ class Link:
         self.is_routed = False
         # for the next flow that is passed on to the peer: the other peer's echo flag, and its
         # properties; None for nothing
-        self.told_more: tuple[bool, AmqpMap | EncodedMap | None] | None = None
+        self.told_more: tuple[bool, DecodedMap | EncodedMap | None] | None = None
         self.delivery_count = 0
         self.credit = 0
         self.drain = False

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 if TYPE_CHECKING:
-    from router.amqp.types import AmqpMap
+    from router.amqp.types import DecodedMap
 
 
 @attrs.frozen
@@ -49,7 +49,7 @@ class ConnectionSettings:
     held_limit_bytes: int = 8 * 1024 * 1024
     # unsent octets for the peer above which reading from it stops; 0: no limit
     unsent_limit_bytes: int = 0
-    properties: AmqpMap = attrs.Factory(dict)
+    properties: DecodedMap = attrs.Factory(dict)
     offered_capabilities: tuple[str, ...] = ("ANONYMOUS-RELAY",)
     desired_capabilities: tuple[str, ...] = ()
     # the peer is this process itself, which alone may receive at the router's own nodes

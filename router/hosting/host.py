@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol
 
 import attrs
 import structlog
@@ -32,7 +32,7 @@ from router.metrics.plugins import PluginsReading
 from router.net.internal_connections import plugin_connection
 from router.net.listeners import run_guarded
 from router.net.router_hub import RouterHub
-from router.plugin import ManagedType
+from router.plugin import ManagedType, Router
 
 log = structlog.get_logger("router.plugin")
 
@@ -51,6 +51,13 @@ Status = Literal["starting", "running", "finished", "stopped", "failed"]
 
 # The plugin that the current task belongs to.
 _EXECUTED: ContextVar[HostedPlugin | None] = ContextVar("executed plugin", default=None)
+
+
+class Runnable(Protocol):
+    """Plugin that was made; its class need not be derived from `router.plugin.Plugin`."""
+
+    async def run(self, router: Router) -> None:
+        """Do the plugin's work (`router.plugin.Plugin.run`)."""
 
 
 class _Late(Exception):
@@ -349,7 +356,7 @@ async def _over_in_time(before: HostedPlugin) -> None:
     raise _Late(f"the plugin that had this name did not end within {START_S:g} s")
 
 
-def _made(section: PluginSettings) -> Any:
+def _made(section: PluginSettings) -> Runnable:
     """Import and make a plugin. Runs in a thread, because imports may take long."""
     assert section.plugin is not None
     plugin_class: Any = load_plugin(section.plugin)
@@ -358,7 +365,8 @@ def _made(section: PluginSettings) -> Any:
         first = findings[0]
         where = format_path(first.path)
         raise PluginUnusable(f"{where} {first.problem}; {first.allowed}".rstrip("; "))
-    return plugin_class(settings)
+    made: Runnable = plugin_class(settings)
+    return made
 
 
 def _cause(error: BaseException) -> BaseException:

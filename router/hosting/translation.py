@@ -92,7 +92,7 @@ def _reason(error: Error | AmqpError | None) -> tuple[str, str]:
     return str(error.condition), error.description or ""
 
 
-def _opened(time: float, connection: Connection, _: Any) -> told.Event:
+def _opened(time: float, connection: Connection, _: object) -> told.Event:
     return told.ConnectionOpened(time, connection_info(connection))
 
 
@@ -116,7 +116,9 @@ def _connection_refused(
     return redirected or told.ConnectionRefused(time, info, *_reason(event.error))
 
 
-def _attached(time: float, _: Connection, event: Any) -> told.Event | None:
+def _attached(
+    time: float, _: Connection, event: events.LinkAttachReceived | events.LinkAttached
+) -> told.Event | None:
     # a refused link has the event `LinkRefused` instead
     return told.LinkAttached(time, link_info(event.link)) if event.link.is_attached() else None
 

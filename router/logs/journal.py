@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from time import time
-from typing import Any, Final
+from typing import Final
 
 import structlog
 from structlog.typing import EventDict, WrappedLogger
@@ -23,6 +23,8 @@ from router.log_limits import SUPPRESSED, LogRateLimiter
 from router.logs.lines import escape_and_cut, plain_text
 from router.logs.modules import module_of
 from router.logs.recent_lines import Line, RecentLines
+
+Renderer = Callable[[WrappedLogger, str, EventDict], str | bytes]
 
 
 class Module:
@@ -38,25 +40,25 @@ class Module:
 class Logger(structlog.BoundLoggerBase):
     """Logger for the rest of the router, with a method for each level."""
 
-    def _write(self, level: str, event: str, **facts: Any) -> None:
+    def _write(self, level: str, event: str, **facts: object) -> None:
         output: Output = self._logger
         output.module.counts[level] += 1
         if output.module.mask & bit(level):
             self._proxy_to_logger(level, event, **facts)
 
-    def traced(self, event: str, **facts: Any) -> None:
+    def traced(self, event: str, **facts: object) -> None:
         """Write a line at level trace, whatever the module's levels: it was asked for by itself."""
         self._logger.module.counts["trace"] += 1
         self._proxy_to_logger("trace", event, **facts)
 
-    def exception(self, event: str, **facts: Any) -> None:
+    def exception(self, event: str, **facts: object) -> None:
         """Write an error, with the exception that is being handled."""
         facts.setdefault("exc_info", True)
         self._write("error", event, **facts)
 
 
-def _method(level: str) -> Any:
-    def write(self: Logger, event: str, **facts: Any) -> None:
+def _method(level: str) -> Callable[..., None]:
+    def write(self: Logger, event: str, **facts: object) -> None:
         self._write(level, event, **facts)
 
     return write
@@ -92,8 +94,8 @@ class Journal:
         self.modules: Final = {name: Module(name) for name in MODULES}
         self.recent: Final = RecentLines()
         self.floods = LogRateLimiter(self.settings.lines_per_second)
-        self._render: Any = _renderer(self.settings)
-        self._frames: Any = None
+        self._render = _renderer(self.settings)
+        self._frames: Logger | None = None
         # called with the settings whenever they change
         self.watchers: list[Callable[[LogSettings], None]] = []
 
@@ -165,7 +167,7 @@ class Journal:
         self.recent.add(Line(event["module"], method, plain_text(event), int(time())))
         return event
 
-    def _rendered(self, logger: WrappedLogger, method: str, event: EventDict) -> Any:
+    def _rendered(self, logger: WrappedLogger, method: str, event: EventDict) -> str | bytes:
         return self._render(logger, method, event)
 
 
@@ -178,13 +180,15 @@ def _name_module(logger: WrappedLogger, _method: str, event: EventDict) -> Event
     return event
 
 
-def _renderer(settings: LogSettings) -> Any:
+def _renderer(settings: LogSettings) -> Renderer:
     if settings.format == "json":
         return structlog.processors.JSONRenderer()
     return partial(_for_people, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()))
 
 
-def _for_people(console: Any, logger: WrappedLogger, method: str, event: EventDict) -> Any:
+def _for_people(
+    console: structlog.dev.ConsoleRenderer, logger: WrappedLogger, method: str, event: EventDict
+) -> str:
     # the renderer shows the logger in brackets
     event["logger"] = event.pop("module")
     return console(logger, method, event)

@@ -9,7 +9,7 @@ peer can forge it. (docs/decisions/0037-who-may-manage.md.)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
@@ -25,6 +25,7 @@ from router.core.addresses.management_access import (
 from router.core.deliveries.router_annotations import CONNECTION, RIGHTS
 from router.core.routers.membership import ROLES
 from router.errors import AmqpError
+from router.management.ports import ConnectionRecord
 from router.management.requests import FORBIDDEN, Refused
 
 # Maximum size of a request: from senders who may change things, and from all others. Reading needs
@@ -69,7 +70,7 @@ def requester_of(payload: bytes) -> Requester:
     return Requester(int(numbers[0]), said == [CHANGE])
 
 
-def rights_of(pumps: Mapping[int, Any], asker: Requester) -> str:
+def rights_of(pumps: Mapping[int, ConnectionRecord], asker: Requester) -> str:
     """Return the rights of the sender of a request: NONE, READ or CHANGE.
 
     They are NONE if the connection is gone, because nobody can tell any more whose it was.
@@ -83,7 +84,7 @@ def is_read_only(operation: str) -> bool:
     return operation in READ_ONLY_OPERATIONS or operation.startswith(READ_ONLY_PREFIX)
 
 
-def check(pumps: Mapping[int, Any], asker: Requester, operation: str) -> None:
+def check(pumps: Mapping[int, ConnectionRecord], asker: Requester, operation: str) -> None:
     """Raise Refused with 403 if the sender may not ask for an operation."""
     rights = rights_of(pumps, asker)
     if rights == CHANGE or (rights == READ and is_read_only(operation)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Final
 
 import structlog
 import trio
@@ -37,6 +37,7 @@ from router.management.requests import (
     BAD_REQUEST,
     SERVER_ERROR,
     Answer,
+    AnswerMap,
     LongList,
     QueryRows,
     Refused,
@@ -204,7 +205,7 @@ async def encode_answer(asked: Properties, answered: Answer) -> memoryview:
     return memoryview(encoded)
 
 
-async def _encode_body(into: bytearray, body: Any) -> None:
+async def _encode_body(into: bytearray, body: object) -> None:
     if isinstance(body, QueryRows):
         await _encode_rows(into, body)
     elif isinstance(body, LongList):
@@ -215,7 +216,7 @@ async def _encode_body(into: bytearray, body: Any) -> None:
         encode_value_into(into, body)
 
 
-async def _encode_map(into: bytearray, body: dict[str, Any]) -> None:
+async def _encode_map(into: bytearray, body: AnswerMap) -> None:
     """Encode a map, some of whose values are long lists."""
     at = begin_compound(into)
     for name, value in body.items():
@@ -224,7 +225,7 @@ async def _encode_map(into: bytearray, body: dict[str, Any]) -> None:
     end_map(into, at, 2 * len(body))
 
 
-async def _encode_items(into: bytearray, items: Iterable[Any]) -> None:
+async def _encode_items(into: bytearray, items: Iterable[object]) -> None:
     """Encode a list of all items that are not None."""
     at = begin_compound(into)
     count = 0

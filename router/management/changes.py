@@ -6,7 +6,7 @@ not at all (`changeable`). Changes of other entities are made here, directly.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Final
 
 import attrs
@@ -26,8 +26,8 @@ from router.management.configuration_operations import (
     status_description,
 )
 from router.management.entities.connection import CONNECTION, DELETED, ENABLED
-from router.management.entities.link_routes import CONNECTION_LINK_ROUTE
-from router.management.entities.logs import LOG, UNCHANGEABLE
+from router.management.entities.link_routes import CONNECTION_LINK_ROUTE, ConnectionLinkRoute
+from router.management.entities.logs import LOG, UNCHANGEABLE, module_of
 from router.management.entity_index import index_of, look_up, update_indexes, view_of
 from router.management.entity_types import ENTITY_TYPES
 from router.management.find_entity import (
@@ -38,6 +38,7 @@ from router.management.find_entity import (
     known_type,
 )
 from router.management.request_settings import (
+    Given,
     changed_settings,
     is_type_name,
     known_attribute,
@@ -53,12 +54,13 @@ from router.management.requests import (
     NOT_IMPLEMENTED,
     OK,
     Answer,
+    AnswerMap,
     LongList,
     Refused,
     Request,
 )
-from router.management.schema import EntityType, LiveEntity, long_name, settings_of
-from router.management.views import RouterView
+from router.management.schema import AnyEntityType, LiveEntity, long_name, settings_of
+from router.management.views import ConnectionView, RouterView
 
 # Maximum length of a list of reasons in a status description, in characters.
 LONGEST_REASON: Final = 1000
@@ -73,7 +75,7 @@ LOG_SETTINGS: Final = _BY_NAME["log"]
 
 async def create(router: RouterView, request: Request) -> Answer:
     """Create an entity from the attributes in the body, or several from a list: all or none."""
-    bodies = request.body if isinstance(request.body, list) else [request.body]
+    bodies: list[object] = request.body if isinstance(request.body, list) else [request.body]
     if not bodies:
         raise Refused(
             BAD_REQUEST,
@@ -86,7 +88,7 @@ async def create(router: RouterView, request: Request) -> Answer:
             return Answer(attributes_of(entity_type, scoped), CREATED, "Created")
     made: list[FoundEntity] = []
     edits: list[Edit] = []
-    new: dict[str, list[Any]] = {}
+    new: dict[str, list[object]] = {}
     count = len(bodies)
     # free each after it is read: freeing very many at once would take long
     bodies.reverse()
@@ -107,10 +109,8 @@ async def create(router: RouterView, request: Request) -> Answer:
             await trio.lowlevel.checkpoint()
     # no checkpoint from here until the router has the change, so that no other task changes it
     configuration = configurable_of(router).configuration
-    added: dict[str, Any] = {
-        name: (*getattr(configuration, name), *some) for name, some in new.items()
-    }
-    configuration = attrs.evolve(configuration, **added)
+    added = {name: (*getattr(configuration, name), *some) for name, some in new.items()}
+    configuration = _with(configuration, added)
     what = _name_of(made[0]) if len(made) == 1 else f"{len(made)} entities"
     try:
         applied = await _apply(router, request, configuration, what, edits)
@@ -128,7 +128,7 @@ async def create(router: RouterView, request: Request) -> Answer:
     return Answer(body, CREATED, status_description("Created", applied))
 
 
-def _told_of_each(made: list[FoundEntity]) -> Iterator[dict[str, Any]]:
+def _told_of_each(made: list[FoundEntity]) -> Iterator[AnswerMap]:
     """Yield the attributes of each new entity, and drop it: freeing many at once takes long."""
     made.reverse()
     for each in drained(made):
@@ -190,6 +190,7 @@ async def delete(router: RouterView, request: Request) -> Answer:
         reason = f"Forbidden: a connection is closed by an UPDATE of adminStatus to {DELETED!r}"
         raise Refused(FORBIDDEN, reason)
     if found.entity_type is CONNECTION_LINK_ROUTE:
+        assert isinstance(found.entity, ConnectionLinkRoute)
         connection_link_routes.delete(router, found.entity)
         return Answer({}, NO_CONTENT, "No Content")
     entity = _configured(found.entity_type, "DELETE")
@@ -197,7 +198,7 @@ async def delete(router: RouterView, request: Request) -> Answer:
         raise _not_implemented("DELETE", found.entity_type)
     every, at = await _placed(router, found)
     configuration = configurable_of(router).configuration
-    wanted = _with(configuration, entity, (*every[:at], *every[at + 1 :]))
+    wanted = _with(configuration, {entity.attribute: (*every[:at], *every[at + 1 :])})
     edits = [Edit(entity, every[at], None)]
     if entity.name == "exchange":
         # as in Dispatch, its bindings go with it
@@ -215,7 +216,7 @@ async def delete(router: RouterView, request: Request) -> Answer:
 CHANGE_HANDLERS: Final = {"CREATE": create, "UPDATE": update, "DELETE": delete}
 
 
-def _made(request: Request, body: Any) -> FoundEntity:
+def _made(request: Request, body: object) -> FoundEntity:
     """Return a new entity, which is not configured yet. Raise Refused if it is invalid."""
     entity_type, given = _asked(request, body)
     if not _configured(entity_type, "CREATE").repeated:
@@ -223,7 +224,7 @@ def _made(request: Request, body: Any) -> FoundEntity:
     return FoundEntity(entity_type, new_settings(entity_type, given))
 
 
-def _asked(request: Request, body: Any) -> tuple[EntityType, dict[str, Any]]:
+def _asked(request: Request, body: object) -> tuple[AnyEntityType, Given]:
     """Return the type and the attributes of a new entity. Raise Refused if they are invalid."""
     if not isinstance(body, dict) or not all(isinstance(name, str) for name in body):
         raise Refused(
@@ -263,12 +264,12 @@ def _mean_the_same(one: object, other: str) -> bool:
     return isinstance(one, str) and known_type(one) == known_type(other)
 
 
-def _changed_attributes(found: FoundEntity, body: dict[Any, Any]) -> dict[str, Any]:
+def _changed_attributes(found: FoundEntity, body: Mapping[object, object]) -> Given:
     """Return the attributes that an UPDATE changes. Raise Refused if one is unknown.
 
     The type, and attributes that cannot be changed, may be repeated with their present values.
     """
-    given = {}
+    given: dict[str, object] = {}
     for name, value in body.items():
         if not isinstance(name, str):
             raise Refused(BAD_REQUEST, "the names of attributes must be strings")
@@ -285,7 +286,7 @@ async def _is_taken(router: RouterView, made: FoundEntity) -> bool:
     """Return whether another entity of its kind has the name of a new one."""
     name = made.entity_type.attribute("name")
     assert name is not None
-    known = await look_up(router, made.entity_type, "name", name.read(made.entity))
+    known = await look_up(router, made.entity_type, "name", str(name.read(made.entity)))
     if known is not None:
         return any(True for _ in known)
     key = key_of(made.entity)
@@ -293,26 +294,26 @@ async def _is_taken(router: RouterView, made: FoundEntity) -> bool:
     return any(key_of(each) == key for each in every)
 
 
-def _configured(entity_type: EntityType, operation: str) -> Entity:
+def _configured(entity_type: AnyEntityType, operation: str) -> Entity:
     """Return the configuration's entity of a type. Raise Refused if it has no such operation."""
     if entity_type.entity is None or operation not in entity_type.operations:
         raise _not_implemented(operation, entity_type)
     return entity_type.entity
 
 
-def _not_implemented(operation: str, entity_type: EntityType) -> Refused:
+def _not_implemented(operation: str, entity_type: AnyEntityType) -> Refused:
     reason = f"{operation} is not implemented on {entity_type.name}"
     reason += f": {entity_type.missing_feature}" if entity_type.missing_feature else ""
     return Refused(NOT_IMPLEMENTED, reason)
 
 
-def _all(configuration: Configuration, entity: Entity) -> tuple[Any, ...]:
-    every: tuple[Any, ...] = getattr(configuration, entity.attribute)
+def _all(configuration: Configuration, entity: Entity) -> tuple[object, ...]:
+    every: tuple[object, ...] = getattr(configuration, entity.attribute)
     return every
 
 
 def _with_another(
-    configuration: Configuration, entity: Entity, old: Any, new: Any, every: Any
+    configuration: Configuration, entity: Entity, old: object, new: object, every: object
 ) -> tuple[Configuration, list[Edit]]:
     """Return a configuration with the entities `every`, where `new` replaces `old`, and the edits.
 
@@ -320,16 +321,15 @@ def _with_another(
     """
     if old == new:
         return configuration, []
-    values: dict[str, Any] = {entity.attribute: every}
-    return attrs.evolve(configuration, **values), [Edit(entity, old, new)]
+    return _with(configuration, {entity.attribute: every}), [Edit(entity, old, new)]
 
 
-def _with(configuration: Configuration, entity: Entity, every: Sequence[Any]) -> Configuration:
-    values: dict[str, Any] = {entity.attribute: tuple(every)}
+def _with(configuration: Configuration, values: Mapping[str, Any]) -> Configuration:
+    """Return a configuration with other values of some attributes, which are of their types."""
     return attrs.evolve(configuration, **values)
 
 
-async def _placed(router: RouterView, found: FoundEntity) -> tuple[tuple[Any, ...], int]:
+async def _placed(router: RouterView, found: FoundEntity) -> tuple[tuple[object, ...], int]:
     """Return all entities of its kind, and its index among them. Raise Refused if it is gone."""
     at = await index_of(router, found.entity_type, settings_of(found.entity))
     if at is None:
@@ -375,10 +375,12 @@ async def _apply(
 
 
 async def _update_connection(
-    router: RouterView, _request: Request, found: FoundEntity, given: dict[str, Any]
+    router: RouterView, _request: Request, found: FoundEntity, given: Given
 ) -> Answer:
     """Close a connection, or start or stop logging its frames."""
     _only_changing(CONNECTION, given)
+    view = found.entity
+    assert isinstance(view, ConnectionView)
     status = given.get("adminStatus", ENABLED)
     if status not in (ENABLED, DELETED):
         raise Refused(BAD_REQUEST, f"adminStatus must be {ENABLED!r} or {DELETED!r}")
@@ -386,18 +388,18 @@ async def _update_connection(
         traced = read_flag(given["enableProtocolTrace"])
         if traced is not None and not isinstance(traced, bool):
             raise Refused(BAD_REQUEST, "enableProtocolTrace must be true or false")
-        router.observed.traces.log_one(found.entity.pump, traced)
-        now_traced = router.observed.traces.is_logged(found.entity.pump)
-        found = FoundEntity(CONNECTION, attrs.evolve(found.entity, logs_frames=now_traced))
+        router.observed.traces.log_one(view.pump, traced)
+        now_traced = router.observed.traces.is_logged(view.pump)
+        found = FoundEntity(CONNECTION, attrs.evolve(view, logs_frames=now_traced))
     if status == DELETED:
         # Dispatch's words
         reason = "Connection forced-closed by management request"
-        router.close(found.entity, AmqpError(Condition.CONNECTION_FORCED, reason))
+        router.close(view, AmqpError(Condition.CONNECTION_FORCED, reason))
     return Answer({**found.attributes(), "adminStatus": status})
 
 
 async def _update_log(
-    router: RouterView, request: Request, found: FoundEntity, given: dict[str, Any]
+    router: RouterView, request: Request, found: FoundEntity, given: Given
 ) -> Answer:
     """Change the levels of one log module; null and `default` mean those of DEFAULT."""
     for name, reason in UNCHANGEABLE.items():
@@ -405,7 +407,7 @@ async def _update_log(
             raise Refused(BAD_REQUEST, f"{name} cannot be changed: {reason}")
     _only_changing(LOG, given)
     configuration = configurable_of(router).configuration
-    module, _ = found.entity
+    module = module_of(found.entity)
     enabled = given.get("enable", _NOT_GIVEN)
     settings = configuration.log
     if enabled is not _NOT_GIVEN:
@@ -420,7 +422,7 @@ async def _update_log(
     return Answer(found.attributes(), OK, status_description("OK", applied))
 
 
-def _levels(enabled: Any) -> str | None:
+def _levels(enabled: object) -> str | None:
     """Return the levels that Dispatch's words mean, in any case; None for those of DEFAULT.
 
     Empty text means `none`.
@@ -433,14 +435,14 @@ def _levels(enabled: Any) -> str | None:
     return None if text == "default" else text or "none"
 
 
-def _only_changing(entity_type: EntityType, given: dict[str, Any]) -> None:
+def _only_changing(entity_type: AnyEntityType, given: Given) -> None:
     """Raise Refused if one of the attributes cannot be changed."""
     for name in given:
         if not known_attribute(entity_type, name).can_be_updated:
             raise Refused(BAD_REQUEST, f"{name} cannot be changed")
 
 
-_Update = Callable[[RouterView, Request, FoundEntity, dict[str, Any]], Awaitable[Answer]]
+_Update = Callable[[RouterView, Request, FoundEntity, Given], Awaitable[Answer]]
 _UPDATES: Final[dict[str, _Update]] = {
     CONNECTION.long_name: _update_connection,
     LOG.long_name: _update_log,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import trio
@@ -24,7 +24,15 @@ from router.config.secret import Secret
 from router.config.write import format_configuration
 from router.engine.deferred import drained
 from router.management.configurable_router import ConfigurableRouter
-from router.management.requests import BAD_REQUEST, NOT_FOUND, Answer, LongList, Refused, Request
+from router.management.requests import (
+    BAD_REQUEST,
+    NOT_FOUND,
+    Answer,
+    AnswerMap,
+    LongList,
+    Refused,
+    Request,
+)
 from router.management.views import RouterView
 
 OPERATIONS: Final = (
@@ -46,19 +54,19 @@ LONGEST_COMMENT: Final = 200
 _HIDDEN: Final = Secret("literal", SECRET)
 
 
-async def get_configuration(router: RouterView, _: Request) -> dict[str, Any]:
+async def get_configuration(router: RouterView, _: Request) -> AnswerMap:
     """Return the configuration that the router runs, without its passwords."""
     changeable = configurable_of(router)
     return await _told(changeable, _with_passwords(changeable.configuration, _HIDDEN))
 
 
-async def export_configuration(router: RouterView, _: Request) -> dict[str, Any]:
+async def export_configuration(router: RouterView, _: Request) -> AnswerMap:
     """Return the configuration with its passwords, for a backup that is kept secret."""
     changeable = configurable_of(router)
     return await _told(changeable, changeable.configuration)
 
 
-async def _told(changeable: ConfigurableRouter, configuration: Configuration) -> dict[str, Any]:
+async def _told(changeable: ConfigurableRouter, configuration: Configuration) -> AnswerMap:
     return {
         "revision": changeable.history.current.number,
         "file": changeable.base.source,
@@ -67,7 +75,7 @@ async def _told(changeable: ConfigurableRouter, configuration: Configuration) ->
     }
 
 
-async def get_revisions(router: RouterView, _: Request) -> list[dict[str, Any]]:
+async def get_revisions(router: RouterView, _: Request) -> list[AnswerMap]:
     """Return the revisions that the router has run, newest first; the first one runs now."""
     return [
         {
@@ -146,7 +154,8 @@ async def _become(
         description=description,
     )
     # without a change nobody else holds a reference to them
-    router.observed.turn.deferred.forget(drained(differences))
+    pieces = drained(differences)
+    router.observed.turn.deferred.forget(pieces)
     return answer
 
 
@@ -190,7 +199,7 @@ def requester_name(router: RouterView, request: Request) -> str:
     return f"{pump.connection.user or 'anonymous'} at {pump.connection.name}"
 
 
-def as_map(difference: Difference) -> dict[str, Any]:
+def as_map(difference: Difference) -> AnswerMap:
     """Return a difference as a map that AMQP and JSON can carry."""
     return {
         "entity": difference.entity,

@@ -7,12 +7,11 @@ their connection. Only those who may change things may ask for them
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from router.core.link_routes.route_outlets import LinkRouteRule
 from router.management.entities.link_routes import CONNECTION_LINK_ROUTE, ConnectionLinkRoute
-from router.management.request_settings import known_attribute, setting_value
+from router.management.request_settings import Given, known_attribute, setting_value
 from router.management.requests import BAD_REQUEST, Refused
 from router.management.views import RouterView
 
@@ -20,7 +19,7 @@ from router.management.views import RouterView
 MAX_LINK_ROUTES: Final = 1000
 
 
-def create(router: RouterView, given: Mapping[str, Any]) -> ConnectionLinkRoute:
+def create(router: RouterView, given: Given) -> ConnectionLinkRoute:
     """Create a link route to the requesting connection. Raise Refused if it is not allowed."""
     pump = router.observed.pumps.get(router.asker or 0)
     if pump is None or router.control is None:
@@ -29,8 +28,8 @@ def create(router: RouterView, given: Mapping[str, Any]) -> ConnectionLinkRoute:
     for name in ("pattern", "direction"):
         if name not in values:
             raise Refused(BAD_REQUEST, f"{name} is missing")
-    pattern, direction = values["pattern"], values["direction"]
-    name = values.get("name", f"{direction}/{pattern}")
+    pattern, direction = str(values["pattern"]), str(values["direction"])
+    name = str(values.get("name", f"{direction}/{pattern}"))
     routing, scope = router.control.link_routes, pump.connection
     mine = routing.requested_by(scope)
     if name in mine:
@@ -47,7 +46,7 @@ def delete(router: RouterView, found: ConnectionLinkRoute) -> None:
     router.control.link_routes.withdraw(found.way)
 
 
-def _value(name: str, value: Any) -> Any:
+def _value(name: str, value: object) -> object:
     if name == "type":
         return value
     if name == "name":

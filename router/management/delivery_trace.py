@@ -8,8 +8,8 @@ content.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
 
 import attrs
 
@@ -19,8 +19,12 @@ from router.amqp.message_head import bare_content, message_id_of, outcome_text
 from router.amqp.peek import find_to
 from router.amqp.watching import SeenFrame
 from router.core.addresses.table import address_name
+from router.core.model.address import Address, Producer
+from router.engine.delivery import Delivery
 from router.engine.link import IncomingLink
 from router.engine.naming import link_identity
+from router.engine.session import Session
+from router.management.ports import ConnectionRecord, RouterInternals, TracedFrame
 from router.management.running_traces import Line, Trace
 
 MAX_FOLLOWED: Final = 1000
@@ -40,7 +44,10 @@ _NUMBERS: Final = ("handle", "delivery_id", "first", "last")
 MAX_TEXT: Final = 256
 
 # Connection, our channel, delivery-id.
-Key = tuple[int, int, int]
+Key: TypeAlias = tuple[int, int, int]
+
+Values: TypeAlias = Mapping[str, object]
+"""Fields of a performative, as decoded."""
 
 
 @attrs.frozen
@@ -112,7 +119,11 @@ class DeliveryTracer:
     """
 
     def __init__(
-        self, trace: Trace, wanted: DeliveryFilter, observed: Any, is_carrier: Callable[[int], bool]
+        self,
+        trace: Trace,
+        wanted: DeliveryFilter,
+        observed: RouterInternals,
+        is_carrier: Callable[[int], bool],
     ) -> None:
         self._trace = trace
         self._wanted = wanted
@@ -122,7 +133,7 @@ class DeliveryTracer:
         self._followed: OrderedDict[Key, _Followed] = OrderedDict()
         self._out: dict[Key, _Followed] = {}
         # first frames of this turn; and the incomplete delivery of each link
-        self._arrived: list[tuple[Any, Any, Any, Any]] = []
+        self._arrived: list[tuple[TracedFrame, Session, IncomingLink, Address | None]] = []
         self._unfinished: dict[tuple[int, int, int], Key] = {}
 
     @property
@@ -152,7 +163,7 @@ class DeliveryTracer:
                     self._look_at(pump, session, delivery)
         return len(self._followed)
 
-    def _look_at(self, pump: Any, session: Any, delivery: Any) -> None:
+    def _look_at(self, pump: ConnectionRecord, session: Session, delivery: Delivery) -> None:
         octets = b"".join(delivery.chunks or ())
         coming = _Coming(
             link_identity(delivery.incoming),
@@ -187,7 +198,7 @@ class DeliveryTracer:
 
     # Frames.
 
-    def hear(self, frame: Any) -> None:
+    def hear(self, frame: TracedFrame) -> None:
         """Handle a frame; an incoming one has had no effect yet."""
         if not isinstance(frame.seen, SeenFrame) or frame.seen.body[:3] in _OTHERS:
             return
@@ -198,6 +209,7 @@ class DeliveryTracer:
         if not all(_is_number(values[name]) for name in _NUMBERS if name in values):
             # an invalid field: the engine will report it
             return
+        session: Session | None
         if frame.incoming:
             session = connection.sessions.find(frame.channel)
         else:
@@ -211,7 +223,7 @@ class DeliveryTracer:
         else:
             self._transfer_out(frame, session, values)
 
-    def _transfer_in(self, frame: Any, session: Any, values: dict[str, Any]) -> None:
+    def _transfer_in(self, frame: TracedFrame, session: Session, values: Values) -> None:
         link = session.links.find(_number(values, "handle"))
         if not isinstance(link, IncomingLink):
             return
@@ -222,14 +234,15 @@ class DeliveryTracer:
             self._go_on(frame, place, values)
         elif link.current is None:
             # get the address now: after the effects the link may be gone
-            address = None if link.owner is None else link.owner.address
+            producer: Producer | None = link.owner
+            address = None if producer is None else producer.address
             self._arrived.append((frame, session, link, address))
             if values.get("more"):
                 self._unfinished[place] = (frame.pump.number, session.channel, id_)
                 if len(self._unfinished) > MAX_FOLLOWED:
                     del self._unfinished[next(iter(self._unfinished))]
 
-    def _go_on(self, frame: Any, place: tuple[int, int, int], values: dict[str, Any]) -> None:
+    def _go_on(self, frame: TracedFrame, place: tuple[int, int, int], values: Values) -> None:
         """Handle a further frame of an incomplete delivery."""
         is_aborted, goes_on = bool(values.get("aborted")), bool(values.get("more"))
         key = self._unfinished[place]
@@ -251,9 +264,11 @@ class DeliveryTracer:
         for frame, session, link, address in arrived:
             self._came_in(frame, session, link, address)
 
-    def _came_in(self, frame: Any, session: Any, link: Any, address: Any) -> None:
+    def _came_in(
+        self, frame: TracedFrame, session: Session, link: IncomingLink, address: Address | None
+    ) -> None:
         values = frame.words.values
-        payload = frame.seen.body[frame.words.payload_at :]
+        payload = _payload(frame)
         id_ = _number(values, "delivery_id")
         delivery = session.incoming.find(id_)
         to = find_to(payload, 0, len(payload)) if address is None else None
@@ -278,7 +293,7 @@ class DeliveryTracer:
         if delivery is not None and delivery.outgoing is None and not delivery.copies:
             self._tell_waiting(followed, delivery)
 
-    def _transfer_out(self, frame: Any, session: Any, values: dict[str, Any]) -> None:
+    def _transfer_out(self, frame: TracedFrame, session: Session, values: Values) -> None:
         if "delivery_id" not in values:
             # a further frame of a delivery that went out
             return
@@ -299,7 +314,7 @@ class DeliveryTracer:
             self._go_out(followed, key, link_identity(link))
         self._tell(followed, "went out", link_identity(link), **facts)
 
-    def _origin(self, delivery: Any) -> _Followed | None:
+    def _origin(self, delivery: Delivery) -> _Followed | None:
         """Return the followed delivery that an outgoing one stems from, or None."""
         origin = delivery if delivery.parent is None else delivery.parent
         link = origin.incoming
@@ -309,13 +324,13 @@ class DeliveryTracer:
         key = (session.connection.number, session.channel, origin.incoming_id)
         return self._followed.get(key)
 
-    def _alike(self, frame: Any) -> _Followed | None:
+    def _alike(self, frame: TracedFrame) -> _Followed | None:
         """Return the latest followed delivery with the content of an outgoing one, or None."""
-        content = bare_content(frame.seen.body[frame.words.payload_at :])
+        content = bare_content(_payload(frame))
         alike = (each for each in reversed(self._followed.values()) if each.content == content)
         return next(alike, None) if content else None
 
-    def _disposition(self, frame: Any, session: Any, values: dict[str, Any]) -> None:
+    def _disposition(self, frame: TracedFrame, session: Session, values: Values) -> None:
         first = _number(values, "first")
         width = (_number(values, "last", first) - first) % IDS
         from_receiver = bool(values.get("role"))
@@ -367,7 +382,7 @@ class DeliveryTracer:
             if self._out.get(key) is followed:
                 del self._out[key]
 
-    def _tell_waiting(self, followed: _Followed, delivery: Any) -> None:
+    def _tell_waiting(self, followed: _Followed, delivery: Delivery) -> None:
         address = delivery.address
         if address is None:
             return
@@ -379,13 +394,19 @@ class DeliveryTracer:
         )
         self._tell(followed, "waits", "", address=address.name, reason=why)
 
-    def _tell(self, followed: _Followed, event: str, link: str, **facts: Any) -> None:
+    def _tell(self, followed: _Followed, event: str, link: str, **facts: object) -> None:
         line: Line = {"kind": "delivery", "delivery": followed.number, "event": event}
         if link:
             line["connection"], line["link"] = link.partition(".")[0], link
         after_ms = (self._observed.turn.now - followed.began_at) * 1000
         line["afterMs"] = round(after_ms, 3)
         self._trace.add(line | {name: value for name, value in facts.items() if value is not None})
+
+
+def _payload(frame: TracedFrame) -> bytes:
+    """Return what was kept of the payload of a frame."""
+    seen = frame.seen
+    return seen.body[frame.words.payload_at :] if isinstance(seen, SeenFrame) else b""
 
 
 def _facts(coming: _Coming) -> Line:
@@ -398,9 +419,10 @@ def _facts(coming: _Coming) -> Line:
     }
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < IDS
 
 
-def _number(values: dict[str, Any], name: str, otherwise: int = 0) -> int:
-    return int(values.get(name, otherwise))
+def _number(values: Values, name: str, otherwise: int = 0) -> int:
+    value = values.get(name, otherwise)
+    return int(value) if isinstance(value, int) else otherwise

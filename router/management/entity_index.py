@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import trio
 
@@ -33,8 +33,8 @@ from router.management.entities.exchanges import binding, exchange
 from router.management.entities.link import LINK
 from router.management.entities.link_routes import LINK_ROUTE, configured_link_route, link_route
 from router.management.entities.remote_addresses import remote_address
-from router.management.schema import EntityType
-from router.management.views import LOCAL, MOBILE, REMOTE, LinkView, RouterView
+from router.management.schema import AnyEntityType
+from router.management.views import LOCAL, MOBILE, REMOTE, ConnectionView, LinkView, RouterView
 
 # Names that are entered into an index before other tasks run.
 NAMES_PER_CHECKPOINT: Final = 256
@@ -44,7 +44,8 @@ MAX_EDITS: Final = 64
 
 # What a configured entity is read from, made from its settings, by type, for the types that have an
 # index; their name is their identity.
-_TOLD: Final[dict[str, Callable[[RouterView, Any], Any]]] = {
+_View: TypeAlias = Callable[[RouterView, Any], object]
+_TOLD: Final[dict[str, _View]] = {
     CONFIGURED_ADDRESS.long_name: lambda _, settings: settings,
     CONFIGURED_REDIRECT.long_name: lambda _, settings: settings,
     CONFIGURED_LINK_ROUTE.long_name: configured_link_route,
@@ -54,19 +55,19 @@ _TOLD: Final[dict[str, Callable[[RouterView, Any], Any]]] = {
 }
 
 
-class _Index:
+class EntityIndex:
     """Index of the configured entities of a kind, by the name that their type gives them.
 
     Each entity has a number, which it keeps; the numbers are in the order of the entities.
     """
 
-    def __init__(self, entity_type: EntityType, every: tuple[Any, ...]) -> None:
+    def __init__(self, entity_type: AnyEntityType, every: tuple[object, ...]) -> None:
         self.every = every
         self._type = entity_type
         self._numbers: list[int] = []
         self._by_name: ListedTable[str, tuple[int, ...]] = ListedTable()
 
-    def add(self, settings: Any) -> None:
+    def add(self, settings: object) -> None:
         """Add an entity after all others."""
         number = self._numbers[-1] + 1 if self._numbers else 0
         self._numbers.append(number)
@@ -77,7 +78,7 @@ class _Index:
         numbers = self._by_name.get(name)
         return None if numbers is None else bisect_left(self._numbers, numbers[0])
 
-    def change(self, every: tuple[Any, ...], edits: Edits) -> None:
+    def change(self, every: tuple[object, ...], edits: Edits) -> None:
         """Apply edits that lead to the entities `every`.
 
         A removed entity is taken out, a changed one keeps its place, and a new one comes last.
@@ -100,17 +101,17 @@ class _Index:
         """Take the index apart, piece by piece (`router.engine.deferred`)."""
         return emptied(self._by_name)
 
-    def _place_of(self, settings: Any) -> int:
+    def _place_of(self, settings: object) -> int:
         numbers = self._by_name[_name(self._type, settings)]
         places = (bisect_left(self._numbers, each) for each in numbers)
         return next(at for at in places if self.every[at] is settings)
 
-    def _enter(self, settings: Any, number: int) -> None:
+    def _enter(self, settings: object, number: int) -> None:
         name = _name(self._type, settings)
         known = self._by_name.get(name)
         self._by_name[name] = (number,) if known is None else tuple(sorted((*known, number)))
 
-    def _remove(self, settings: Any, number: int) -> None:
+    def _remove(self, settings: object, number: int) -> None:
         name = _name(self._type, settings)
         left = tuple(each for each in self._by_name[name] if each != number)
         if left:
@@ -120,8 +121,8 @@ class _Index:
 
 
 async def look_up(
-    router: RouterView, entity_type: EntityType, wanted: str, key: str
-) -> Iterable[Any] | None:
+    router: RouterView, entity_type: AnyEntityType, wanted: str, key: str
+) -> Iterable[object] | None:
     """Return the entities of a type whose attribute `wanted` may be `key`.
 
     Return None if all entities have to be searched. A None among the entities is one step of an
@@ -136,13 +137,13 @@ async def look_up(
     return None if find is None else find(router, key)
 
 
-def view_of(router: RouterView, entity_type: EntityType, settings: Any) -> Any | None:
+def view_of(router: RouterView, entity_type: AnyEntityType, settings: object) -> object:
     """Return what a configured entity is read from; None for types without an index."""
     tell = _TOLD.get(entity_type.long_name)
     return None if tell is None else tell(router, settings)
 
 
-async def index_of(router: RouterView, entity_type: EntityType, settings: Any) -> int | None:
+async def index_of(router: RouterView, entity_type: AnyEntityType, settings: object) -> int | None:
     """Return the index of an entity among its kind; None if it is not configured any more."""
     entity = entity_type.entity
     assert entity is not None
@@ -166,21 +167,21 @@ def update_indexes(router: RouterView, before: Configuration, edits: Edits) -> N
     for edit in edits:
         by_entity.setdefault(edit.entity.name, []).append(edit)
     for name, some in by_entity.items():
-        index: _Index | None = router.indexes.get(name)
+        index: EntityIndex | None = router.indexes.get(name)
         entity = some[0].entity
         if index is not None and index.every is getattr(before, entity.attribute):
             index.change(_every(router, entity), some)
 
 
-async def _index(router: RouterView, entity_type: EntityType) -> _Index:
+async def _index(router: RouterView, entity_type: AnyEntityType) -> EntityIndex:
     entity = entity_type.entity
     assert entity is not None
-    index: _Index | None = router.indexes.get(entity.name)
+    index: EntityIndex | None = router.indexes.get(entity.name)
     while index is None or index.every is not _every(router, entity):
         if index is not None:
             router.indexes.pop(entity.name, None)
             router.observed.forwarder.turn.deferred.forget(index.pieces())
-        index = _Index(entity_type, _every(router, entity))
+        index = EntityIndex(entity_type, _every(router, entity))
         for place, settings in enumerate(index.every):
             index.add(settings)
             if place % NAMES_PER_CHECKPOINT == NAMES_PER_CHECKPOINT - 1:
@@ -189,12 +190,12 @@ async def _index(router: RouterView, entity_type: EntityType) -> _Index:
     return index
 
 
-def _every(router: RouterView, entity: Entity) -> tuple[Any, ...]:
-    every: tuple[Any, ...] = getattr(router.configuration, entity.attribute)
+def _every(router: RouterView, entity: Entity) -> tuple[object, ...]:
+    every: tuple[object, ...] = getattr(router.configuration, entity.attribute)
     return every
 
 
-def _name(entity_type: EntityType, settings: Any) -> str:
+def _name(entity_type: AnyEntityType, settings: object) -> str:
     attribute = entity_type.attribute("name")
     assert attribute is not None
     return str(attribute.read(settings))
@@ -203,7 +204,7 @@ def _name(entity_type: EntityType, settings: Any) -> str:
 # Entities in use.
 
 
-def _connections(router: RouterView, number: str) -> Iterable[Any]:
+def _connections(router: RouterView, number: str) -> Iterable[ConnectionView]:
     pump = router.observed.pumps.get(_whole(number))
     if pump is not None and pump.connection.remote_open is not None:
         yield router.connection(pump)
@@ -226,7 +227,7 @@ def _whole(text: str) -> int:
     return int(text) if is_number else -1
 
 
-def _addresses(router: RouterView, key: str) -> Iterable[Any] | None:
+def _addresses(router: RouterView, key: str) -> Iterable[object] | None:
     letter, rest = key[:1], key[1:]
     if letter not in (LOCAL, REMOTE, MOBILE):
         # the address of a link route
@@ -248,7 +249,7 @@ def _addresses(router: RouterView, key: str) -> Iterable[Any] | None:
     return chain(chain.from_iterable(found), (remote_address(router, key),))
 
 
-def _link_routes(router: RouterView, identity: str) -> Iterable[Any] | None:
+def _link_routes(router: RouterView, identity: str) -> Iterable[object] | None:
     name = identity.removeprefix("router.linkRoute/")
     if router.control is None or name.startswith("connection/"):
         return None
@@ -256,7 +257,7 @@ def _link_routes(router: RouterView, identity: str) -> Iterable[Any] | None:
     return () if way is None else (link_route(router, way),)
 
 
-_Finder = Callable[[RouterView, str], Iterable[Any] | None]
+_Finder: TypeAlias = Callable[[RouterView, str], Iterable[object] | None]
 _FINDERS: Final[dict[tuple[str, str], _Finder]] = {
     (CONNECTION.long_name, "identity"): _connections,
     (CONNECTION.long_name, "name"): lambda router, name: _connections(

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
-from typing import Any, Final
+from typing import Final, TypeAlias
 
 from router.management import configuration_operations
 from router.management.entities.address import ADDRESS
-from router.management.entities.attributes import constant, identified
+from router.management.entities.attributes import AttributesOf, constant
 from router.management.entities.configured import (
     CONFIGURED_ADDRESS,
     CONFIGURED_AUTO_LINK,
@@ -46,7 +46,7 @@ from router.management.entities.policy import POLICY
 from router.management.entities.remote_addresses import remote_addresses
 from router.management.entities.router import ROUTER
 from router.management.entities.unsupported_types import UNSUPPORTED_TYPES
-from router.management.schema import EntityType
+from router.management.schema import AnyEntityType, EntityType
 from router.management.views import RouterView
 
 NODE_OPERATIONS: Final = (
@@ -64,17 +64,20 @@ NODE_OPERATIONS: Final = (
     *configuration_operations.OPERATIONS,
 )
 
-MANAGEMENT: Final = EntityType(
+MANAGEMENT: Final = EntityType[object](
     "management",
     "The node that answers.",
     "org.amqp.management",
-    tuple(identified(constant("self"), constant("self"), "management")),
+    tuple(AttributesOf[object].identified(constant("self"), constant("self"), "management")),
     operations=("READ", *NODE_OPERATIONS),
 )
 
-# Returns the entities of a type; sources that take long yield None from time to time.
-Source = Callable[[RouterView], Iterable[Any]]
-_TOLD: Final[tuple[tuple[EntityType, Source], ...]] = (
+Source: TypeAlias = Callable[[RouterView], Iterable[object]]
+"""Source of the entities of a type; one that takes long yields None from time to time."""
+ListedType: TypeAlias = tuple[AnyEntityType, Source]
+"""Type, and the source of its entities."""
+
+_TOLD: Final[tuple[ListedType, ...]] = (
     (MANAGEMENT, lambda _: (MANAGEMENT,)),
     (ROUTER, RouterView.counted),
     (LISTENER, lambda router: router.configuration.listeners),
@@ -102,13 +105,13 @@ _TOLD: Final[tuple[tuple[EntityType, Source], ...]] = (
     (NODE, nodes),
     *((each, lambda _: ()) for each in UNSUPPORTED_TYPES),
 )
-ENTITY_TYPES: Final[dict[str, tuple[EntityType, Source]]] = {
+ENTITY_TYPES: Final[dict[str, ListedType]] = {
     each.long_name: (each, entities) for each, entities in _TOLD
 }
 """Types by their long names, each with the source of its entities."""
 
 
-def types_of(router: RouterView) -> Mapping[str, tuple[EntityType, Source]]:
+def types_of(router: RouterView) -> Mapping[str, ListedType]:
     """Return the types of a router by their long names, including those that plugins report."""
     if router.plugins is None:
         return ENTITY_TYPES

@@ -8,8 +8,8 @@ the user, which rule applies to the address, and who is at its other end.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Final, TypedDict, TypeVar
 
 import attrs
 
@@ -39,6 +39,7 @@ from router.core.model.address import (
 from router.core.model.counters import Counters
 from router.core.routers import router_traffic
 from router.core.routers.membership import ROLES
+from router.engine.link import Link
 from router.engine.naming import link_identity
 from router.management.explain_auto_links import auto_links_at, describe_auto_links, reasons_of
 from router.management.explain_link_route import explain_link_route
@@ -49,7 +50,7 @@ from router.management.explain_network import (
     stand_in_address,
 )
 from router.management.explain_stuck import explain_stuck
-from router.management.requests import BAD_REQUEST, Refused, Request
+from router.management.requests import BAD_REQUEST, AnswerMap, Refused, Request
 from router.management.views import RouterView
 
 SEND: Final = "send"
@@ -66,6 +67,25 @@ NO_SENDER: Final = {
 # reasons that a missing auto-link may explain
 _NOBODY_THERE: Final = frozenset((str(Reason.NO_CONSUMER), NO_SENDER["reason"]))
 NO_POLICY: Final = "no policy is configured: allowed"
+
+T = TypeVar("T")
+
+
+class Flow(TypedDict):
+    """Part of the answer that tells why messages flow or not."""
+
+    reasons: list[dict[str, str]]
+    senders: list[AnswerMap]
+    senderCount: int
+    toFallback: bool
+    destinations: list[AnswerMap]
+    destinationCount: int
+    waiting: int
+    room: int
+    creditHeld: int
+    counters: dict[str, int]
+    stuckReceivers: AnswerMap | None
+    ownLinks: list[AnswerMap]
 
 
 @attrs.frozen
@@ -93,7 +113,7 @@ def question_of(request: Request) -> Question:
     return Question(direction, address, request.text("user"), request.text("vhost"))
 
 
-def explain(router: RouterView, request: Request) -> dict[str, Any]:
+def explain(router: RouterView, request: Request) -> AnswerMap:
     """Return the answer to EXPLAIN, as a map."""
     question = question_of(request)
     table = router.observed.table
@@ -102,7 +122,7 @@ def explain(router: RouterView, request: Request) -> dict[str, Any]:
     treatment = table.treatment(name)
     phase = table.phase_of(name, is_sender=question.sends)
     address = table.in_use(name, phase) or table.in_use(table.own_name(name))
-    told = {
+    told: AnswerMap = {
         "direction": question.direction,
         "user": question.user,
         "vhost": question.vhost,
@@ -160,7 +180,7 @@ def _is_nobody(reasons: list[dict[str, str]]) -> bool:
 # Admission and refusal.
 
 
-def _listener(listener: ListenerSettings, user: str | None) -> dict[str, Any]:
+def _listener(listener: ListenerSettings, user: str | None) -> AnswerMap:
     """Describe a listener, and whether it admits a user, as far as its configuration says."""
     admits, text = True, "the peer may stay anonymous"
     if listener.role in ROLES:
@@ -182,7 +202,7 @@ def _listener(listener: ListenerSettings, user: str | None) -> dict[str, Any]:
     }
 
 
-def _rule(rule: AddressRule) -> dict[str, Any]:
+def _rule(rule: AddressRule) -> AnswerMap:
     return {
         "kind": "prefix" if rule.is_prefix else "pattern",
         "pattern": rule.pattern,
@@ -234,7 +254,7 @@ def _reason(reason: Reason) -> dict[str, str]:
 
 def _flow(
     survey: Survey, question: Question, address: Address | None, chosen: list[Consumer]
-) -> dict[str, Any]:
+) -> Flow:
     """Return why messages flow or not, with all that it follows from."""
     if address is None:
         return {
@@ -255,7 +275,7 @@ def _flow(
     place = served_by(address)
     found = receiving_addresses(address)
     consumers = [each for one in found for each in one.consumers] + list(address.resuming)
-    theirs = address.producers if question.sends else consumers
+    theirs: Sequence[Producer | Consumer] = address.producers if question.sends else consumers
     own = [each.link for each in theirs if question.user is not None and _is_of(each, question)]
     reasons = _of_sending(survey, state) if question.sends else _of_receiving(survey, address, own)
     return {
@@ -286,7 +306,7 @@ def _of_sending(survey: Survey, state: AddressState) -> list[dict[str, str]]:
     ]
 
 
-def _of_receiving(survey: Survey, address: Address, own: list[Any]) -> list[dict[str, str]]:
+def _of_receiving(survey: Survey, address: Address, own: Sequence[Link]) -> list[dict[str, str]]:
     """Return why nothing is received.
 
     Nobody sends, none of the user's receivers can take anything, or no sender can send.
@@ -296,11 +316,11 @@ def _of_receiving(survey: Survey, address: Address, own: list[Any]) -> list[dict
     for links in (own, [each.link for each in address.producers]):
         reasons = {survey.link(each): survey.words(each) for each in links}
         if reasons and None not in reasons:
-            return [_why(reason, text) for reason, text in reasons.items()]
+            return [{"reason": str(reason), "text": text or ""} for reason, text in reasons.items()]
     return []
 
 
-def _some(links: Iterable[Any]) -> Iterable[Any]:
+def _some(links: Iterable[T]) -> Iterable[T]:
     return itertools.islice(links, MAX_LINKS)
 
 
@@ -324,7 +344,7 @@ def _chosen(survey: Survey, address: Address) -> list[Consumer]:
     return [] if consumer is None else [consumer]
 
 
-def _place(link: Any) -> dict[str, Any]:
+def _place(link: Link) -> AnswerMap:
     """Return the properties that identify a link."""
     connection = link.session.connection
     opened = connection.remote_open
@@ -341,12 +361,12 @@ def _place(link: Any) -> dict[str, Any]:
     }
 
 
-def _is_of(end: Any, question: Question) -> bool:
+def _is_of(end: Producer | Consumer, question: Question) -> bool:
     """Return whether a producer or consumer belongs to the user of the question."""
     return bool(end.link.session.connection.user == question.user)
 
 
-def _destination(consumer: Consumer, chosen: list[Consumer]) -> dict[str, Any]:
+def _destination(consumer: Consumer, chosen: list[Consumer]) -> AnswerMap:
     link = consumer.link
     reason = of_receiver(consumer)
     return {
@@ -362,7 +382,7 @@ def _destination(consumer: Consumer, chosen: list[Consumer]) -> dict[str, Any]:
     }
 
 
-def _sender(survey: Survey, producer: Producer) -> dict[str, Any]:
+def _sender(survey: Survey, producer: Producer) -> AnswerMap:
     link = producer.link
     return {
         **_place(link),
@@ -373,7 +393,7 @@ def _sender(survey: Survey, producer: Producer) -> dict[str, Any]:
     }
 
 
-def _own(survey: Survey, link: Any) -> dict[str, Any]:
+def _own(survey: Survey, link: Link) -> AnswerMap:
     """Describe a link of the user of the question."""
     return {
         **_place(link),
@@ -383,7 +403,7 @@ def _own(survey: Survey, link: Any) -> dict[str, Any]:
     }
 
 
-def _why(reason: Reason | None, text: str | None) -> dict[str, Any]:
+def _why(reason: Reason | None, text: str | None) -> dict[str, str | None]:
     return {"reason": None if reason is None else str(reason), "text": text}
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from router.control.link_supervisor import Status
 from router.core.addresses.table import address_name
 from router.core.model.address import FALLBACK
 from router.management.entities.auto_link_state import AutoLinkState, state_of
+from router.management.requests import AnswerMap
 from router.management.views import RouterView
 
 # Maximum number of auto-links that are listed.
@@ -27,7 +28,7 @@ def auto_links_at(router: RouterView, name: str, phase: int) -> list[AutoLinkSta
     return [each for each in states if phase in (each.phase, FALLBACK)]
 
 
-def describe_auto_links(states: list[AutoLinkState]) -> list[dict[str, Any]]:
+def describe_auto_links(states: list[AutoLinkState]) -> list[AnswerMap]:
     """Describe auto-links, at most MOST_TOLD of them."""
     return [
         {

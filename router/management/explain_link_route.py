@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, Final
+from typing import Final
 
 from router.core.link_routes.link_routes import Route
 from router.core.link_routes.route_outlets import (
@@ -13,6 +13,7 @@ from router.core.link_routes.route_outlets import (
     UplinkOutlet,
 )
 from router.engine.naming import link_identity
+from router.management.requests import AnswerMap
 from router.management.views import RouterView
 
 # Maximum number of containers, routers and links that are listed.
@@ -30,7 +31,7 @@ BACKING_OFF: Final = {
 }
 
 
-def explain_link_route(router: RouterView, route: Route, asked: str) -> dict[str, Any]:
+def explain_link_route(router: RouterView, route: Route, asked: str) -> AnswerMap:
     """Return the parts of the answer that differ for a link route; `asked` is the address."""
     now = router.observed.turn.now
     found = route.next_outlet(now)
@@ -72,9 +73,9 @@ def explain_link_route(router: RouterView, route: Route, asked: str) -> dict[str
     }
 
 
-def _router(outlet: FarOutlet | UplinkOutlet, now: float, *, is_chosen: bool) -> dict[str, Any]:
+def _router(outlet: FarOutlet | UplinkOutlet, now: float, *, is_chosen: bool) -> AnswerMap:
     """Describe another router or an edge router that has containers."""
-    why: dict[str, Any] = {"reason": None, "text": None}
+    why: AnswerMap = {"reason": None, "text": None}
     if not outlet.is_open:
         why = NO_WAY
     elif outlet.rests(now):
@@ -93,10 +94,10 @@ def _router(outlet: FarOutlet | UplinkOutlet, now: float, *, is_chosen: bool) ->
 
 def _container(
     way: LinkRoute, outlet: RouteDestination, asked: str, now: float, *, is_chosen: bool
-) -> dict[str, Any]:
+) -> AnswerMap:
     """Describe a connection to a container."""
     connection = outlet.connection
-    why: dict[str, Any] = {"reason": None, "text": None}
+    why: AnswerMap = {"reason": None, "text": None}
     if not outlet.is_open:
         why = CLOSING
     elif outlet.rests(now):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final, TypedDict
 
 import attrs
 
@@ -17,9 +17,11 @@ from router.core.diagnosis.blocking import of_receiver, words_of_receiver
 from router.core.model.address import FALLBACK, FIRST_EDGE, MULTICAST, Address, Consumer
 from router.core.network.branch_links import BranchLink, receiving
 from router.core.network.far_ends import far_end_of
+from router.core.network.network import Network
 from router.core.network.out_links import OutLink
 from router.core.routers.names import edge_key_in, key_at
 from router.core.routers.unreachable import why_unreachable
+from router.management.requests import AnswerMap
 from router.management.views import RouterView
 
 # Maximum number of routers that are listed, and that are named in a sentence.
@@ -32,6 +34,54 @@ NO_UPLINK: Final = "no_uplink"
 _NOBODY_SENDS: Final = "no link leads there yet: one is attached when a client sends"
 
 
+class _Why(TypedDict):
+    """Why nothing goes somewhere now; both are None if something can."""
+
+    reason: str | None
+    text: str | None
+
+
+class _LinkAnswer(TypedDict):
+    """State of a link to another router."""
+
+    attached: bool
+    credit: int
+    unsettled: int
+    chosen: bool
+
+
+class _RouterAnswer(_LinkAnswer, _Why):
+    """Router that single messages may go to."""
+
+    router: str
+    cost: int
+    via: str
+    way: list[str]
+    connection: str | None
+    distribution: str | None
+    used: bool
+
+
+class _BranchAnswer(_LinkAnswer, _Why):
+    """Branch of a multicast's tree with receivers."""
+
+    router: str
+    routers: list[str]
+    routerCount: int
+    behind: int
+    connection: str | None
+    agreed: bool
+
+
+class _UplinkAnswer(TypedDict):
+    """Connection of an edge router to its network."""
+
+    connection: str
+    router: str
+    used: bool
+    text: str | None
+
+
 @attrs.frozen
 class NetworkExplanation:
     """Answer about other routers, and why nothing goes there if nobody receives here.
@@ -39,7 +89,7 @@ class NetworkExplanation:
     `told` is None if the router is not part of a network.
     """
 
-    told: dict[str, Any] | None
+    told: AnswerMap | None
     reasons: list[dict[str, str]]
 
 
@@ -52,7 +102,7 @@ class _Asked:
     chosen: list[Consumer]
 
     @property
-    def network(self) -> Any:
+    def network(self) -> Network:
         """Return the part of the core that serves the network."""
         return self.router.observed.forwarder.network
 
@@ -87,7 +137,7 @@ def explain_network(
     routers = _routers(asked) if network.is_on else []
     branches = _branches(asked) if network.is_on else []
     uplinks = [] if network.is_on else _uplinks(asked)
-    told = {
+    told: AnswerMap = {
         "routers": routers[:MAX_LISTED],
         "routerCount": len(routers),
         "branches": branches[:MAX_LISTED],
@@ -97,7 +147,7 @@ def explain_network(
     return NetworkExplanation(told, _reasons(asked, routers, branches, uplinks))
 
 
-def remote_router_of(consumer: Consumer) -> dict[str, Any]:
+def remote_router_of(consumer: Consumer) -> AnswerMap:
     """Return the router that a consumer's link leads to, and the cost; None if there is none."""
     far = far_end_of(consumer.link)
     if far is None:
@@ -113,7 +163,7 @@ def hops_of(router: RouterView) -> Hops | None:
     return None if protocol is None else Hops(protocol.graph, protocol.me, protocol.paths)
 
 
-def route_of(router: RouterView, chosen: Iterable[Consumer]) -> dict[str, Any]:
+def route_of(router: RouterView, chosen: Iterable[Consumer]) -> AnswerMap:
     """Return the route of the next message, from here to its destination, and its cost."""
     hops = hops_of(router)
     for consumer in chosen:
@@ -127,7 +177,7 @@ def route_of(router: RouterView, chosen: Iterable[Consumer]) -> dict[str, Any]:
     return {"route": [router.id], "cost": 0}
 
 
-def _routers(asked: _Asked) -> list[dict[str, Any]]:
+def _routers(asked: _Asked) -> list[_RouterAnswer]:
     """Return the routers that single messages may go to, the nearest first."""
     address, network = asked.address, asked.network
     if address.treatment == MULTICAST:
@@ -136,7 +186,7 @@ def _routers(asked: _Asked) -> list[dict[str, Any]]:
     aims = outward.aims(address)
     treatments = {router: interest.treatment for _, router, interest in reach.places(asked.key)}
     hops = hops_of(asked.router)
-    found: list[dict[str, Any]] = []
+    found: list[_RouterAnswer] = []
     for router in dict.fromkeys((*aims, *treatments)):
         path = reach.path(router)
         if path is None:
@@ -161,8 +211,8 @@ def _routers(asked: _Asked) -> list[dict[str, Any]]:
     return found
 
 
-def _link(link: OutLink | BranchLink | None, chosen: list[Consumer]) -> dict[str, Any]:
-    own: Any = None if link is None or link.is_over else link.link
+def _link(link: OutLink | BranchLink | None, chosen: list[Consumer]) -> _LinkAnswer:
+    own = None if link is None or link.is_over else link.link
     return {
         "attached": own is not None and own.is_attached(),
         "credit": 0 if own is None else int(own.credit),
@@ -171,7 +221,7 @@ def _link(link: OutLink | BranchLink | None, chosen: list[Consumer]) -> dict[str
     }
 
 
-def _why_not(asked: _Asked, router: str, link: OutLink | None, *, is_used: bool) -> dict[str, Any]:
+def _why_not(asked: _Asked, router: str, link: OutLink | None, *, is_used: bool) -> _Why:
     """Return why nothing goes to a router now."""
     if not is_used:
         return _why("not_used", "other routers are nearer")
@@ -185,7 +235,7 @@ def _why_not(asked: _Asked, router: str, link: OutLink | None, *, is_used: bool)
     return _of_link(link)
 
 
-def _of_link(link: OutLink | BranchLink) -> dict[str, Any]:
+def _of_link(link: OutLink | BranchLink) -> _Why:
     consumer = link.consumer
     if consumer is None or link.is_over:
         return _why(NOT_ATTACHED, "the link there was lost, and will be attached again")
@@ -195,15 +245,16 @@ def _of_link(link: OutLink | BranchLink) -> dict[str, Any]:
     return _why(str(reason), words_of_receiver(consumer.link, reason))
 
 
-def _branches(asked: _Asked) -> list[dict[str, Any]]:
+def _branches(asked: _Asked) -> list[_BranchAnswer]:
     """Return the branches of this router's own tree with receivers of a multicast."""
     address, network = asked.address, asked.network
-    if address.treatment != MULTICAST:
+    multicast = network.multicast
+    if address.treatment != MULTICAST or multicast is None:
         return []
-    spread = network.multicast.tree_of(address)
+    spread = multicast.tree_of(address)
     wanted = network.reach.wanted.get(asked.key, {})
     tree = network.reach.tree(network.reach.me) if spread is None else spread.tree
-    found = []
+    found: list[_BranchAnswer] = []
     for branch in () if tree is None else tree.branches:
         receivers = sorted(receiving(branch.routers, wanted))
         link = None if spread is None else spread.branches.get(branch.child)
@@ -211,7 +262,7 @@ def _branches(asked: _Asked) -> list[dict[str, Any]]:
             continue
         connection = network.reach.connection(branch.child)
         why = _why(NOT_ATTACHED, _NOBODY_SENDS)
-        if link is not None and network.multicast.is_left_out(link):
+        if link is not None and multicast.is_left_out(link):
             why = _why("left_out", "the router does not give the address to all who receive")
         elif link is not None:
             why = _of_link(link)
@@ -230,9 +281,9 @@ def _branches(asked: _Asked) -> list[dict[str, Any]]:
     return found
 
 
-def _uplinks(asked: _Asked) -> list[dict[str, Any]]:
+def _uplinks(asked: _Asked) -> list[_UplinkAnswer]:
     """Return an edge router's connections to its network."""
-    found = []
+    found: list[_UplinkAnswer] = []
     for view in asked.router.connections():
         is_used, why = view.use
         if is_used is not None:
@@ -249,27 +300,29 @@ def _uplinks(asked: _Asked) -> list[dict[str, Any]]:
 
 def _reasons(
     asked: _Asked,
-    routers: list[dict[str, Any]],
-    branches: list[dict[str, Any]],
-    uplinks: list[dict[str, Any]],
+    routers: list[_RouterAnswer],
+    branches: list[_BranchAnswer],
+    uplinks: list[_UplinkAnswer],
 ) -> list[dict[str, str]]:
     """Return why nothing goes to other routers, if nobody receives here."""
     network = asked.network
     missing = why_unreachable(network, asked.address.name)
     if missing is not None:
-        return [_why(NO_WAY, missing)]
+        return [_reason(NO_WAY, missing)]
     if not network.is_on:
         if any(each["used"] for each in uplinks):
             return []
-        return [_why(NO_UPLINK, "no uplink is in use: there is no connection to the network")]
-    used = [each for each in routers if each["used"]] + branches
+        return [_reason(NO_UPLINK, "no uplink is in use: there is no connection to the network")]
+    used: list[_RouterAnswer | _BranchAnswer] = [each for each in routers if each["used"]]
+    used += branches
     by_words: dict[tuple[str, str], list[str]] = {}
     for each in used:
-        if each["reason"] is None:
+        reason = each["reason"]
+        if reason is None:
             return []
-        by_words.setdefault((each["reason"], each["text"]), []).append(each["router"])
+        by_words.setdefault((reason, each["text"] or ""), []).append(each["router"])
     return [
-        _why(reason, text if reason != NOT_ATTACHED else f"{_named(names)}: {text}")
+        _reason(reason, text if reason != NOT_ATTACHED else f"{_named(names)}: {text}")
         for (reason, text), names in itertools.islice(by_words.items(), MAX_NAMED)
     ]
 
@@ -279,5 +332,9 @@ def _named(names: list[str]) -> str:
     return "router " + " and ".join(names[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _why(reason: str | None, text: str | None) -> dict[str, Any]:
+def _reason(reason: str, text: str) -> dict[str, str]:
+    return {"reason": reason, "text": text}
+
+
+def _why(reason: str | None, text: str | None) -> _Why:
     return {"reason": reason, "text": text}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
 from router.core.diagnosis.stuck_receivers import container_of, stuck_since, text_of
 from router.core.model.address import MULTICAST, Address, Consumer
 from router.engine.naming import link_identity
+from router.management.requests import AnswerMap
 
 # How many receivers are listed.
 MOST_STUCK: Final = 20
@@ -16,7 +17,7 @@ MOST_STUCK: Final = 20
 SHORTEST_S: Final = 2.0
 
 
-def explain_stuck(places: Iterable[Address], now: float) -> dict[str, Any] | None:
+def explain_stuck(places: Iterable[Address], now: float) -> AnswerMap | None:
     """Describe the stuck receivers of multicast addresses; None if no address is multicast.
 
     `droppedInSeconds` is None for a receiver that is never dropped. At 0 it is dropped as soon as
@@ -47,14 +48,14 @@ def explain_stuck(places: Iterable[Address], now: float) -> dict[str, Any] | Non
     }
 
 
-def _stuck(address: Address, now: float) -> Iterator[dict[str, Any]]:
+def _stuck(address: Address, now: float) -> Iterator[AnswerMap]:
     for consumer in address.consumers:
         since = stuck_since(consumer)
         if since is not None and now - since[0] >= SHORTEST_S:
             yield _told(address, consumer, now - since[0], text_of(consumer, since[1]))
 
 
-def _told(address: Address, consumer: Consumer, stuck_s: float, text: str) -> dict[str, Any]:
+def _told(address: Address, consumer: Consumer, stuck_s: float, text: str) -> AnswerMap:
     link = consumer.link
     limit_s = address.drop_after_s
     return {

@@ -6,16 +6,16 @@ There may be very many entities, so other tasks run after every few of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import trio
 
 from router.management.entities.link import LINK
 from router.management.entity_index import look_up
-from router.management.entity_types import ENTITY_TYPES, MANAGEMENT, Source, types_of
-from router.management.requests import BAD_REQUEST, NOT_FOUND, Refused, Request
-from router.management.schema import EntityType, long_name
+from router.management.entity_types import ENTITY_TYPES, MANAGEMENT, ListedType, types_of
+from router.management.requests import BAD_REQUEST, NOT_FOUND, AnswerMap, Refused, Request
+from router.management.schema import AnyEntityType, long_name
 from router.management.views import RouterView
 
 # Names of the node's type: the standard's, and Dispatch's.
@@ -28,15 +28,15 @@ STEPS_PER_CHECKPOINT: Final = 32
 class FoundEntity:
     """Object that the attributes of an entity are read from, with the entity's type."""
 
-    entity_type: EntityType
-    entity: Any
+    entity_type: AnyEntityType
+    entity: object
 
-    def attributes(self) -> dict[str, Any]:
+    def attributes(self) -> AnswerMap:
         """Return the attributes, as READ answers them."""
         return attributes_of(self.entity_type, self.entity)
 
 
-def attributes_of(entity_type: EntityType, entity: Any) -> dict[str, Any]:
+def attributes_of(entity_type: AnyEntityType, entity: object) -> AnswerMap:
     """Return all attributes of an entity.
 
     Those without a value are left out, unless Dispatch tells them as well.
@@ -47,7 +47,7 @@ def attributes_of(entity_type: EntityType, entity: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def known_type(kind: str, known: Mapping[str, tuple[EntityType, Any]] = ENTITY_TYPES) -> str:
+def known_type(kind: str, known: Mapping[str, ListedType] = ENTITY_TYPES) -> str:
     """Return the long name of a type; raise Refused if none of the known ones has this name."""
     name = long_name(kind)
     bases = {base for each, _ in known.values() for base in each.bases}
@@ -90,7 +90,7 @@ async def find(router: RouterView, request: Request) -> FoundEntity:
 
 
 async def _search(
-    router: RouterView, wanted: str, key: str, types: Iterable[tuple[EntityType, Source]]
+    router: RouterView, wanted: str, key: str, types: Iterable[ListedType]
 ) -> list[FoundEntity]:
     """Return the entities of some types whose attribute `wanted` is `key`."""
     found = []

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from router.management.requests import Request
 from router.management.views import RouterView
 
 
-def get_log(router: RouterView, request: Request) -> list[list[Any]]:
+def get_log(router: RouterView, request: Request) -> list[list[object]]:
     """Return the last `limit` lines, or all that are kept, oldest first.
 
     Each has its module, level and text, its source file and line, which are None because they are

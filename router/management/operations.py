@@ -7,8 +7,8 @@ The operations, their arguments and the status codes are Dispatch's (AMQP manage
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Iterable, Iterator
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from typing import Final
 
 from router.management import configuration_operations
 from router.management.changes import CHANGE_HANDLERS
@@ -22,11 +22,12 @@ from router.management.requests import (
     NOT_FOUND,
     NOT_IMPLEMENTED,
     Answer,
+    AnswerMap,
     QueryRows,
     Refused,
     Request,
 )
-from router.management.schema import PREFIX, Attribute, EntityType, long_name
+from router.management.schema import PREFIX, AnyAttribute, AnyEntityType, long_name
 from router.management.trace import trace
 from router.management.views import RouterView
 
@@ -46,7 +47,7 @@ async def answer(router: RouterView, request: Request) -> Answer:
     return answered if isinstance(answered, Answer) else Answer(answered)
 
 
-def _perform(router: RouterView, request: Request) -> Any:
+def _perform(router: RouterView, request: Request) -> object:
     """Return the body of the answer, or the Answer, or an awaitable of one of them."""
     asked = request.operation
     if asked in CHANGE_HANDLERS:
@@ -61,11 +62,11 @@ def _perform(router: RouterView, request: Request) -> Any:
     raise Refused(NOT_IMPLEMENTED, f"{asked} is not implemented on {kind or 'this node'}")
 
 
-async def _read(router: RouterView, request: Request) -> dict[str, Any]:
+async def _read(router: RouterView, request: Request) -> AnswerMap:
     return (await find(router, request)).attributes()
 
 
-def _types(router: RouterView, request: Request) -> list[EntityType]:
+def _types(router: RouterView, request: Request) -> list[AnyEntityType]:
     """Return the types that a request is about: one, those that extend it, or all."""
     kind = request.text("entityType")
     if kind is None:
@@ -91,8 +92,8 @@ def _query(router: RouterView, request: Request) -> QueryRows:
 
 
 def _rows(
-    router: RouterView, types: list[EntityType], names: list[str], offset: int, count: int | None
-) -> Iterator[list[Any] | None]:
+    router: RouterView, types: list[AnyEntityType], names: list[str], offset: int, count: int | None
+) -> Iterator[list[object] | None]:
     """Yield the values of `count` entities after the first `offset`, or of all.
 
     Yield None for each skipped entity, and for each step of an entity that takes long.
@@ -120,7 +121,7 @@ def _rows(
                 return
 
 
-def _attribute_names(types: Iterable[EntityType], body: Any) -> list[str]:
+def _attribute_names(types: Iterable[AnyEntityType], body: object) -> list[str]:
     """Return the requested attribute names, without those that have no value here."""
     known = dict.fromkeys(each.name for of in types for each in of.attributes)
     absent = {name for of in types for name in of.unsupported}
@@ -139,19 +140,19 @@ def _attribute_names(types: Iterable[EntityType], body: Any) -> list[str]:
     return [name for name in dict.fromkeys(names) if name in known]
 
 
-def _get_types(router: RouterView, request: Request) -> dict[str, Any]:
+def _get_types(router: RouterView, request: Request) -> AnswerMap:
     return {each.long_name: each.bases for each in _types(router, request)}
 
 
-def _get_attributes(router: RouterView, request: Request) -> dict[str, Any]:
+def _get_attributes(router: RouterView, request: Request) -> AnswerMap:
     return {each.long_name: [a.name for a in each.attributes] for each in _types(router, request)}
 
 
-def _get_operations(router: RouterView, request: Request) -> dict[str, Any]:
+def _get_operations(router: RouterView, request: Request) -> AnswerMap:
     return {each.long_name: list(each.operations) for each in _types(router, request)}
 
 
-def _get_annotations(router: RouterView, request: Request) -> dict[str, Any]:
+def _get_annotations(router: RouterView, request: Request) -> AnswerMap:
     # types without annotations are left out, and no type has any
     _types(router, request)
     return {}
@@ -164,7 +165,7 @@ def _get_nodes(router: RouterView, _request: Request) -> list[str]:
     return [f"amqp:/_topo/0/{each}/$management" for each in known]
 
 
-def _get_schema(router: RouterView, _request: Request) -> dict[str, Any]:
+def _get_schema(router: RouterView, _request: Request) -> AnswerMap:
     return {
         "prefix": PREFIX.rstrip("."),
         "entityTypes": {
@@ -179,9 +180,9 @@ def _get_schema(router: RouterView, _request: Request) -> dict[str, Any]:
     }
 
 
-def _described(attribute: Attribute) -> dict[str, Any]:
+def _described(attribute: AnyAttribute) -> AnswerMap:
     """Return an attribute's part of the schema, with `create` and `update` only if they apply."""
-    told: dict[str, Any] = {"type": attribute.kind, "description": attribute.meaning}
+    told: AnswerMap = {"type": attribute.kind, "description": attribute.meaning}
     given = attribute.given
     if given is not None:
         told |= {"create": True, "default": given.default, "allowed": given.allowed}
@@ -199,7 +200,7 @@ def _get_json_schema(router: RouterView, request: Request) -> str:
     return json.dumps(_get_schema(router, request), indent=indent)
 
 
-_NODE_ANSWERS: Final = {
+_NODE_ANSWERS: Final[dict[str, Callable[[RouterView, Request], object]]] = {
     "QUERY": _query,
     "GET-TYPES": _get_types,
     "GET-ATTRIBUTES": _get_attributes,

@@ -13,7 +13,7 @@ from router.management.access import MAX_CHANGE_BYTES, MAX_READ_BYTES
 from router.management.agent import ANSWER_TTL_MS
 from router.management.entities.unsupported_types import UNSUPPORTED_TYPES
 from router.management.entity_types import ENTITY_TYPES, NODE_OPERATIONS
-from router.management.schema import Attribute, EntityType
+from router.management.schema import AnyAttribute, AnyEntityType
 from router.management.unsettled_answers import MAX_ANSWERS, MAX_SMALL_ANSWERS, MAX_SMALL_BYTES
 
 _HEAD: Final = f"""\
@@ -112,7 +112,7 @@ def _page() -> Iterator[str]:
     yield ""
 
 
-def _section(entity_type: EntityType) -> Iterator[str]:
+def _section(entity_type: AnyEntityType) -> Iterator[str]:
     yield f"## {entity_type.name}"
     yield ""
     yield entity_type.meaning
@@ -134,7 +134,7 @@ def _section(entity_type: EntityType) -> Iterator[str]:
     yield ""
 
 
-def _when(attribute: Attribute) -> str:
+def _when(attribute: AnyAttribute) -> str:
     """Return when an attribute can be set."""
     times = ["created"] if attribute.can_be_created_with else []
     times += ["updated"] if attribute.can_be_updated else []

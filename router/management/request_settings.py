@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 
@@ -17,7 +17,10 @@ from router.config.mistakes import format_value
 from router.config.secret import Secret
 from router.config.setting import default_of, setting_of
 from router.management.requests import BAD_REQUEST, Refused
-from router.management.schema import Attribute, EntityType, long_name, wire_kind
+from router.management.schema import AnyAttribute, AnyEntityType, SettingField, long_name, wire_kind
+
+Given: TypeAlias = Mapping[str, object]
+"""Attributes in a request, by name."""
 
 _FLAGS: Final = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 # As in Dispatch, a number is not accepted as an address.
@@ -29,13 +32,13 @@ _HAD_OLD_NAMES: Final = ("router.config.autoLink", "router.config.linkRoute")
 _LONGEST_NUMBER: Final = 20
 
 
-def new_settings(entity_type: EntityType, given: Mapping[str, Any]) -> Any:
+def new_settings(entity_type: AnyEntityType, given: Given) -> object:
     """Return the settings of a new entity. Raise Refused if they are invalid."""
     if "identity" in given:
         raise Refused(
             BAD_REQUEST, "identity cannot be set: it is derived from the other attributes"
         )
-    values = {}
+    values: dict[str, object] = {}
     for name, value in given.items():
         # qdmanage turns two spaces in a row into an attribute with an empty name and the value null
         if name == "type" or (name, value) == ("", None):
@@ -49,12 +52,12 @@ def new_settings(entity_type: EntityType, given: Mapping[str, Any]) -> Any:
     return entity_type.entity.settings(**values)
 
 
-def changed_settings(entity_type: EntityType, settings: Any, given: Mapping[str, Any]) -> Any:
+def changed_settings(entity_type: AnyEntityType, settings: Any, given: Given) -> object:
     """Return an entity's settings with other values; null stands for the default.
 
     Any attribute may be given with its present value. Raise Refused if a value is not allowed.
     """
-    values = {}
+    values: dict[str, object] = {}
     for name, value in given.items():
         attribute = known_attribute(entity_type, name)
         if attribute.given is None:
@@ -69,7 +72,7 @@ def changed_settings(entity_type: EntityType, settings: Any, given: Mapping[str,
     return attrs.evolve(settings, **values)
 
 
-def known_attribute(entity_type: EntityType, name: str) -> Attribute:
+def known_attribute(entity_type: AnyEntityType, name: str) -> AnyAttribute:
     """Return the attribute with this name. Raise Refused if there is none."""
     attribute = entity_type.attribute(name)
     if attribute is None and entity_type.name in _HAD_OLD_NAMES:
@@ -85,25 +88,27 @@ def known_attribute(entity_type: EntityType, name: str) -> Attribute:
     raise Refused(BAD_REQUEST, reason)
 
 
-def is_type_name(kind: object, entity_type: EntityType) -> bool:
+def is_type_name(kind: object, entity_type: AnyEntityType) -> bool:
     """Return whether the type in a request means this one."""
     return isinstance(kind, str) and long_name(kind) == entity_type.long_name
 
 
-def setting_value(attribute: Attribute, value: Any) -> Any:
+def setting_value(attribute: AnyAttribute, value: object) -> object:
     """Return a value of a request as a setting. Raise Refused if it is not allowed."""
     assert attribute.given is not None
     field = attribute.given.field
     plain = _plain(value)
     kind = setting_of(field).kind
     try:
-        read: Any = kind.read(_converted(field, plain))
+        read = kind.read(_converted(field, plain))
     except NotAllowed as refused:
         shown = "a secret" if kind.secret else format_value(plain)
         reason = f"{attribute.name}: {shown} is not allowed; give {refused.allowed}"
         raise Refused(BAD_REQUEST, reason) from None
-    path = read.reference if isinstance(read, Secret) and read.kind == "file" else read
-    if (isinstance(read, Path) or path is not read) and not Path(path).is_absolute():
+    path = read if isinstance(read, Path) else None
+    if isinstance(read, Secret) and read.kind == "file":
+        path = Path(read.reference)
+    if path is not None and not path.is_absolute():
         # the requester does not know which folder a relative path would start from
         raise Refused(
             BAD_REQUEST, f"{attribute.name} must be an absolute path, which begins with /"
@@ -111,7 +116,7 @@ def setting_value(attribute: Attribute, value: Any) -> Any:
     return read
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """Return a value without the types that AMQP has beyond Python's."""
     if isinstance(value, bool) or value is None:
         return value
@@ -125,7 +130,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _converted(field: attrs.Attribute[Any], value: Any) -> Any:
+def _converted(field: SettingField, value: object) -> object:
     """Return a value as in the configuration file, if it can be taken as one."""
     kind = wire_kind(field)
     if kind == "boolean":
@@ -144,14 +149,14 @@ def _converted(field: attrs.Attribute[Any], value: Any) -> Any:
     return value
 
 
-def read_flag(value: Any) -> Any:
+def read_flag(value: object) -> object:
     """Return the boolean that a value means in Dispatch, or else the value."""
     if isinstance(value, str):
         return _FLAGS.get(value.lower(), value)
     return bool(value) if isinstance(value, int) and value in (0, 1) else value
 
 
-def _number(text: str) -> Any:
+def _number(text: str) -> float | str:
     """Return the number in a text, or else the text."""
     if len(text) > _LONGEST_NUMBER or not text.isascii():
         return text

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, TypeAlias
 
 import attrs
+
+AnswerMap: TypeAlias = dict[str, Any]
+"""Map in an answer; its values are what AMQP can carry."""
 
 OK: Final = 200
 CREATED: Final = 201
@@ -40,8 +43,8 @@ class Request:
     whether another router states that its sender may change things.
     """
 
-    properties: dict[str, Any]
-    body: Any
+    properties: Mapping[str, object]
+    body: object
     connection: int | None = None
     may_change: bool = False
 
@@ -101,14 +104,14 @@ class QueryRows:
     """
 
     names: list[str]
-    rows: Iterator[list[Any] | None]
+    rows: Iterator[list[object] | None]
 
 
 @attrs.frozen
 class LongList:
     """Body, or value in a body, that is a long list; each step of `items` is short, as in Rows."""
 
-    items: Iterable[Any]
+    items: Iterable[object]
 
 
 @attrs.frozen

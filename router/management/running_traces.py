@@ -12,8 +12,8 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
 import attrs
 import structlog
@@ -43,7 +43,7 @@ LINE_TTL_MS: Final = 10_000
 
 SUBJECT: Final = "trace"
 
-Line = dict[str, Any]
+Line: TypeAlias = dict[str, object]
 
 
 class Trace:
@@ -68,7 +68,9 @@ class Trace:
     def add(self, line: Line) -> None:
         """Queue a line, or count it as dropped if too much waits already."""
         size = sum(text_bytes(value) for value in line.values() if isinstance(value, str))
-        size += sum(map(text_bytes, line.get("fields", {}).values()))
+        fields = line.get("fields")
+        if isinstance(fields, dict):
+            size += sum(map(text_bytes, fields.values()))
         too_many = len(self._lines) >= MAX_WAITING_LINES
         if too_many or self._characters + size > MAX_WAITING_CHARACTERS:
             self.dropped += 1
@@ -162,7 +164,7 @@ class RunningTraces:
     def receivers(self, to: str) -> set[int]:
         """Return the numbers of the connections that receive from an address."""
         address = None if self.table is None else self.table.find(to)
-        consumers: Iterable[Any] = () if address is None else address.consumers
+        consumers = () if address is None else address.consumers
         # the router itself, whose connection has the number 0, receives no traces
         return {consumer.link.session.connection.number for consumer in consumers} - {0}
 

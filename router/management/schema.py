@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import attrs
 
@@ -24,6 +24,13 @@ CONFIGURATION: Final = f"{PREFIX}configurationEntity"
 OPERATIONAL: Final = f"{PREFIX}operationalEntity"
 ENTITY: Final = f"{PREFIX}entity"
 
+# Class of the objects that an entity is read from, and class of the state of a configured one.
+E_contra = TypeVar("E_contra", contravariant=True)
+S = TypeVar("S")
+
+SettingField: TypeAlias = "attrs.Attribute[object]"
+"""Field of a class of settings."""
+
 
 @attrs.frozen
 class Setting:
@@ -33,7 +40,7 @@ class Setting:
     running router, and is empty if it can.
     """
 
-    field: attrs.Attribute[Any]
+    field: SettingField
     fixed: str = ""
 
     @property
@@ -53,8 +60,8 @@ class Setting:
 
 
 @attrs.frozen
-class Attribute:
-    """Attribute of an entity type.
+class Attribute(Generic[E_contra]):
+    """Attribute of an entity type, whose entities are read from objects of one class.
 
     `kind` is Dispatch's word for the type of its values. `read` takes the object that an entity is
     read from, and returns a value that AMQP can carry, None for no value. Without `given` it cannot
@@ -64,7 +71,7 @@ class Attribute:
     name: str
     kind: str
     meaning: str
-    read: Callable[[Any], Any]
+    read: Callable[[E_contra], object]
     given: Setting | None = None
     changes: bool = False
 
@@ -80,20 +87,20 @@ class Attribute:
 
 
 @attrs.frozen
-class EntityType:
-    """Type of entities; `name` is without the common prefix.
+class EntityType(Generic[E_contra]):
+    """Type of entities, which are read from objects of one class.
 
-    `unsupported` are attributes that this type has in Dispatch and that have no value here: an
-    answer to a request for them leaves them out. `entity` is the configuration's entity for this
-    type. `missing_feature` names the part that the router lacks if operations are not implemented
-    for want of it. With `includes_null`, READ includes attributes without a value, as Dispatch does
-    for entities of its core.
+    `name` is without the common prefix. `unsupported` are attributes that this type has in Dispatch
+    and that have no value here: an answer to a request for them leaves them out. `entity` is the
+    configuration's entity for this type. `missing_feature` names the part that the router lacks if
+    operations are not implemented for want of it. With `includes_null`, READ includes attributes
+    without a value, as Dispatch does for entities of its core.
     """
 
     name: str
     meaning: str
     base: str
-    attributes: tuple[Attribute, ...]
+    attributes: tuple[Attribute[E_contra], ...]
     unsupported: tuple[str, ...] = ()
     operations: tuple[str, ...] = ("READ",)
     entity: Entity | None = None
@@ -114,30 +121,38 @@ class EntityType:
         """Return whether this is the type with this long name, or extends it."""
         return name == self.long_name or name in self.bases
 
-    def attribute(self, name: str) -> Attribute | None:
+    def attribute(self, name: str) -> Attribute[E_contra] | None:
         """Return the attribute with this name, or None."""
         return next((each for each in self.attributes if each.name == name), None)
+
+
+# Of any class: whoever reads an entity knows that it is of its type's class.
+AnyAttribute: TypeAlias = Attribute[Any]
+AnyEntityType: TypeAlias = EntityType[Any]
 
 
 @attrs.frozen
 class LiveEntity:
     """Configured entity with its live state; `state` is None if there is none yet."""
 
-    settings: Any
-    state: Any
+    settings: object
+    state: object
 
 
-def settings_of(entity: Any) -> Any:
-    """Return the settings of an entity."""
+def settings_of(entity: object) -> Any:
+    """Return the settings of an entity: an object of one of the configuration's classes."""
     return entity.settings if isinstance(entity, LiveEntity) else entity
 
 
-def live_reader(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a reader of an entity's live state, from `read`; it returns None without one."""
+def live_reader(of: type[S], read: Callable[[S], object]) -> Callable[[object], object]:
+    """Return a reader of an entity's live state, from `read`; it returns None without one.
 
-    def read_live(entity: Any) -> Any:
-        is_there = isinstance(entity, LiveEntity) and entity.state is not None
-        return read(entity.state) if is_there else None
+    `of` is the class of the state.
+    """
+
+    def read_live(entity: object) -> object:
+        state = entity.state if isinstance(entity, LiveEntity) else None
+        return read(state) if isinstance(state, of) else None
 
     return read_live
 
@@ -152,7 +167,7 @@ def long_name(name: str) -> str:
     return name if name.startswith((PREFIX, "org.amqp.")) else PREFIX + name
 
 
-def settings_attributes(entity: Entity) -> Iterator[Attribute]:
+def settings_attributes(entity: Entity) -> Iterator[Attribute[object]]:
     """Yield the attributes of a configured entity, from the configuration's model.
 
     The name is left out, since every entity has one.
@@ -162,7 +177,7 @@ def settings_attributes(entity: Entity) -> Iterator[Attribute]:
             continue
         name = field.name
 
-        def read(settings: Any, name: str = name) -> Any:
+        def read(settings: object, name: str = name) -> object:
             return wire_value(name, getattr(settings_of(settings), name))
 
         given = Setting(field, RESTART_ONLY.get((entity.name, name), ""))
@@ -170,7 +185,7 @@ def settings_attributes(entity: Entity) -> Iterator[Attribute]:
         yield Attribute(file_name(name), wire_kind(field), meaning, read, given)
 
 
-def wire_kind(field: attrs.Attribute[Any]) -> str:
+def wire_kind(field: SettingField) -> str:
     """Return Dispatch's word for the type that `wire_value` makes of a setting."""
     declared = str(field.type)
     if "Literal" in declared and "tuple" not in declared:
@@ -185,7 +200,7 @@ def wire_kind(field: attrs.Attribute[Any]) -> str:
     return "integer" if "int" in declared or "float" in declared else "string"
 
 
-def wire_value(name: str, value: object) -> Any:
+def wire_value(name: str, value: object) -> object:
     """Return a configured value as Dispatch tells it.
 
     Ports and lists are text. Passwords are never told.

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
+from router.core.addresses.table import AddressTable
 from router.core.diagnosis import stuck_deliveries
 from router.core.model.address import MESH, Address, Consumer, Producer
 from router.core.model.counters import Counters
 from router.core.routers import router_traffic
+from router.engine.connection import Connection
 from router.engine.link import IncomingLink
+from router.engine.outbox import Turn
 from router.engine.traffic import Traffic, traffic_of
+from router.management.ports import RouterInternals
 
 CONTAINER: Final = "route-container"
 # Addresses or links that are added up in one step.
@@ -73,7 +77,7 @@ def compute_link_sums(address: Address) -> Generator[None, None, LinkSums]:
     return sums
 
 
-def compute_totals(observed: Any) -> Generator[None, None, Totals]:
+def compute_totals(observed: RouterInternals) -> Generator[None, None, Totals]:
     """Add up all totals, in steps between which other tasks may run.
 
     Nothing is counted twice: what leaves meanwhile is counted as it is when it is reached, and what
@@ -93,7 +97,7 @@ def compute_totals(observed: Any) -> Generator[None, None, Totals]:
     return totals
 
 
-def _count_addresses(total: Counters, table: Any) -> Generator[None, None, None]:
+def _count_addresses(total: Counters, table: AddressTable) -> Generator[None, None, None]:
     total.add(table.retired)
     total.add(table.unused.counters)
     kept = list(table.kept.values())
@@ -105,7 +109,9 @@ def _count_addresses(total: Counters, table: Any) -> Generator[None, None, None]
             yield
 
 
-def _count_connection(totals: Totals, connection: Any, turn: Any) -> Generator[None, None, None]:
+def _count_connection(
+    totals: Totals, connection: Connection, turn: Turn
+) -> Generator[None, None, None]:
     totals.input_bytes += len(connection.kept)
     totals.output_bytes += connection.outbox.output.capacity()
     totals.connections += connection.remote_open is not None
@@ -121,7 +127,7 @@ def _count_connection(totals: Totals, connection: Any, turn: Any) -> Generator[N
                 yield
 
 
-def _leave_out(total: Counters, own: Any) -> None:
+def _leave_out(total: Counters, own: Connection) -> None:
     """Subtract what the router itself has sent and received.
 
     As in Dispatch, a request is a delivery that came in, and its answer one that went out.

@@ -10,14 +10,18 @@ deliveries are sent instead of frames. Its value is a map of their `address`, `m
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
 
 from router.core.addresses.table import address_name
 from router.management.delivery_trace import DeliveryFilter, DeliveryTracer
-from router.management.requests import BAD_REQUEST, NOT_FOUND, Refused, Request
+from router.management.ports import ConnectionRecord, TracedFrame
+from router.management.requests import BAD_REQUEST, NOT_FOUND, AnswerMap, Refused, Request
 from router.management.running_traces import MAX_TRACES, Line, TooManyTraces, Trace
 from router.management.views import RouterView
+
+Asked: TypeAlias = Mapping[object, object]
+"""Map in a request."""
 
 MAX_TEXT: Final = 512
 # Maximum number of connections whose last reported line is kept.
@@ -26,7 +30,7 @@ KINDS: Final = ("connection", "container", "user", "peer", "all", "delivery")
 OF_DELIVERIES: Final = ("address", "messageId", "link", "deliveryId", "tag")
 
 
-def trace(router: RouterView, request: Request) -> dict[str, Any]:
+def trace(router: RouterView, request: Request) -> AnswerMap:
     """Start a trace; return its number, and the present connections or deliveries in it."""
     asked = request.body
     if not isinstance(asked, dict):
@@ -65,7 +69,7 @@ def trace(router: RouterView, request: Request) -> dict[str, Any]:
     return {"trace": started.number, "connections": numbers}
 
 
-def _follow(router: RouterView, started: Trace, wanted: DeliveryFilter) -> dict[str, Any]:
+def _follow(router: RouterView, started: Trace, wanted: DeliveryFilter) -> AnswerMap:
     """Follow deliveries over all connections, and report those that are here."""
 
     def is_carrier(number: int) -> bool:
@@ -80,7 +84,7 @@ def _follow(router: RouterView, started: Trace, wanted: DeliveryFilter) -> dict[
     return {"trace": started.number, "deliveries": here}
 
 
-def _deliveries(asked: Any) -> DeliveryFilter:
+def _deliveries(asked: object) -> DeliveryFilter:
     """Return the criteria for the deliveries to follow. Raise Refused if they are invalid."""
     if not isinstance(asked, dict) or not asked:
         raise Refused(
@@ -118,7 +122,7 @@ def _start(router: RouterView, to: str, asker: int | None, receivers: set[int]) 
         raise Refused(BAD_REQUEST, reason) from None
 
 
-def _text(asked: dict[Any, Any], key: str) -> str:
+def _text(asked: Asked, key: str) -> str:
     value = asked.get(key)
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(int(value))
@@ -127,7 +131,7 @@ def _text(asked: dict[Any, Any], key: str) -> str:
     return value
 
 
-def _wants(asked: dict[Any, Any]) -> Callable[[Any], bool]:
+def _wants(asked: Asked) -> Callable[[ConnectionRecord], bool]:
     """Return a predicate for the requested connections."""
     given = [kind for kind in KINDS if kind in asked]
     if len(given) != 1:
@@ -153,7 +157,7 @@ def _host(name: str) -> str:
     return name.rpartition(":")[0].strip("[]")
 
 
-def _container(pump: Any) -> str | None:
+def _container(pump: ConnectionRecord) -> str | None:
     opened = pump.connection.remote_open
     return None if opened is None else str(opened.container_id)
 
@@ -167,7 +171,7 @@ class FrameTracer:
         # the line last sent about each connection, the newest last
         self._told: OrderedDict[int, Line] = OrderedDict()
 
-    def hear(self, frame: Any) -> None:
+    def hear(self, frame: TracedFrame) -> None:
         """Report a frame, unless its connection carries a trace."""
         number = frame.pump.number
         if number in self._router.streams.carriers():
@@ -193,7 +197,7 @@ class FrameTracer:
             line["note"] = words.note
         self._trace.add(line)
 
-    def report_peer(self, pump: Any) -> None:
+    def report_peer(self, pump: ConnectionRecord) -> None:
         """Report the peer of a connection, once it is known and whenever that changes."""
         line = connection_line(pump)
         if self._told.get(pump.number) != line:
@@ -209,7 +213,7 @@ class FrameTracer:
             self._trace.add({**self._told.pop(number), "gone": True})
 
 
-def connection_line(pump: Any) -> Line:
+def connection_line(pump: ConnectionRecord) -> Line:
     """Return the line about the peer of a connection."""
     line: Line = {
         "kind": "connection",

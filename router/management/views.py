@@ -5,30 +5,41 @@ Nothing is kept or counted here: each property reads the router as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final, Protocol
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
 from router.config.model import Configuration
 from router.control.control import ControlPlane
 from router.core.addresses.rules import TREATMENT_NAMES
-from router.core.addresses.table import AddressTable
 from router.core.diagnosis import stuck_deliveries
 from router.core.diagnosis.blocking import Survey
-from router.core.model.address import FALLBACK, MANAGEMENT_WRITERS, MULTICAST, Address, Consumer
+from router.core.forwarding.forward import Forwarder
+from router.core.model.address import (
+    FALLBACK,
+    MANAGEMENT_WRITERS,
+    MULTICAST,
+    Address,
+    Consumer,
+    Producer,
+)
 from router.core.model.counters import Counters
 from router.core.routers.names import key_of
 from router.core.routers.routing_state import RoutingState
 from router.engine.connection import Connection
-from router.engine.link import IncomingLink
+from router.engine.link import IncomingLink, Link
 from router.engine.naming import link_identity
 from router.errors import AmqpError
 from router.logs.journal import Journal
 from router.management.configurable_router import ConfigurableRouter
+from router.management.ports import ConnectionRecord, ConnectorStatus, Plugins, RouterInternals
 from router.management.running_traces import RunningTraces
 from router.management.schema import LiveEntity
 from router.management.totals import LinkSums, Totals, compute_link_sums, compute_totals
+
+if TYPE_CHECKING:
+    from router.management.entity_index import EntityIndex
 
 # Class letters that Dispatch puts before an address: of this router, of another router, and mobile
 # ones.
@@ -38,64 +49,6 @@ MOBILE: Final = "M"
 
 # Maximum number of waiting deliveries of an address that are searched for those of one link.
 MAX_SEARCHED: Final = 1000
-
-
-class ConnectionRecord(Protocol):
-    """Connection with its listener or connector."""
-
-    @property
-    def number(self) -> int:
-        """Return its number, which no other connection of this router ever has."""
-
-    @property
-    def connection(self) -> Connection:
-        """Return the engine's connection."""
-
-    @property
-    def tally(self) -> Any:
-        """Return its listener's or connector's tally."""
-
-
-class RouterInternals(Protocol):
-    """Parts of a router that management reads."""
-
-    @property
-    def table(self) -> AddressTable:
-        """Return its addresses."""
-
-    @property
-    def pumps(self) -> Mapping[int, ConnectionRecord]:
-        """Return its connections, by number."""
-
-    @property
-    def own_pump(self) -> ConnectionRecord | None:
-        """Return the connection whose peer is this very process, or None."""
-
-    @property
-    def traces(self) -> Any:
-        """Return the traces of its connections."""
-
-    @property
-    def turn(self) -> Any:
-        """Return the turn, which has the time."""
-
-    @property
-    def forwarder(self) -> Any:
-        """Return its core."""
-
-    @property
-    def auto_links(self) -> Any:
-        """Return what keeps auto-links attached; None if there are none."""
-
-    @property
-    def tallies(self) -> Any:
-        """Return the tallies of its listeners and connectors."""
-
-    def begin_turn(self) -> None:
-        """Begin a turn, before anything is done."""
-
-    def finish_turn(self) -> None:
-        """Finish the turn: send what it led to."""
 
 
 @attrs.define
@@ -117,7 +70,7 @@ class RouterView:
     # the control of addresses and routes
     control: ControlPlane | None = attrs.field(default=None, repr=False)
     # its plugins; None if it cannot run any
-    plugins: Any = attrs.field(default=None, repr=False)
+    plugins: Plugins | None = attrs.field(default=None, repr=False)
     # number of the connection whose request is being answered; there is one at a time
     asker: int | None = attrs.field(default=None, init=False, repr=False)
     # the time of a turn, and its survey, so that each address is examined once in a turn
@@ -125,7 +78,7 @@ class RouterView:
     # totals of one moment, in a view of that moment
     known_totals: Totals | None = attrs.field(default=None, repr=False)
     # indexes of configured entities by name (`look_up`)
-    indexes: dict[str, Any] = attrs.field(factory=dict, init=False, repr=False)
+    indexes: dict[str, EntityIndex] = attrs.field(factory=dict, init=False, repr=False)
 
     @property
     def survey(self) -> Survey:
@@ -213,7 +166,7 @@ class RouterView:
 class ConnectorView:
     """State of a connector. `now` is on the engine's clock."""
 
-    status: Any
+    status: ConnectorStatus
     now: float
 
 
@@ -244,8 +197,8 @@ class ConnectionView:
     @property
     def use(self) -> tuple[bool | None, str | None]:
         """Return whether an edge router uses it, and why; None if it is not an edge's."""
-        forwarder: Any = self.connection.handler
-        edges = forwarder.network.edges
+        core = self.connection.handler
+        edges = core.network.edges if isinstance(core, Forwarder) else None
         return (None, None) if edges is None else edges.use_of(self.connection)
 
     @property
@@ -267,8 +220,14 @@ class LinkView:
     """View of a link."""
 
     pump: ConnectionRecord
-    link: Any
+    link: Link
     router: RouterView
+
+    @property
+    def owner(self) -> Producer | Consumer:
+        """Return what the core attached to it."""
+        owner: Producer | Consumer = self.link.owner
+        return owner
 
     @property
     def identity(self) -> str:
@@ -283,7 +242,7 @@ class LinkView:
     @property
     def address_key(self) -> str | None:
         """Return the key of its address; None for an anonymous sender."""
-        address = self.link.owner.address
+        address = self.owner.address
         return None if address is None else address_key(address, self.router.id)
 
     @property
@@ -315,10 +274,11 @@ class LinkView:
     @property
     def capacity(self) -> int:
         """Return the most credit that a sender is given, or what a receiver has given."""
-        owner = self.link.owner
+        owner = self.owner
         # a routed link grants the credit that its other end has been granted
-        is_theirs = isinstance(owner, Consumer) or self.link.is_routed
-        return int(self.link.credit if is_theirs else owner.capacity)
+        if isinstance(owner, Consumer) or self.link.is_routed:
+            return int(self.link.credit)
+        return int(owner.capacity)
 
     @property
     def peer(self) -> str | None:
@@ -334,7 +294,7 @@ class LinkView:
 
         Return None if that would take too long to find out.
         """
-        owner = self.link.owner
+        owner = self.owner
         if isinstance(owner, Consumer):
             # if any receiver may take a delivery, it does not wait for a particular one
             return len(owner.waiting) if owner.address.treatment == MULTICAST else 0

@@ -149,7 +149,7 @@ class App:
     async def __call__(
         self,
         scope: Mapping[str, Any],
-        receive: Callable[[], Awaitable[Any]],
+        receive: Callable[[], Awaitable[object]],
         send: Callable[[Any], Awaitable[None]],
     ) -> None:
         """Answer one request; its body, if it has one, is discarded."""
@@ -207,7 +207,7 @@ def _accepted(headers: Headers) -> str:
     return accept.decode("latin-1")
 
 
-async def _discard(receive: Callable[[], Awaitable[Any]]) -> None:
+async def _discard(receive: Callable[[], Awaitable[object]]) -> None:
     """Take the rest of a request; otherwise Hypercorn would wait until it is taken."""
     while True:
         await receive()
@@ -384,7 +384,7 @@ class _ImpatientStream:
 class _Log(Logger):
     """Log for Hypercorn that keeps only failures of the application."""
 
-    async def exception(self, message: str, *args: Any, **kwargs: Any) -> None:
+    async def exception(self, message: str, *args: object, **kwargs: object) -> None:
         """Log the exception being handled."""
         log.error("request failed", reason=message, exc_info=sys.exception())
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
@@ -20,7 +20,7 @@ from router.core.model.counters import Counters
 from router.core.model.memory_by_kind import holdings_of
 from router.core.routers import router_traffic
 from router.engine.account import Ledger
-from router.engine.link import IncomingLink
+from router.engine.link import IncomingLink, Link
 from router.engine.states import SessionState
 from router.engine.traffic import Traffic, traffic_of
 from router.metrics.address_labels import OTHER, AddressLabels, is_own_node, label_of
@@ -330,7 +330,7 @@ class _Connections:
                     yield
                     self._begin_step()
 
-    def _read_link(self, link: Any, own: ConnectionReading) -> None:
+    def _read_link(self, link: Link, own: ConnectionReading) -> None:
         reason = self._survey.link(link)
         if isinstance(link, IncomingLink):
             direction, of_direction = "in", own.incoming

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 import trio
 
@@ -15,6 +16,10 @@ from router.engine.failures import Failure
 CONNECT_TIMEOUT_S: Final = 10.0
 # How long one address of a host may take before the next is tried as well (RFC 8305).
 NEXT_ADDRESS_S: Final = 0.25
+SocketAddress = tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]
+"""Address as the resolver gives it: of IPv4, of IPv6, or of IPv6 where Python has none."""
+Resolved = tuple[socket.AddressFamily, socket.SocketKind, int, str, SocketAddress]
+"""What the resolver gives for one address of a host."""
 _FAMILIES: Final = {None: socket.AF_UNSPEC, "IPv4": socket.AF_INET, "IPv6": socket.AF_INET6}
 
 
@@ -54,7 +59,7 @@ async def connect_socket(
         raise NotConnected(Failure("unreachable", reason)) from None
 
 
-async def _first_connected(found: list[Any]) -> socket.socket:
+async def _first_connected(found: Sequence[Resolved]) -> socket.socket:
     """Return a socket that is connected to one of these addresses.
 
     Raise the error of the first address if none can be connected.

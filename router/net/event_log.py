@@ -7,7 +7,7 @@ the end of the link is not another one.
 
 from __future__ import annotations
 
-from typing import Any
+from structlog.typing import FilteringBoundLogger
 
 from router.amqp.constants import Condition
 from router.amqp.performatives import Error
@@ -24,10 +24,15 @@ from router.core.routers.membership import ROLES
 from router.engine import events
 from router.engine.link import Link, OutgoingLink
 from router.engine.naming import link_address, link_identity
+from router.engine.session import Session
 from router.errors import AmqpError
 
+Ending = events.ConnectionClosed | events.SessionEnded | events.LinkDetached
 
-def log_event(log: Any, link_log: Any, event: object, user: str | None) -> None:
+
+def log_event(
+    log: FilteringBoundLogger, link_log: FilteringBoundLogger, event: object, user: str | None
+) -> None:
     """Write the line of an event to `log`, or to `link_log` if it is about a link.
 
     Both are bound to the event's connection. `user` is the authenticated user of the peer.
@@ -92,12 +97,12 @@ def log_event(log: Any, link_log: Any, event: object, user: str | None) -> None:
         )
 
 
-def _is_announced(session: Any) -> bool:
+def _is_announced(session: Session) -> bool:
     """Return whether `AutoLinkChanged` reports on the link of this session of the router's own."""
     return isinstance(session.owner, OwnLink) and session.owner.is_announced
 
 
-def _is_of_gone_node(event: Any) -> bool:
+def _is_of_gone_node(event: events.LinkDetached) -> bool:
     """Return whether a link between routers ended because its dynamic node was deleted.
 
     The peer that had created the node, for replies, has gone: nothing is wrong.
@@ -106,7 +111,7 @@ def _is_of_gone_node(event: Any) -> bool:
     return error is not None and error.condition == Condition.RESOURCE_DELETED and role in ROLES
 
 
-def _auto_link(log: Any, event: AutoLinkChanged) -> None:
+def _auto_link(log: FilteringBoundLogger, event: AutoLinkChanged) -> None:
     plan = event.plan
     direction = "in" if plan.receives else "out"
     facts = {"auto_link": plan.name, "direction": direction, "address": plan.address}
@@ -116,13 +121,17 @@ def _auto_link(log: Any, event: AutoLinkChanged) -> None:
         log.warning("auto-link failed", **facts, node=plan.external_address, **_reason(event.error))
 
 
-def _end(log: Any, what: str, event: Any, is_news: bool = True, **facts: object) -> None:
+def _end(
+    log: FilteringBoundLogger, what: str, event: Ending, is_news: bool = True, **facts: object
+) -> None:
     is_wrong = event.error is not None and str(event.error.condition) not in REDIRECTS
     write = log.warning if is_wrong and is_news else log.info
     write(what, by_peer=event.by_peer, **facts, **_reason(event.error))
 
 
-def _refused(log: Any, what: str, redirected: str, error: AmqpError, **facts: object) -> None:
+def _refused(
+    log: FilteringBoundLogger, what: str, redirected: str, error: AmqpError, **facts: object
+) -> None:
     """Log that a link or connection was refused, or `redirected`, which is nothing wrong."""
     redirect = read_redirect(error.condition, error.info)
     if redirect is None:

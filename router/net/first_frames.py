@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from router.amqp.constants import SASL_FRAME
 from router.amqp.framing import encode_frame
@@ -24,7 +23,7 @@ from router.net.endpoints import connector_settings
 _LARGEST = Membership("", "interior", LARGEST_INSTANCE, FEATURES_SPOKEN)
 
 
-def find_too_long(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+def find_too_long(configuration: Configuration, _: Mapping[str, object]) -> Iterator[Finding]:
     """Yield a finding for each connector whose SASL init or open is too long."""
     container_id = configuration.router.id or socket.gethostname()
     for index, connector in enumerate(configuration.connectors):

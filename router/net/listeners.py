@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import socket
 from collections.abc import Iterable
-from typing import Any
 
 import structlog
 import trio
@@ -16,6 +15,7 @@ from router.engine.connection import Connection
 from router.net.accepting import accept_connections
 from router.net.authentication import Authenticator
 from router.net.connection_counters import ConnectionCounters
+from router.net.dialling import SocketAddress
 from router.net.endpoints import endpoint_name, listener_settings
 from router.net.pump import Pump
 from router.net.router_hub import RouterHub
@@ -72,7 +72,7 @@ def close_sockets(listeners: Iterable[trio.SocketListener]) -> None:
         listener.socket.close()
 
 
-async def _resolve(listener: ListenerSettings) -> list[tuple[int, int, Any]]:
+async def _resolve(listener: ListenerSettings) -> list[tuple[int, int, SocketAddress]]:
     """Return the family, protocol and address of each socket to open, without duplicates."""
     found = await trio.socket.getaddrinfo(
         listener.host,
@@ -85,7 +85,7 @@ async def _resolve(listener: ListenerSettings) -> list[tuple[int, int, Any]]:
 
 
 async def _bound(
-    sock: trio.socket.SocketType, address: Any, is_shared: bool
+    sock: trio.socket.SocketType, address: SocketAddress, is_shared: bool
 ) -> trio.socket.SocketType:
     """Return the socket, listening on the address; close it if that fails."""
     try:

@@ -7,7 +7,7 @@ So only hosts that the configuration names are used (docs/decisions/0051-failove
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
@@ -103,7 +103,7 @@ class Places:
         self._left = 0
         return False
 
-    def learn(self, value: Any) -> FailoverListResult:
+    def learn(self, value: object) -> FailoverListResult:
         """Replace the learnt places by those of a peer's failover-server-list.
 
         The configured places stay, and so does the current one. Raises ValueError if the value is

@@ -7,11 +7,12 @@ it costs. A traced connection is slower: each frame is decoded a second time.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 
 from router.amqp.describing import Describer, Words
+from router.amqp.octets import Buffer
 from router.amqp.watching import Seen, SeenFrame, SeenHeader, Watcher
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class Tap:
         # output from before that is not sent yet is skipped
         self._outgoing.watcher.skip(unsent)
 
-    def received(self, octets: Any) -> None:
+    def received(self, octets: Buffer) -> None:
         """Report octets that were read, before they have any effect."""
         if not self._has_begun:
             # a frame that began before the tap is reported whole
@@ -91,7 +92,7 @@ class Tap:
             self._tell(self._incoming, self.pump.connection.kept, incoming=True)
         self._tell(self._incoming, octets, incoming=True)
 
-    def sent(self, octets: Any) -> None:
+    def sent(self, octets: Buffer) -> None:
         """Report octets that the socket has taken."""
         self._tell(self._outgoing, octets, incoming=False)
 
@@ -101,7 +102,7 @@ class Tap:
             if listening.turned is not None:
                 listening.turned()
 
-    def _tell(self, direction: _Direction, octets: Any, *, incoming: bool) -> None:
+    def _tell(self, direction: _Direction, octets: Buffer, *, incoming: bool) -> None:
         for seen in direction.watcher.feed(octets):
             channel = seen.channel if isinstance(seen, SeenFrame) else 0
             frame = Frame(self.pump, incoming, channel, seen, direction.describer)

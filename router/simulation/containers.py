@@ -8,15 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from random import Random
-from typing import Any
 
 from router.amqp.constants import ReceiverSettleMode, Role, SenderSettleMode
 from router.amqp.performatives import Attach, Source, Target
+from router.amqp.reading import TransferFrame
+from router.amqp.reading_disposition import DispositionFrame
+from router.client.failures import ClientError
 from router.client.sender import Sender
 from router.config.model import ListenerSettings
-from router.engine import attaching, beginning, events
+from router.engine import beginning, events
 from router.engine.connection import Connection
+from router.engine.delivery import Delivery
 from router.engine.handler import Handler
+from router.engine.link import IncomingLink, OutgoingLink
+from router.engine.session import Session
 from router.engine.settings import ConnectionSettings
 from router.net.connectors import backoff_delays
 from router.net.endpoints import listener_settings
@@ -75,7 +80,7 @@ class Container:
         self.chance = chance
         self.senders: list[SenderPlan] = []
         self.receivers: list[ReceiverPlan] = []
-        self.session: Any = None
+        self.session: Session | None = None
         # called when the links are attached anew, and when the connection is lost
         self.on_connected: list[Callable[[], None]] = []
         self.on_lost: list[Callable[[], None]] = []
@@ -187,7 +192,7 @@ class Container:
         if self._is_wanted:
             self.agenda.after(next(self._waits), self._dial)
 
-    def _begun(self, session: Any) -> None:
+    def _begun(self, session: Session) -> None:
         self.session = session
         self._had_session = True
         self._waits = backoff_delays(self.chance.uniform)
@@ -211,9 +216,7 @@ class Container:
             target=Target(address=plan.address),
             initial_delivery_count=0,
         )
-        sender.link = attaching.attach(self.session, frame)
-        sender.link.owner = sender
-        self.note()
+        sender.attach_nowait(frame)
 
     def _attach_receiver(self, plan: ReceiverPlan) -> None:
         plan.live = receiver = SimulatedReceiver(self, plan)
@@ -226,9 +229,7 @@ class Container:
             source=Source(address=plan.address, capabilities=plan.capabilities),
             target=Target(address=self.name),
         )
-        receiver.link = attaching.attach(self.session, frame)
-        receiver.link.owner = receiver
-        self.note()
+        receiver.attach_nowait(frame)
 
     def _link_name(self) -> str:
         self._links += 1
@@ -247,6 +248,10 @@ class Container:
         self._draining.append(sender)
         self.note()
 
+    def failure(self, kind: type[ClientError]) -> ClientError:
+        """Return why there is no session."""
+        return kind("", f"{self.name} is not connected")
+
     def _flush(self) -> None:
         self._is_due = False
         if self._engine is None:
@@ -259,7 +264,7 @@ class Container:
             self._engine.close(None)
         self._hub.finish_turn()
 
-    def event_received(self, event: Any) -> None:
+    def event_received(self, event: object) -> None:
         """Handle rare events."""
         if isinstance(event, events.LinkAttached):
             event.link.owner.attached()
@@ -278,18 +283,21 @@ class Container:
         elif isinstance(event, events.ConnectionClosed):
             self.session = None
 
-    def _detached(self, link: Any) -> None:
+    def _detached(self, link: SimulatedSender | SimulatedReceiver) -> None:
         """Attach a link anew after a moment: the router has detached it."""
         plan = link.plan
         if self.session is None or plan.live is not link:
             return
-        attach: Any = self._attach_sender if plan in self.senders else self._attach_receiver
         if plan in self.senders or plan in self.receivers:
             session = self.session
 
             def again() -> None:
-                if self.session is session:
-                    attach(plan)
+                if self.session is not session:
+                    return
+                if isinstance(plan, SenderPlan):
+                    self._attach_sender(plan)
+                else:
+                    self._attach_receiver(plan)
 
             self.agenda.after(next(self._waits), again)
 
@@ -308,24 +316,24 @@ class _Upward(Handler):
     def __init__(self, container: Container) -> None:
         self.container = container
 
-    def transfer_received(self, delivery: Any, frame: Any) -> None:
+    def transfer_received(self, delivery: Delivery, frame: TransferFrame) -> None:
         delivery.incoming.owner.transfer_received(delivery, frame)
 
-    def transfer_aborted(self, delivery: Any) -> None:
+    def transfer_aborted(self, delivery: Delivery) -> None:
         delivery.incoming.owner.transfer_aborted(delivery)
 
-    def outcome_received(self, delivery: Any, frame: Any) -> None:
+    def outcome_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
         delivery.outgoing.owner.outcome_received(delivery, frame)
 
-    def credit_received(self, link: Any) -> None:
+    def credit_received(self, link: OutgoingLink) -> None:
         link.owner.credit_received()
 
-    def flow_received(self, link: Any) -> None:
+    def flow_received(self, link: IncomingLink) -> None:
         link.owner.flow_received()
 
-    def room_made(self, connection: Any, session: Any) -> None:
+    def room_made(self, connection: Connection, session: Session | None) -> None:
         self.container.room_made()
 
-    def event_received(self, connection: Any, event: Any) -> None:
+    def event_received(self, connection: Connection, event: object) -> None:
         connection.owner.event_received(event)
         self.container.event_received(event)

@@ -6,7 +6,7 @@ Their plans outlive them: for each new connection, a link is made for each plan.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -14,11 +14,14 @@ from router.amqp.types import Symbol
 from router.client.receiver import ReceivedMessage, Receiver
 from router.client.sender import Sender, SentMessage
 
+if TYPE_CHECKING:
+    from router.simulation.containers import Container
+
 
 class SimulatedSender(Sender):
     """Sender that calls `on_change` where the client's own would wake waiting tasks."""
 
-    def __init__(self, container: Any, plan: SenderPlan) -> None:
+    def __init__(self, container: Container, plan: SenderPlan) -> None:
         super().__init__(
             container, container.session, presettled=plan.presettled, window=plan.window
         )
@@ -27,8 +30,7 @@ class SimulatedSender(Sender):
 
     def changed(self) -> None:
         """Report that there may be room."""
-        if self.link is not None:
-            self.plan.on_change()
+        self.plan.on_change()
 
     def attached(self) -> None:
         """Handle the router's attach."""
@@ -46,13 +48,13 @@ class SimulatedSender(Sender):
 class SimulatedReceiver(Receiver):
     """Receiver that passes each message to `on_message` as it comes."""
 
-    def __init__(self, container: Any, plan: ReceiverPlan) -> None:
+    def __init__(self, container: Container, plan: ReceiverPlan) -> None:
         super().__init__(container, container.session, credit=plan.credit, count=None, drain=False)
         self.plan = plan
 
     def changed(self) -> None:
         """Pass on the messages that have come."""
-        while self.link is not None and self.waiting:
+        while self.waiting:
             self.plan.on_message(self.receive_nowait())
 
 

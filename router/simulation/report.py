@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from router.simulation.phases import Phase
 from router.simulation.running import Result
 
@@ -24,7 +22,7 @@ _SUMS = (
 )
 
 
-def as_data(result: Result) -> dict[str, Any]:
+def as_data(result: Result) -> dict[str, object]:
     """Return the whole result as data for JSON.
 
     Times are in seconds from the beginning of traffic. Two results of the same file and seed are
@@ -47,8 +45,8 @@ def as_data(result: Result) -> dict[str, Any]:
     }
 
 
-def _phase(phase: Phase, began: float) -> dict[str, Any]:
-    data: dict[str, Any] = {
+def _phase(phase: Phase, began: float) -> dict[str, object]:
+    data: dict[str, object] = {
         "what": phase.what,
         "action": phase.action,
         "began_s": _rounded(phase.began - began),

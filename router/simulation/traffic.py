@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Final
 
 from router.amqp.message import Message, encode_message
 from router.amqp.performatives import Accepted, Modified, Rejected, Released
@@ -145,7 +145,7 @@ class Sink:
         live = self.plan.live
         if received.is_settled or live is None or live.is_over or received._receiver is not live:
             return
-        settle: dict[str, Callable[[], Any]] = {
+        settle: dict[str, Callable[[], object]] = {
             "accept": received.accept,
             "release": received.release,
             "reject": received.reject,

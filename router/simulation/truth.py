@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from router.core.routers.routing_state import Interest
 from router.simulation.host import SimulatedRouter
@@ -142,7 +141,7 @@ class GroundTruth:
         ways = self.ways.get(name)
         if ways is None:
             return
-        known: Mapping[str, Any] = self.network.hosts[name].reach.wanted.get(key, {})
+        known: Mapping[str, Interest] = self.network.hosts[name].reach.wanted.get(key, {})
         there = self.wanted.get(key, {})
         should = {router: each for router, each in there.items() if router in ways}
         wrong = self.wrong_keys.get(name)

@@ -17,6 +17,7 @@ from router.engine import events
 from router.engine.connection import Connection
 from router.net.connection_counters import ConnectionCounters
 from router.net.router_hub import READ_BYTES, Hub
+from router.net.tracing import Tap
 from router.simulation.virtual_clock import EventScheduler
 
 # Minimum delay of a wire: without one, routers would exchange frames for ever in no time.
@@ -154,7 +155,7 @@ class WireEnd:
         # a hub accepts whatever carries a connection
         pump: Any = self
         self.number = hub.enter(pump)
-        self.tap: Any = None
+        self.tap: Tap | None = None
         self.logs_frames: bool | None = None
         # called with each event of the connection, and at its end
         self.observer: Callable[[object], None] | None = None

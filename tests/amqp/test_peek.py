@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from router.amqp.decode import decode_value
 from router.amqp.message import AmqpValue, Data, Header, Message, Properties, encode_message
 from router.amqp.peek import find_absolute_expiry, find_header, find_to, is_durable
-from router.amqp.types import Symbol, Timestamp
+from router.amqp.types import Described, Symbol, Timestamp
 
 from support.wire import cut_short, messages
 
@@ -230,6 +230,8 @@ def test_what_is_written_over_a_ttl_is_read_back() -> None:
     found = ttl_of(bytes(octets))
     octets[found.ttl_at : found.ttl_at + found.width] = (5).to_bytes(found.width, "big")
     value, _ = decode_value(bytes(octets))
+    assert isinstance(value, Described)
+    assert isinstance(value.value, list)
     assert value.value[2] == 5
 
 

@@ -50,6 +50,7 @@ def test_items_alone_and_in_an_array_are_the_same(element: type) -> None:
     @given(st.lists(BY_TYPE[element], min_size=1, max_size=4))
     def check(items: list[Any]) -> None:
         array, _ = decode_value(encode_value(Array(items, element)))
+        assert isinstance(array, Array)
         alone = [decode_value(encode_value(item))[0] for item in items]
         assert same(list(array), alone)
 

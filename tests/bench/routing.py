@@ -20,7 +20,7 @@ from typing import TypeVar
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from router.control.network.codec import decode_control, encode_control
-from router.control.network.messages import MobileTable
+from router.control.network.messages import Message, MobileTable
 from router.control.network.steps import do_all
 from router.control.network.tables import Assembly, Table
 
@@ -128,10 +128,11 @@ def of_addresses(count: int) -> Iterator[str]:
     yield f"| checked and kept | {took:.0f} ms |"
 
 
-def kept(parts: list[MobileTable]) -> Table:
+def kept(parts: list[Message]) -> Table:
     """Build a table from its parts; raise AssertionError if its digest is wrong."""
-    table, assembly = Table("r0", 1), Assembly(parts[0])
-    for part in parts:
+    tables = [part for part in parts if isinstance(part, MobileTable)]
+    table, assembly = Table("r0", 1), Assembly(tables[0])
+    for part in tables:
         assembly.add(part)
     if not assembly.is_right:
         raise AssertionError("the digest is another one")

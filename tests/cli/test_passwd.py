@@ -104,7 +104,7 @@ def test_giving_up_changes_nothing(file: Path) -> None:
 def test_a_password_that_cannot_be_used(file: Path, typed: str) -> None:
     result = run(file, "ada", typed, "--stdin")
     assert result.exit_code == 1
-    assert result.output.startswith("Error: a password is ")
+    assert result.output.startswith("Error: a password must ")
     assert not file.exists()
 
 

@@ -57,7 +57,7 @@ def test_on_a_hangup_the_file_is_read_again(tmp_path: Path) -> None:
         wait_for(router, "configuration read again .*differences=1")
         file_of(tmp_path, f"{PLAIN}[[address]]\n")
         router.process.send_signal(signal.SIGHUP)
-        wait_for(router, r"configuration refused .*address\[0\]: says not which")
+        wait_for(router, r"configuration refused .*address\[0\]: does not say which")
         file_of(tmp_path, f'{PLAIN}[router]\nid = "other"\n')
         router.process.send_signal(signal.SIGHUP)
         wait_for(router, r"configuration refused .*router\.id cannot be changed")

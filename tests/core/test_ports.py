@@ -1,43 +1,77 @@
-"""The interfaces between the parts of core, beside the classes that implement them."""
+"""What the parts of core need of each other is what they have."""
 
 from __future__ import annotations
 
-import inspect
-
 import pytest
 
+from router.amqp.constants import TerminusExpiryPolicy
 from router.core import ports
-from router.core.forwarding.credit_sharing import CreditSharing
+from router.core.deliveries import across, credit, fallbacks, max_message_size, related_credit
+from router.core.diagnosis.stuck_receivers import Dropped, Progress
+from router.core.link_routes.routed_links import RoutedLink
+from router.core.links import detach, resuming, resumption, stealing, suspended
+from router.core.model.address import BALANCED, Address
+from router.core.network.holding import Holds
+from router.core.network.lane_numbers import FIRST_LANE
+from router.core.network.transit import Transit
+from router.engine.link import OutgoingLink
 
 from support.in_memory import Router
 
+ROUTER = Router()
+FORWARDER = ROUTER.forwarder
+ADDRESS = Address("q", BALANCED)
+REFUSING = max_message_size._Refusing(FORWARDER, ADDRESS)
+SHARING = related_credit._Sharing(ADDRESS)
+MOVE = fallbacks.FallbackMove(FORWARDER, ADDRESS, ADDRESS, ADDRESS)
+WAY = Transit(FORWARDER.network, "b", ADDRESS, FIRST_LANE)
+TERMINUS = suspended.Terminus(
+    OutgoingLink(Holds(FORWARDER)._session, "link", 0), TerminusExpiryPolicy.NEVER, 1
+)
+DROPPED = Dropped(0.0, 1, "container", "link", 1.0, "it takes nothing")
 
-def members(protocol: type) -> set[str]:
-    """Return the names that a Protocol declares: attributes, properties and methods."""
-    declared = set(inspect.get_annotations(protocol))
-    return declared | {name for name in vars(protocol) if not name.startswith("_")}
+
+def members(port: type) -> set[str]:
+    """Return the names of the members that a Protocol asks for."""
+    found = {*vars(port), *getattr(port, "__annotations__", {})}
+    return {name for name in found if not name.startswith("_")}
+
+
+PROVIDERS: list[tuple[type, object]] = [
+    (ports.Copies, FORWARDER.distribution.pending_copies),
+    (ports.Core, FORWARDER),
+    (ports.CreditNotes, FORWARDER.credit),
+    (ports.CreditSharing, SHARING),
+    (ports.Distribution, FORWARDER.distribution),
+    (ports.DroppedReceiver, DROPPED),
+    (ports.FallbackMove, MOVE),
+    (ports.MovedTerminus, TERMINUS),
+    (ports.Moving, resuming._Moving(FORWARDER, TERMINUS)),
+    (ports.Observer, ROUTER),
+    (ports.Progress, Progress()),
+    (ports.Queues, FORWARDER.queues),
+    (ports.Refusing, REFUSING),
+    (ports.RepeatedTask, across.Sharing(FORWARDER, ADDRESS)),
+    (ports.RepeatedTask, credit.Sharing(ADDRESS)),
+    (ports.Resuming, RoutedLink),
+    (ports.Resuming, detach._LEAVING),
+    (ports.Resuming, resumption.Resumption),
+    (ports.Settlement, FORWARDER.settlement),
+    (ports.TransitWay, WAY),
+    (ports.Withholding, stealing._StolenSender),
+]
 
 
 @pytest.mark.parametrize(
-    ("protocol", "part"),
-    [
-        (ports.Core, ""),
-        (ports.CreditNotes, "credit"),
-        (ports.Settlement, "settlement"),
-        (ports.Queues, "queues"),
-        (ports.Distribution, "distribution"),
-        (ports.Copies, "distribution.pending_copies"),
-        (ports.Observer, "observer"),
-    ],
+    ("port", "provider"), PROVIDERS, ids=lambda each: getattr(each, "__name__", "")
 )
-def test_a_part_has_all_that_its_interface_declares(protocol: type, part: str) -> None:
-    found: object = Router().forwarder
-    for name in filter(None, part.split(".")):
-        found = getattr(found, name)
-    assert members(protocol)
-    assert {name for name in members(protocol) if not hasattr(found, name)} == set()
+def test_core_has_what_its_parts_need(port: type, provider: object) -> None:
+    assert members(port)
+    assert {name for name in members(port) if not hasattr(provider, name)} == set()
 
 
-def test_a_part_that_lacks_a_member_is_found() -> None:
-    assert "settle" in members(ports.Settlement)
-    assert not hasattr(CreditSharing, "settle")
+def test_each_interface_is_compared_with_what_implements_it() -> None:
+    compared = {port.__name__ for port, _ in PROVIDERS}
+    assert compared == {
+        name for name, each in vars(ports).items() if getattr(each, "_is_protocol", False)
+    } - {"Protocol"}

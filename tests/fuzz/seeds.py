@@ -33,6 +33,7 @@ from router.control.network.messages import (
     LinkState,
     LinkStateRequest,
     LinkStateUpdate,
+    Message,
     MobileRequest,
     MobileTable,
     MobileUpdate,
@@ -126,7 +127,7 @@ log {
 ]
 
 _STATE = LinkState("a", 5, 3, {"b": 1, "c": 2}, 7, 2**64 - 1, {"features": ["x"]})
-CONTROL = [
+CONTROL: list[Message] = [
     Hello("a", 5, 6),
     Summary(tuple(range(BUCKETS))),
     Rows(False, (Row("a", 5, 3, 7, 1), Row("b", 6, 1, 0, 0))),

@@ -29,6 +29,7 @@ from router.management.access import (
     rights_of,
 )
 from router.management.requests import FORBIDDEN, Refused
+from router.metrics.views import EndpointView
 
 from support.loopback import dialled, running_node
 from support.management import ANSWERS, NODE, asked, request, status
@@ -40,7 +41,8 @@ class Held:
     """A connection as the router holds it."""
 
     connection: Connection
-    tally: Any = None
+    tally: EndpointView | None = None
+    number: int = 7
 
 
 def held(

@@ -77,7 +77,7 @@ async def test_each_entity_is_looked_up_by_its_name_and_its_identity() -> None:
                 for wanted in ("identity", "name"):
                     attribute = entity_type.attribute(wanted)
                     assert attribute is not None
-                    key = attribute.read(entity)
+                    key = str(attribute.read(entity))
                     found = await look_up(view, entity_type, wanted, key)
                     if found is None:
                         continue

@@ -14,7 +14,7 @@ from router.config.redirects import RedirectSettings
 from router.core.link_routes.route_outlets import LinkRouteRule
 from router.management.entities.unsupported_types import UNSUPPORTED_TYPES
 from router.management.entity_types import ENTITY_TYPES
-from router.management.schema import EntityType
+from router.management.schema import AnyEntityType
 from router.management.views import RouterView
 
 from support.blocking_proton import Peer
@@ -25,7 +25,7 @@ KINDS = {"string": str, "integer": int, "boolean": bool, "map": dict, "list": li
 
 
 @pytest.mark.parametrize("entity_type", TYPES, ids=lambda each: str(each.name))
-def test_names_stand_once(entity_type: EntityType) -> None:
+def test_names_stand_once(entity_type: AnyEntityType) -> None:
     names = [each.name for each in entity_type.attributes]
     assert len(names) == len(set(names))
     assert names[:3] == ["name", "identity", "type"]
@@ -34,7 +34,7 @@ def test_names_stand_once(entity_type: EntityType) -> None:
 
 
 @pytest.mark.parametrize("entity_type", TYPES, ids=lambda each: str(each.name))
-def test_everything_has_a_meaning(entity_type: EntityType) -> None:
+def test_everything_has_a_meaning(entity_type: AnyEntityType) -> None:
     for meaning in (entity_type.meaning, *(each.meaning for each in entity_type.attributes)):
         assert meaning.endswith(".")
 

@@ -24,7 +24,7 @@ from router.management.entities.configured import (
 from router.management.entities.router import ROUTER
 from router.management.request_settings import changed_settings, new_settings
 from router.management.requests import BAD_REQUEST, Refused
-from router.management.schema import EntityType
+from router.management.schema import AnyEntityType
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ from router.management.schema import EntityType
     ],
 )
 def test_new_settings_are_made_of_what_tools_send(
-    entity_type: EntityType, given: dict[str, Any], made: Any
+    entity_type: AnyEntityType, given: dict[str, Any], made: Any
 ) -> None:
     settings = new_settings(entity_type, given)
     assert settings == made
@@ -141,7 +141,7 @@ def test_new_settings_are_made_of_what_tools_send(
     ],
 )
 def test_what_cannot_be_is_refused_by_its_name(
-    entity_type: EntityType, given: dict[str, Any], told: str
+    entity_type: AnyEntityType, given: dict[str, Any], told: str
 ) -> None:
     with pytest.raises(Refused) as refused:
         new_settings(entity_type, given)
@@ -167,6 +167,7 @@ def test_settings_become_others() -> None:
 def test_a_default_that_follows_from_others_follows_again() -> None:
     old = ConnectorSettings(sasl_username="u", sasl_password=Secret("literal", "p"))
     again = changed_settings(CONNECTOR, old, {"saslMechanisms": None})
+    assert isinstance(again, ConnectorSettings)
     assert again.sasl_mechanisms == ("PLAIN",)
 
 

@@ -8,7 +8,14 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, strategies as st
 
-from router.control.network.messages import REMOVED, Aged, LinkState, LinkStateUpdate, Withdrawal
+from router.control.network.messages import (
+    REMOVED,
+    Aged,
+    LinkState,
+    LinkStateUpdate,
+    Message,
+    Withdrawal,
+)
 from router.core.routers.routing_state import Interest
 
 from support.examples import examples
@@ -302,7 +309,8 @@ class TestOfOneId:
         # somebody else says that it is there, and that it is a's neighbour
         states = [LinkState("x", 8, 1, {"y": 1}), LinkState("y", 1, 1, {"x": 1, "a": 1})]
         update = LinkStateUpdate(tuple(Aged(each, 0) for each in states))
-        for message in [update, *(Withdrawal("x", 9, 8),) * 3]:
+        messages: list[Message] = [update, *(Withdrawal("x", 9, 8),) * 3]
+        for message in messages:
             b.protocol.received(link.number, message, network.now)
             b.act()
         network.run(1)

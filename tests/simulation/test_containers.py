@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from router.amqp.performatives import Accepted
+from router.client.failures import ConnectionLost
 from router.engine.losing import AT_ONCE
 from router.simulation.containers import Container
 from router.simulation.links import ReceiverPlan, SenderPlan
@@ -133,3 +134,14 @@ def test_hooks_hear_of_connections_that_come_and_go() -> None:
     network.run(5)
 
     assert heard == ["connected", "lost", "connected"]
+
+
+def test_a_link_without_a_session_tells_which_container_is_not_connected() -> None:
+    talk = Talk()
+    sender = talk.outbox.sender()
+    assert sender is not None
+    talk.sender.lose()
+    talk.network.run(0.001)
+    failure = sender.failure()
+    assert isinstance(failure, ConnectionLost)
+    assert failure.description == "sender is not connected"

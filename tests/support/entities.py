@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from router.management.entity_types import ENTITY_TYPES
-from router.management.schema import EntityType
+from router.management.schema import AnyEntityType
 from router.management.views import RouterView
 
 from support.loopback import Running
@@ -25,7 +25,7 @@ def view_of(running: Running) -> RouterView:
     )
 
 
-def told(running: Running, entity_type: EntityType) -> list[dict[str, Any]]:
+def told(running: Running, entity_type: AnyEntityType) -> list[dict[str, Any]]:
     """Return all attributes of all entities of a type."""
     _, entities = ENTITY_TYPES[entity_type.long_name]
     return [

@@ -422,6 +422,7 @@ class Ledger:
         assert rest == expected if is_whole else expected.startswith(rest)
         value, end = decode_value(payload, 0)
         assert end == bare_at
+        assert isinstance(value, Described)
         header = composite_from(Described(ULong(Descriptor.HEADER), value.value), "header")
         assert isinstance(header, Header)
         self._compare_headers(arrival, message, header)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
 from router import plugin
-from router_telemetry.rows import US
+from router_telemetry.rows import US, Row
 
 TYPES: Final = (
     plugin.ConnectionOpened,
@@ -38,9 +38,9 @@ def kind_of(event: type[plugin.Event]) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "-", event.__name__).lower()
 
 
-def row_of(event: plugin.Event) -> dict[str, Any]:
+def row_of(event: plugin.Event) -> Row:
     """Return the columns of an event's row."""
-    values: dict[str, Any] = {"time": round(event.time * US), "kind": kind_of(type(event))}
+    values: Row = {"time": round(event.time * US), "kind": kind_of(type(event))}
     given = {field.name: getattr(event, field.name) for field in attrs.fields(type(event))}
     connection = given.get("connection")
     link = given.get("link")

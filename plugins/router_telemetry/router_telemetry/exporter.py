@@ -6,7 +6,7 @@ import threading
 import time
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import attrs
 import pyarrow as pa
@@ -18,7 +18,7 @@ from router_telemetry.events import EVENTS_LOST, TYPES, row_of
 from router_telemetry.files import Files, Writable
 from router_telemetry.flows import FlowMeter
 from router_telemetry.record_stream import ALL, KINDS, RecordStream
-from router_telemetry.rows import US, Rows
+from router_telemetry.rows import US, Row, Rows
 from router_telemetry.schema import DELIVERIES, EVENTS, FLOWS
 
 # Pauses after a file could not be written: the first, and the longest.
@@ -97,7 +97,7 @@ class Telemetry(plugin.Plugin):
         await _Export(self._settings, router).run()
 
 
-def _put_row(stream: RecordStream, dataset: str, row: dict[str, Any]) -> None:
+def _put_row(stream: RecordStream, dataset: str, row: Row) -> None:
     stream.put(dataset, [row])
 
 

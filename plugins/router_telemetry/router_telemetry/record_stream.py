@@ -6,7 +6,7 @@ import json
 from collections import deque
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 import trio
 
@@ -38,7 +38,7 @@ class RecordStream:
         self._router = router
         self._address = address
         self._datasets = frozenset(KINDS[1:] if datasets == ALL else [datasets])
-        self._waiting: deque[tuple[str, Mapping[str, Any]]] = deque()
+        self._waiting: deque[tuple[str, Mapping[str, object]]] = deque()
         self._has_some = trio.Event()
         self._sent = router.counter("sent_records", "Records sent to an address.", ("dataset",))
         self._dropped = router.counter(
@@ -49,7 +49,7 @@ class RecordStream:
         """Return whether records of a dataset are sent."""
         return dataset in self._datasets
 
-    def put(self, dataset: str, rows: Iterable[Mapping[str, Any]]) -> None:
+    def put(self, dataset: str, rows: Iterable[Mapping[str, object]]) -> None:
         """Send rows, by the names of their columns, as soon as there is credit.
 
         Times are datetimes, or microseconds since 1970.
@@ -86,12 +86,13 @@ class RecordStream:
             await trio.sleep(RETRY_S)
 
 
-def message_of(dataset: str, row: Mapping[str, Any]) -> Message:
+def message_of(dataset: str, row: Mapping[str, object]) -> Message:
     """Return a record as a message: its subject is the dataset, its body the row as JSON."""
     values = {name: _value(value) for name, value in row.items() if value is not None}
     for name in _TIMES[dataset]:
-        if isinstance(values.get(name), int):
-            values[name] = _value(_EPOCH + timedelta(microseconds=values[name]))
+        microseconds = values.get(name)
+        if isinstance(microseconds, int):
+            values[name] = _value(_EPOCH + timedelta(microseconds=microseconds))
     return Message(
         properties=Properties(subject=dataset, content_type="application/json"),
         application_properties={"schema-version": VERSION},
@@ -99,7 +100,7 @@ def message_of(dataset: str, row: Mapping[str, Any]) -> Message:
     )
 
 
-def _value(value: Any) -> Any:
+def _value(value: object) -> object:
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
     return value.hex() if isinstance(value, bytes) else value

@@ -13,6 +13,11 @@ from router_telemetry.schema import VERSION, Dataset
 US: Final = 1_000_000
 DAY_US: Final = 24 * 3600 * US
 
+Row = dict[str, object]
+"""Values of one row by the names of their columns."""
+Columns = dict[str, list[Any]]
+"""Values of all rows by the names of their columns; Arrow checks their types."""
+
 
 @attrs.frozen
 class Batch:
@@ -20,7 +25,7 @@ class Batch:
 
     dataset: Dataset
     day: int
-    columns: dict[str, list[Any]] = attrs.field(repr=False)
+    columns: Columns = attrs.field(repr=False)
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -47,20 +52,20 @@ class Rows:
         self._epoch = epoch
         self._most = most
         self._seq = 0
-        self._columns: dict[str, list[Any]] = self._empty()
+        self._columns: Columns = self._empty()
         # rows that were taken but are not written yet
         self.taken = 0
         # called with each row that is added
-        self.on_row: Callable[[dict[str, Any]], None] | None = None
+        self.on_row: Callable[[Row], None] | None = None
 
-    def _empty(self) -> dict[str, list[Any]]:
+    def _empty(self) -> Columns:
         return {column.name: [] for column in self.dataset.columns}
 
     def __len__(self) -> int:
         """Return the number of rows that wait."""
         return len(self._columns["seq"])
 
-    def add(self, **values: Any) -> None:
+    def add(self, **values: object) -> None:
         """Add a row, or count it as lost if too many are in memory. Missing values are null."""
         self._seq += 1
         if len(self) + self.taken >= self._most:

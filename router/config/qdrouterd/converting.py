@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import tomli_w
@@ -70,7 +70,7 @@ def _entity(table: Table, folder: Path | None) -> Iterator[str]:
     yield from (_pair(key, value) for key, value in taken.items())
 
 
-def _placed(entity: str, key: str, value: Any, folder: Path | None) -> Any:
+def _placed(entity: str, key: str, value: object, folder: Path | None) -> object:
     """Return a value; if it is the path of a file, make it absolute if there is a `folder`."""
     if folder is None:
         return value
@@ -82,7 +82,7 @@ def _placed(entity: str, key: str, value: Any, folder: Path | None) -> Any:
     return value
 
 
-def _pair(key: str, value: Any) -> str:
+def _pair(key: str, value: object) -> str:
     return f"{_key(key)} = {_literal(value)}"
 
 
@@ -90,7 +90,7 @@ def _key(key: str) -> str:
     return tomli_w.dumps({key: 0}).removesuffix(" = 0\n")
 
 
-def _literal(value: Any) -> str:
+def _literal(value: object) -> str:
     """Return a value in TOML, on one line."""
     if isinstance(value, Mapping):
         pairs = ", ".join(_pair(key, item) for key, item in value.items())

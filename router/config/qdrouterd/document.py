@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import attrs
 
@@ -18,7 +17,7 @@ class GivenAttribute:
     a # in the middle of the value was taken for the beginning of that comment.
     """
 
-    value: Any
+    value: object
     line: int
     above: tuple[str, ...] = ()
     beside: str = ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
-from typing import Any, Final
+from typing import Final
 
 from router.config.mistakes import Mistake
 from router.config.qdrouterd.document import Document, GivenAttribute, Section
@@ -89,7 +89,7 @@ class _Reader:
         self.expect("]", f"the end of {name}")
         return Section(name, line, given, repeated=tuple(repeated))
 
-    def value(self, what: str) -> Any:
+    def value(self, what: str) -> object:
         self.skip()
         try:
             value, self.at = self.decoder.raw_decode(self.text, self.at)

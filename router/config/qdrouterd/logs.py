@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from router.config.kinds import ValueNotAllowed
 from router.config.log_levels import parse_enabled
@@ -22,7 +22,7 @@ class LogSections:
     def __init__(self) -> None:
         self.file = ""
         self.lines: dict[Path, int] = {}
-        self.refused: list[tuple[int, str, Any, str]] = []
+        self.refused: list[tuple[int, str, object, str]] = []
         self._levels: dict[str, str] = {}
         self._first: Table | None = None
         self._comments: list[str] = []
@@ -30,13 +30,12 @@ class LogSections:
     def add(self, table: Table, remark: Callable[..., None]) -> None:
         """Add a section; `remark` is called for what cannot be kept."""
         values, path = table.values, format_path(table.place)
-        module = values.get("module")
+        module, enable, output = (_text(table, key) for key in ("module", "enable", "outputFile"))
         if module is None:
             self.refused.append((table.section.line, f"{path}.module", "", "give a module"))
             return
         self._first = self._first or table
         self._comments.extend(table.section.above)
-        enable = values.get("enable")
         # "default" is the same as no levels of its own
         if enable is not None and enable != _AS_OTHERS:
             try:
@@ -47,7 +46,6 @@ class LogSections:
             else:
                 self._levels[module] = enable
                 self.lines[("log", "levels", module)] = table.line_of("enable")
-        output = values.get("outputFile")
         if output is not None:
             line = table.line_of("outputFile")
             if output in ("stdout", "syslog"):
@@ -75,3 +73,10 @@ class LogSections:
         table = Table("log", ("log",), Section("log", line, {}, tuple(self._comments)))
         table.data = {"levels": dict(self._levels)}
         return table
+
+
+def _text(table: Table, key: str) -> str | None:
+    """Return an attribute that was read as text; None if it is not given."""
+    value = table.values.get(key)
+    assert value is None or isinstance(value, str)
+    return value

@@ -7,10 +7,9 @@ its attributes, so a repeated one needs a name that tells it apart.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any
 
 from router.config.auto_links import AutoLinkSettings
+from router.config.mistakes import Data
 
 
 class RepeatedAutoLinks:
@@ -19,7 +18,7 @@ class RepeatedAutoLinks:
     def __init__(self) -> None:
         self._seen: Counter[str] = Counter()
 
-    def name_for(self, data: Mapping[str, Any]) -> str | None:
+    def name_for(self, data: Data) -> str | None:
         """Return the name to give to an auto-link, which is in the form of our file.
 
         None if it has a name, or is the first of its kind.

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from router.config.mistakes import Mistake
 from router.config.qdrouterd.document import Document, GivenAttribute, Section
@@ -90,7 +90,7 @@ class _Reader:
             self.refuse("is not closed", name, "give } on a line of its own", line)
         return Section(name, line, given, above, beside, tuple(repeated))
 
-    def value(self, key: str, text: str, section: str) -> tuple[Any, str, bool] | None:
+    def value(self, key: str, text: str, section: str) -> tuple[object, str, bool] | None:
         """Return the value that begins with `text`, its comment, and whether that cut it.
 
         None if the value cannot be read.
@@ -121,7 +121,7 @@ class _Reader:
                 return None
         return value, comment.rstrip(), cut
 
-    def table(self, text: str, path: str) -> tuple[Any, str, bool] | None:
+    def table(self, text: str, path: str) -> tuple[object, str, bool] | None:
         """Return the JSON that begins with `text`, up to the line on which its braces close."""
         first = self.at
         parts: list[str] = []
@@ -141,7 +141,7 @@ class _Reader:
         value = self.json("\n".join(parts), path, first)
         return None if value is None else (value, "", False)
 
-    def json(self, text: str, path: str, first: int) -> Any:
+    def json(self, text: str, path: str, first: int) -> object:
         try:
             return json.loads(_SPARE_COMMA.sub(lambda found: found[1] or "", text))
         except RecursionError:
@@ -193,12 +193,12 @@ def _braces(line: str) -> int:
     return bare.count("{") - bare.count("}")
 
 
-def _unquoted(lines: list[str]) -> dict[str, Any] | None:
+def _unquoted(lines: list[str]) -> dict[str, object] | None:
     """Return a table in the old form, which is not JSON but like sections.
 
     None if the lines are not in that form.
     """
-    whole: dict[str, Any] = {}
+    whole: dict[str, object] = {}
     tables = [whole]
     for line in lines[1:]:
         bare, _ = _without_comment(line)
@@ -210,7 +210,7 @@ def _unquoted(lines: list[str]) -> dict[str, Any] | None:
         elif found is None or not tables or not found[2]:
             return None
         elif found[2] == "{":
-            inner: dict[str, Any] = {}
+            inner: dict[str, object] = {}
             tables[-1][found[1]] = inner
             tables.append(inner)
         else:

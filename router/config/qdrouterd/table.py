@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
@@ -11,7 +11,7 @@ from router.config.model import ENTITIES
 from router.config.qdrouterd.document import GivenAttribute, Section
 from router.config.setting import file_name
 
-_DEFAULTS: Final[dict[tuple[str, str], Any]] = {
+_DEFAULTS: Final[dict[tuple[str, str], object]] = {
     (entity.name, file_name(field.name)): field.default
     for entity in ENTITIES
     for field in attrs.fields(entity.settings)
@@ -30,9 +30,9 @@ class Table:
     name: str
     place: Path
     section: Section
-    values: dict[str, Any] = attrs.Factory(dict)
+    values: dict[str, object] = attrs.Factory(dict)
     given: dict[str, GivenAttribute] = attrs.Factory(dict)
-    data: dict[str, Any] = attrs.Factory(dict)
+    data: dict[str, object] = attrs.Factory(dict)
     left_out: bool = False
     allowed_attributes: tuple[str, ...] = ()
 
@@ -45,7 +45,7 @@ class Table:
         """Return whether the entity may have this attribute."""
         return not self.allowed_attributes or key in self.allowed_attributes
 
-    def own_default(self, key: str) -> Any:
+    def own_default(self, key: str) -> object:
         """Return the default of our model.
 
         It is `attrs.NOTHING` if the default is made from other attributes.

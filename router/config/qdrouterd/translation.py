@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 import attrs
@@ -243,7 +243,7 @@ class _Translator:
         for key in table.data:
             self.made.lines[(*here, key)] = table.line_of(key)
 
-    def take(self, table: Table, key: str, value: Any, setting: Setting) -> None:
+    def take(self, table: Table, key: str, value: object, setting: Setting) -> None:
         """Translate an attribute that this router has."""
         path, line = _path(table, key), table.line_of(key)
         if key in _RIGHT and isinstance(value, int):
@@ -252,7 +252,7 @@ class _Translator:
             if right != value:
                 self.remark("changed", line, path, f"taken as {right}", value)
                 value = right
-        if key == "port":
+        if key == "port" and isinstance(value, str):
             value = _SERVICES.get(value, value)
         if key == "openProperties":
             value, nulls = _without_nulls(value)
@@ -265,7 +265,7 @@ class _Translator:
             shown = None if setting.kind.secret else value
             self.refused(table.given.get(key), path, refused, shown)
 
-    def without(self, table: Table, key: str, value: Any, attribute: facts.Attribute) -> None:
+    def without(self, table: Table, key: str, value: object, attribute: facts.Attribute) -> None:
         """Report an attribute that this router does not have, if its value matters."""
         if value == attribute.default or value in ("", {}):
             return
@@ -312,7 +312,7 @@ class _Translator:
             for line, path, value, allowed in self.logs.refused
         )
 
-    def remark(self, sort: Sort, line: int, path: str, text: str, value: Any = None) -> None:
+    def remark(self, sort: Sort, line: int, path: str, text: str, value: object = None) -> None:
         shown = "" if value is None else format_value(value)
         self.made.remarks.append(Remark(sort, line, path, shown, text))
 
@@ -329,7 +329,7 @@ class _Translator:
         self.made.mistakes.append(mistake)
 
     def refused(
-        self, given: GivenAttribute | None, path: str, refused: ValueNotAllowed, value: Any
+        self, given: GivenAttribute | None, path: str, refused: ValueNotAllowed, value: object
     ) -> None:
         """Report a value that is not allowed; None stands for a secret."""
         line = 0 if given is None else given.line
@@ -373,7 +373,7 @@ def _sort(fate: facts.Fate) -> Sort:
     return "ignored" if fate == "harmless" else fate
 
 
-def _without_nulls(value: Any) -> tuple[Any, int]:
+def _without_nulls(value: object) -> tuple[object, int]:
     """Return a value of JSON without its nulls, and the number of nulls."""
     if isinstance(value, dict):
         parts = {key: _without_nulls(item) for key, item in value.items() if item is not None}
@@ -385,5 +385,5 @@ def _without_nulls(value: Any) -> tuple[Any, int]:
     return value, 0
 
 
-def _count(parts: Any) -> int:
+def _count(parts: Iterable[tuple[object, int]]) -> int:
     return sum(count for _, count in parts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from router.config.kinds import Kind, ValueNotAllowed
 from router.config.qdrouterd.facts import Kind as DispatchKind
@@ -13,7 +13,7 @@ _FLAGS: Final = {"yes": True, "true": True, "on": True, "no": False, "false": Fa
 _MOST_DIGITS: Final = 20
 
 
-def read_value(kind: DispatchKind, value: object) -> Any:
+def read_value(kind: DispatchKind, value: object) -> object:
     """Return a value as Dispatch reads it: text, a number, True or False, or a table.
 
     Raises `router.config.kinds.ValueNotAllowed` with what is allowed.
@@ -30,7 +30,7 @@ def read_value(kind: DispatchKind, value: object) -> Any:
     return _text(value)
 
 
-def to_file_value(kind: Kind, value: Any) -> Any:
+def to_file_value(kind: Kind, value: object) -> object:
     """Return a value of Dispatch's as our own file has it, for an attribute of `kind` there.
 
     Raises `router.config.kinds.ValueNotAllowed`, of the kind itself, if there is no such form.
@@ -46,7 +46,7 @@ def to_file_value(kind: Kind, value: Any) -> Any:
     raise refused or ValueNotAllowed(kind.words)
 
 
-def _forms(value: Any) -> Iterator[Any]:
+def _forms(value: object) -> Iterator[object]:
     """Yield a value as it stands, and in the other forms that may be meant."""
     yield value
     if isinstance(value, str):
@@ -86,7 +86,7 @@ def _flag(value: object) -> bool:
     return found
 
 
-def _table(value: object) -> Mapping[str, Any]:
+def _table(value: object) -> Mapping[str, object]:
     if isinstance(value, str) and value.lstrip().startswith("{"):
         try:
             value = json.loads(value)

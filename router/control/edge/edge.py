@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
@@ -23,8 +23,10 @@ from router.control.edge.messages import (
 from router.control.edge.proxies import Proxies
 from router.control.edge.routes import EdgeLinkRoutes
 from router.control.edge.uplinks import Uplinks
+from router.core.forwarding.forward import Forwarder
 from router.core.model.address import MESH, Address
 from router.core.network.proxy_links import UplinkChanged
+from router.engine.connection import Connection
 from router.engine.failures import NetworkCondition
 from router.errors import AmqpError
 
@@ -70,7 +72,7 @@ class _Heartbeat:
 class EdgeRouter:
     """Parts that only an edge router has; `me` is its id."""
 
-    def __init__(self, forwarder: Any, me: str, port: ControlLinks) -> None:
+    def __init__(self, forwarder: Forwarder, me: str, port: ControlLinks) -> None:
         self.forwarder = forwarder
         self.me = me
         self.port = port
@@ -78,12 +80,12 @@ class EdgeRouter:
         self.proxies = Proxies(forwarder, me, self._watch)
         self.routes = EdgeLinkRoutes(forwarder, self._tell)
         self.plan = UplinkPlan()
-        self._connections: dict[int, Any] = {}
+        self._connections: dict[int, Connection] = {}
         # uplinks that opened in this turn, and the routers they lead to
-        self._fresh: dict[Any, str] = {}
+        self._fresh: dict[Connection, str] = {}
         # what was last reported of each uplink
         self._told: dict[int, UplinkChanged] = {}
-        self._pulses: dict[Any, _Heartbeat] = {}
+        self._pulses: dict[Connection, _Heartbeat] = {}
         # number of uplinks given up for silence
         self.silent = 0
 
@@ -95,7 +97,9 @@ class EdgeRouter:
 
     # Uplinks come and go.
 
-    def connection_came(self, connection: Any, router: str, features: frozenset[str]) -> None:
+    def connection_came(
+        self, connection: Connection, router: str, features: frozenset[str]
+    ) -> None:
         """Add an uplink that is open, and whose control link can be used.
 
         It can become active at the end of the turn: an interior that refuses this router answers
@@ -108,7 +112,7 @@ class EdgeRouter:
         self.routes.came(connection, router, features)
         self._note()
 
-    def connection_left(self, connection: Any) -> None:
+    def connection_left(self, connection: Connection) -> None:
         """Remove an uplink that is over."""
         if self._pulses.pop(connection, None) is None:
             return
@@ -138,7 +142,7 @@ class EdgeRouter:
             self.routes.use(active)
             self._note()
 
-    def message_received(self, connection: Any, octets: bytes) -> None:
+    def message_received(self, connection: Connection, octets: bytes) -> None:
         """Handle a control message of an interior; raises `AmqpError` if it is not allowed."""
         pulse = self._pulses.get(connection)
         if pulse is None:
@@ -158,10 +162,10 @@ class EdgeRouter:
                 kind = type(message).__name__
                 raise AmqpError(Condition.NOT_ALLOWED, f"an interior router must not send {kind}")
 
-    def _tell(self, connection: Any, message: Message) -> None:
+    def _tell(self, connection: Connection, message: Message) -> None:
         self.port.send(connection, encode_message(message))
 
-    def _watch(self, connection: Any, changes: list[tuple[str, bool]]) -> None:
+    def _watch(self, connection: Connection, changes: list[tuple[str, bool]]) -> None:
         for message in watches(changes):
             self._tell(connection, message)
 
@@ -187,14 +191,14 @@ class EdgeRouter:
         """Return whether a name is at another router that no interior knows."""
         return self.proxies.is_nowhere(name)
 
-    def use_of(self, connection: Any) -> tuple[bool | None, str | None]:
+    def use_of(self, connection: Connection) -> tuple[bool | None, str | None]:
         """Return whether an uplink is active, and why; (None, None) for other connections."""
         if connection not in self._pulses:
             return None, None
         uplink = self.uplinks.links.get(connection.number)
         return (None, None) if uplink is None else (uplink.is_active, uplink.reason)
 
-    def takes(self, connection: Any, text: str, *, is_sender: bool) -> bool:
+    def takes(self, connection: Connection, text: str, *, is_sender: bool) -> bool:
         """Return whether a peer's link may be attached to an address.
 
         An interior may only send: to an address of this router, or to one that this edge receives

@@ -9,13 +9,14 @@ later turns.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Final
 
 from router.amqp.constants import Condition
 from router.control.edge.key_streams import KEYS_A_STEP
 from router.control.edge.messages import UNKNOWN_TREATMENT, InteriorAddress, Message, Watch, reached
 from router.core.addresses import related
 from router.core.addresses.rules import TREATMENTS
+from router.core.forwarding.forward import Forwarder
 from router.core.model.address import FALLBACK, LAST_PHASE, MANAGEMENT_WRITERS, Address
 from router.core.routers.names import key_of
 from router.core.routers.routing_state import (
@@ -75,7 +76,7 @@ class EdgeWatches:
 class Watches:
     """Addresses that the edges of one interior router watch."""
 
-    def __init__(self, forwarder: Any) -> None:
+    def __init__(self, forwarder: Forwarder) -> None:
         self.forwarder = forwarder
         self.by_key: dict[str, dict[EdgeWatches, None]] = {}
         # those of them whose names have a location

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from itertools import repeat
 from math import inf
-from typing import Any, Final
+from typing import Final
 
 from router.amqp.constants import Condition
 from router.control.edge.edge_watches import AT_AN_EDGE, EdgeWatches, Watches
@@ -30,11 +30,13 @@ from router.control.edge.messages import (
 )
 from router.control.edge.proxy_lines import ProxyLines
 from router.control.edge.routes import InteriorLinkRoutes
+from router.core.forwarding.forward import Forwarder
 from router.core.model.address import BALANCED, FIRST_EDGE, HERE, MANAGEMENT_WRITERS, Address
 from router.core.network.proxy_links import Proxy
 from router.core.routers.membership import instance_of
 from router.core.routers.names import edge_key_in, edge_run_key
 from router.core.routers.routing_state import EDGE, Interest
+from router.engine.connection import Connection
 from router.engine.deferred import CHANGES_AT_ONCE, THINGS_A_STEP
 from router.engine.failures import NetworkCondition
 from router.errors import AmqpError
@@ -51,7 +53,9 @@ THINGS_A_LINK: Final = 4
 class Edge:
     """Connection of an edge router, which may have several."""
 
-    def __init__(self, connection: Any, router: str, watcher: EdgeWatches, now: float) -> None:
+    def __init__(
+        self, connection: Connection, router: str, watcher: EdgeWatches, now: float
+    ) -> None:
         self.connection = connection
         self.router = router
         self.instance = instance_of(connection.remote_open)
@@ -70,13 +74,13 @@ class Edge:
 class Edges:
     """Edge routers that are connected here."""
 
-    def __init__(self, forwarder: Any, port: ControlLinks) -> None:
+    def __init__(self, forwarder: Forwarder, port: ControlLinks) -> None:
         self.forwarder = forwarder
         self.port = port
         self.watching = Watches(forwarder)
         self.lines = ProxyLines(forwarder, self.side_of)
         self.routes = InteriorLinkRoutes(forwarder, self._tell_all)
-        self.by_connection: dict[Any, Edge] = {}
+        self.by_connection: dict[Connection, Edge] = {}
         # active connections by the edge's id
         self.active: dict[str, dict[Edge, None]] = {}
         self._sides = itertools.count(FIRST_EDGE)
@@ -94,14 +98,16 @@ class Edges:
         # number of edges given up for silence
         self.silent = 0
 
-    def side_of(self, connection: Any) -> int:
+    def side_of(self, connection: Connection) -> int:
         """Return the side of an edge's connection; for any other connection it is `HERE`."""
         edge = self.by_connection.get(connection)
         return HERE if edge is None else edge.side
 
     # Edges come and go.
 
-    def connection_came(self, connection: Any, router: str, features: frozenset[str]) -> None:
+    def connection_came(
+        self, connection: Connection, router: str, features: frozenset[str]
+    ) -> None:
         """Add a connection of an edge that is open, and whose control link can be used."""
         now = self.forwarder.turn.now
         watcher = EdgeWatches(next(self._sides), lambda message: self._tell(connection, message))
@@ -110,7 +116,7 @@ class Edges:
         self.routes.came(connection, router, features)
         self._check_at(edge, now + edge.max_age_s)
 
-    def connection_left(self, connection: Any) -> None:
+    def connection_left(self, connection: Connection) -> None:
         """Remove a connection of an edge that is over."""
         edge = self.by_connection.pop(connection, None)
         if edge is None:
@@ -121,7 +127,7 @@ class Edges:
         self._use(edge, is_active=False)
         self.routes.left(connection)
 
-    def message_received(self, connection: Any, octets: bytes) -> None:
+    def message_received(self, connection: Connection, octets: bytes) -> None:
         """Handle a control message of an edge; raises `AmqpError` if it is not allowed."""
         edge = self.by_connection.get(connection)
         if edge is None:
@@ -146,10 +152,10 @@ class Edges:
                 kind = type(message).__name__
                 raise AmqpError(Condition.NOT_ALLOWED, f"an edge router must not send {kind}")
 
-    def _tell(self, connection: Any, message: Message) -> None:
+    def _tell(self, connection: Connection, message: Message) -> None:
         self.port.send(connection, encode_message(message))
 
-    def _tell_all(self, connections: Iterable[Any], message: Message) -> None:
+    def _tell_all(self, connections: Iterable[Connection], message: Message) -> None:
         octets = encode_message(message)
         for connection in connections:
             self.port.send(connection, octets)
@@ -222,12 +228,12 @@ class Edges:
         reach = self.forwarder.reach
         return key is not None and key not in reach.here and not reach.wanted.get(key)
 
-    def use_of(self, connection: Any) -> tuple[bool | None, str | None]:
+    def use_of(self, connection: Connection) -> tuple[bool | None, str | None]:
         """Return whether an edge uses its connection; only the edge knows why."""
         edge = self.by_connection.get(connection)
         return (None if edge is None else edge.is_active), None
 
-    def takes(self, connection: Any, text: str, *, is_sender: bool) -> bool:
+    def takes(self, connection: Connection, text: str, *, is_sender: bool) -> bool:
         """Return True: links of edges may be attached like all others."""
         return True
 

@@ -7,9 +7,9 @@ a key is looked up when its turn comes, and whatever is told later is newer.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import islice
-from typing import Any, Final
+from typing import Final, Generic, TypeVar
 
 from router.engine.deferred import Deferred
 
@@ -17,21 +17,23 @@ from router.engine.deferred import Deferred
 KEYS_A_STEP: Final = 256
 STEPS_AT_ONCE: Final = 2
 
-Say = Callable[[Any, list[str]], None]
+C = TypeVar("C", bound=Hashable)
+
+Say = Callable[[C, list[str]], None]
 
 
-class KeyStreams:
+class KeyStreams(Generic[C]):
     """Keys that connections are still to be told of.
 
     `say` is called with a connection and some keys, and tells the state of these.
     """
 
-    def __init__(self, deferred: Deferred, say: Say) -> None:
+    def __init__(self, deferred: Deferred, say: Say[C]) -> None:
         self._deferred = deferred
         self._say = say
-        self._untold: dict[Any, deque[Iterator[str]]] = {}
+        self._untold: dict[C, deque[Iterator[str]]] = {}
 
-    def tell(self, connection: Any, keys: Iterable[str]) -> None:
+    def tell(self, connection: C, keys: Iterable[str]) -> None:
         """Tell a connection of these keys, too; nobody else may change them."""
         untold = self._untold.get(connection)
         if untold is not None:
@@ -40,13 +42,13 @@ class KeyStreams:
         untold = self._untold[connection] = deque([iter(keys)])
         self._deferred.start(_Part(self, connection, untold), STEPS_AT_ONCE)
 
-    def drop(self, connection: Any) -> None:
+    def drop(self, connection: C) -> None:
         """Stop telling a connection."""
         untold = self._untold.pop(connection, None)
         if untold is not None:
             untold.clear()
 
-    def go_on(self, connection: Any, untold: deque[Iterator[str]]) -> bool:
+    def go_on(self, connection: C, untold: deque[Iterator[str]]) -> bool:
         """Tell a connection of some more keys; return whether there may be others."""
         if untold:
             keys = list(islice(untold[0], KEYS_A_STEP))
@@ -61,10 +63,10 @@ class KeyStreams:
         return False
 
 
-class _Part:
+class _Part(Generic[C]):
     """Task of `Deferred`: the keys that one connection is to be told of."""
 
-    def __init__(self, telling: KeyStreams, connection: Any, untold: deque[Iterator[str]]) -> None:
+    def __init__(self, telling: KeyStreams[C], connection: C, untold: deque[Iterator[str]]) -> None:
         self._telling = telling
         self._connection = connection
         self._untold = untold

@@ -9,7 +9,7 @@ This is no part of the routing protocol: interior routers do not send it to each
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import attrs
 
@@ -17,6 +17,7 @@ from router.amqp.constants import Condition, Descriptor
 from router.amqp.decode import decode_value
 from router.amqp.encode import encode_value
 from router.amqp.types import Described, Symbol, UByte, UInt, ULong
+from router.engine.connection import Connection
 from router.errors import AmqpError
 
 T = TypeVar("T")
@@ -108,10 +109,10 @@ _ROUTES: Final = Symbol("ROUTES")
 class ControlLinks(Protocol):
     """Access to the control links of a router."""
 
-    def send(self, connection: Any, octets: bytes) -> None:
+    def send(self, connection: Connection, octets: bytes) -> None:
         """Send a message after all that were sent before it."""
 
-    def fail(self, connection: Any, error: AmqpError) -> None:
+    def fail(self, connection: Connection, error: AmqpError) -> None:
         """Close a connection at once with this error; its links are lost in this turn."""
 
 
@@ -120,7 +121,7 @@ def encode_message(message: Message) -> bytes:
     return encode_value(Described(_VALUE, _fields(message)))
 
 
-def _fields(message: Message) -> list[Any]:
+def _fields(message: Message) -> list[object]:
     match message:
         case UplinkUse():
             return [_USE, message.is_active]
@@ -170,26 +171,26 @@ def _read(value: object) -> Message | None:
     return None
 
 
-def _field(fields: list[Any], at: int, kind: type[T]) -> T:
+def _field(fields: list[object], at: int, kind: type[T]) -> T:
     value = fields[at] if at < len(fields) else None
     if not isinstance(value, kind):
         raise _malformed(f"field {at + 1} is not of type {kind.__name__.lower()}")
     return value
 
 
-def _key(fields: list[Any], at: int) -> str:
+def _key(fields: list[object], at: int) -> str:
     key = _field(fields, at, str)
     if isinstance(key, Symbol) or not key or len(key) > LONGEST_KEY:
         raise _malformed(f"a key is not a string of 1 to {LONGEST_KEY} characters")
     return key
 
 
-def _keys(fields: list[Any], at: int) -> tuple[str, ...]:
+def _keys(fields: list[object], at: int) -> tuple[str, ...]:
     keys = _several(fields, at)
     return tuple(_key(keys, each) for each in range(len(keys)))
 
 
-def _several(fields: list[Any], at: int) -> list[Any]:
+def _several(fields: list[object], at: int) -> list[object]:
     found = _field(fields, at, list)
     if len(found) > MOST_KEYS:
         raise _malformed(f"it has {len(found)} keys; at most {MOST_KEYS} are allowed")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from math import inf
-from typing import Any, Final
+from typing import Final
 
 from router.control.edge.ages import KeysByAge
 from router.control.edge.edge_watches import (
@@ -25,11 +25,23 @@ from router.control.edge.key_streams import KEYS_A_STEP, KeyStreams
 from router.control.edge.messages import InteriorAddress, Reached
 from router.control.edge.proxy_lines import ProxyLines
 from router.core.addresses.table import address_name
-from router.core.model.address import BALANCED, CLOSEST, FALLBACK, HERE, MESH, MULTICAST, Address
+from router.core.forwarding.forward import Forwarder
+from router.core.model.address import (
+    BALANCED,
+    CLOSEST,
+    FALLBACK,
+    HERE,
+    MESH,
+    MULTICAST,
+    Address,
+    Consumer,
+    Producer,
+)
 from router.core.model.split_table import ListedTable
 from router.core.network.holding import Bounds, Holds, Use
 from router.core.network.proxy_links import Proxy
 from router.core.routers.routing_state import mobile_key
+from router.engine.connection import Connection
 from router.engine.deferred import CHANGES_AT_ONCE, THINGS_A_STEP, emptied
 
 # Time that an address without senders stays watched, for senders that come back.
@@ -38,7 +50,7 @@ IDLE_S: Final = 10.0
 # In octets: longer names do not fit into a key.
 LONGEST_NAME: Final = 8000
 
-Watching = Callable[[Any, list[tuple[str, bool]]], None]
+Watching = Callable[[Connection, list[tuple[str, bool]]], None]
 
 
 class Proxies:
@@ -47,7 +59,7 @@ class Proxies:
     `watch` tells an uplink, by its connection, which addresses are watched, or are no longer.
     """
 
-    def __init__(self, forwarder: Any, me: str, watch: Watching) -> None:
+    def __init__(self, forwarder: Forwarder, me: str, watch: Watching) -> None:
         self.forwarder = forwarder
         # name prefixes of addresses at this router
         self._mine = (f"{AT_AN_EDGE}{me}/", f"{TOPOLOGICAL}{me}/")
@@ -55,7 +67,7 @@ class Proxies:
         self.holding = Holds(forwarder)
         # the active uplinks, with what each tells of watched keys; the first is the primary, for
         # what may go one way only
-        self.told: dict[Any, ListedTable[str, InteriorAddress]] = {}
+        self.told: dict[Connection, ListedTable[str, InteriorAddress]] = {}
         # watched keys; and those without senders here, by the time when the last left
         self.watched: ListedTable[str, None] = ListedTable()
         self.idle = KeysByAge()
@@ -88,7 +100,7 @@ class Proxies:
         self.address_changed(address)
         self.forwarder.network.note_edges()
 
-    def use(self, connections: Iterable[Any]) -> None:
+    def use(self, connections: Iterable[Connection]) -> None:
         """Make these the active uplinks, and no others; the first one is the primary."""
         before, self.told = self.told, {}
         for connection in connections:
@@ -102,7 +114,7 @@ class Proxies:
                 deferred.forget(emptied(told))
         self._once_more = True
 
-    def _leave(self, connection: Any) -> None:
+    def _leave(self, connection: Connection) -> None:
         """Remove the proxy links from an uplink that is not active any more."""
 
         def unwant(proxy: Proxy) -> None:
@@ -117,16 +129,16 @@ class Proxies:
         else:
             self._telling.drop(connection)
 
-    def connection_lost(self, connection: Any) -> None:
+    def connection_lost(self, connection: Connection) -> None:
         """Forget an uplink that is over; `use` follows if it was active."""
         self.lines.connection_lost(connection)
         self._telling.drop(connection)
 
-    def _tell_of(self, connection: Any, keys: list[str]) -> None:
+    def _tell_of(self, connection: Connection, keys: list[str]) -> None:
         is_used = connection in self.told
         self._watch(connection, [(key, is_used and key in self.watched) for key in keys])
 
-    def reached(self, connection: Any, message: Reached) -> None:
+    def reached(self, connection: Connection, message: Reached) -> None:
         """Note which of the watched addresses have consumers, as an interior tells."""
         told = self.told.get(connection)
         if told is None:
@@ -184,7 +196,7 @@ class Proxies:
             return True
         return name.startswith(self._mine) and table.in_use(name) is not None
 
-    def receives_over(self, connection: Any, text: str) -> bool:
+    def receives_over(self, connection: Connection, text: str) -> bool:
         """Return whether this edge receives from an address over an uplink; it may have lanes."""
         name = address_name(text)
         # a name without a phase is at the phase that the rules say
@@ -343,7 +355,7 @@ class Proxies:
             wants_in = may_go and receives and not is_elsewhere
             self._keep(connection, Proxy(name, phase, True), wants_in)
 
-    def _keep(self, connection: Any, proxy: Proxy, is_wanted: bool) -> None:
+    def _keep(self, connection: Connection, proxy: Proxy, is_wanted: bool) -> None:
         if is_wanted:
             self.lines.want(connection, proxy)
         else:
@@ -402,7 +414,7 @@ class Proxies:
         return name.startswith(self._mine)
 
 
-def _has_local(ends: list[Any]) -> bool:
+def _has_local(ends: Iterable[Producer | Consumer]) -> bool:
     return any(end.side == HERE for end in ends)
 
 

@@ -7,10 +7,12 @@ The caller says at any time, and as often as it likes, which links are wanted;
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Final
 
 from router.control.link_supervisor import LinkSupervisor, Status, SupervisedLink
+from router.core.forwarding.forward import Forwarder
 from router.core.network.proxy_links import Proxy, ProxyLink
+from router.engine.connection import Connection
 
 # First retry delay, which doubles with each failure.
 FIRST_RETRY_S: Final = 0.5
@@ -24,7 +26,7 @@ STATUSES: Final = (Status.ATTACHING, Status.ACTIVE, Status.FAILED, Status.QUIESC
 class ProxyLine(SupervisedLink[ProxyLink]):
     """Proxy link that is wanted on one connection."""
 
-    def __init__(self, lines: ProxyLines, proxy: Proxy, connection: Any, now: float) -> None:
+    def __init__(self, lines: ProxyLines, proxy: Proxy, connection: Connection, now: float) -> None:
         super().__init__(lines, proxy.name, connection, now)
         self.proxy = proxy
 
@@ -38,28 +40,30 @@ class ProxyLines(LinkSupervisor[ProxyLine]):
     peer = "router"
     retries_per_s = RETRIES_PER_S
 
-    def __init__(self, forwarder: Any, side_of: Callable[[Any], int], cost: int = 1) -> None:
+    def __init__(
+        self, forwarder: Forwarder, side_of: Callable[[Connection], int], cost: int = 1
+    ) -> None:
         super().__init__(forwarder)
         self.side_of = side_of
         self.cost = cost
-        self._lines: dict[Any, dict[Proxy, ProxyLine]] = {}
+        self._lines: dict[Connection, dict[Proxy, ProxyLine]] = {}
 
     def every(self) -> Iterator[ProxyLine]:
         """Yield all lines that are wanted."""
         for lines in self._lines.values():
             yield from lines.values()
 
-    def of(self, connection: Any) -> list[Proxy]:
+    def of(self, connection: Connection) -> list[Proxy]:
         """Return the proxies that are wanted on a connection."""
         return list(self._lines.get(connection, ()))
 
-    def line(self, connection: Any, proxy: Proxy) -> ProxyLine | None:
+    def line(self, connection: Connection, proxy: Proxy) -> ProxyLine | None:
         """Return a line that is wanted, or None."""
         return self._lines.get(connection, {}).get(proxy)
 
     # Wanted links.
 
-    def want(self, connection: Any, proxy: Proxy) -> None:
+    def want(self, connection: Connection, proxy: Proxy) -> None:
         """Keep such a link attached on a connection from now on."""
         lines = self._lines.setdefault(connection, {})
         if proxy in lines:
@@ -67,13 +71,13 @@ class ProxyLines(LinkSupervisor[ProxyLine]):
         line = lines[proxy] = ProxyLine(self, proxy, connection, self.now)
         self.keep(line)
 
-    def unwant(self, connection: Any, proxy: Proxy) -> None:
+    def unwant(self, connection: Connection, proxy: Proxy) -> None:
         """Quiesce a link, and detach it once its deliveries are settled."""
         line = self.line(connection, proxy)
         if line is not None:
             self.retire(line)
 
-    def connection_lost(self, connection: Any) -> None:
+    def connection_lost(self, connection: Connection) -> None:
         """Forget all lines of a connection that is over."""
         self._lines.pop(connection, None)
         self.lose(connection)

@@ -12,12 +12,13 @@ last are added and removed in later turns.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
 from router.amqp.constants import Condition
 from router.control.edge.key_streams import KeyStreams
 from router.control.edge.messages import Message, Routes, routes
 from router.core.addresses.table import address_name
+from router.core.forwarding.forward import Forwarder
 from router.core.link_routes.link_routes import LinkRoutes, Route, is_topological
 from router.core.link_routes.remote_link_routes import (
     LinkRoutesUnsupported,
@@ -30,6 +31,7 @@ from router.core.link_routes.route_outlets import UplinkOutlet
 from router.core.model.split_table import ListedTable
 from router.core.model.token_tree import MAX_TOKENS
 from router.engine import account
+from router.engine.connection import Connection
 from router.engine.deferred import emptied
 from router.errors import AmqpError
 
@@ -51,8 +53,8 @@ LOG_FACTOR: Final = 10
 TOKEN_BYTES: Final = 600
 TIMES_KEPT: Final = 5
 
-Tell = Callable[[Any, Message], None]
-TellAll = Callable[[Iterable[Any], Message], None]
+Tell = Callable[[Connection, Message], None]
+TellAll = Callable[[Iterable[Connection], Message], None]
 
 
 def route_bytes(key: str) -> int:
@@ -64,7 +66,7 @@ def route_bytes(key: str) -> int:
 class AdvertisedRoutes:
     """Link routes that the router of one connection has told, and their outlets."""
 
-    def __init__(self, link_routes: LinkRoutes, connection: Any, router: str) -> None:
+    def __init__(self, link_routes: LinkRoutes, connection: Connection, router: str) -> None:
         self.connection = connection
         self.router = router
         # None until the first message
@@ -210,19 +212,19 @@ class AdvertisedRoutes:
 class EdgeLinkRoutes:
     """Link routes of an edge: those that it tells its interiors, and those that they have told."""
 
-    def __init__(self, forwarder: Any, tell: Tell) -> None:
+    def __init__(self, forwarder: Forwarder, tell: Tell) -> None:
         self.forwarder = forwarder
         self._tell = tell
         # routes of each interior, by connection
-        self.told: dict[Any, AdvertisedRoutes] = {}
+        self.told: dict[Connection, AdvertisedRoutes] = {}
         # connections whose routers have `FEATURE`
-        self._hearing: dict[Any, None] = {}
+        self._hearing: dict[Connection, None] = {}
         # routes of lost active uplinks, until another uplink takes over
         self._last: list[AdvertisedRoutes] = []
-        self._used: list[Any] = []
+        self._used: list[Connection] = []
         forwarder.link_routes.watchers.append(self._changed)
 
-    def came(self, connection: Any, router: str, features: frozenset[str]) -> None:
+    def came(self, connection: Connection, router: str, features: frozenset[str]) -> None:
         """Add an uplink, and tell the interior the link routes here."""
         self.finish()
         told = self.told[connection] = AdvertisedRoutes(
@@ -236,7 +238,7 @@ class EdgeLinkRoutes:
         self._hearing[connection] = None
         self._say(connection, [(key, True) for key in self.forwarder.reach.here])
 
-    def left(self, connection: Any) -> None:
+    def left(self, connection: Connection) -> None:
         """Remove an uplink that is over; `use` follows if it was active."""
         self._hearing.pop(connection, None)
         told = self.told.pop(connection)
@@ -245,7 +247,7 @@ class EdgeLinkRoutes:
         else:
             told.leave()
 
-    def received(self, connection: Any, message: Routes) -> None:
+    def received(self, connection: Connection, message: Routes) -> None:
         """Update what an interior has told of routes beyond. Raises `AmqpError`."""
         told = self.told[connection]
         told.change(message.added, message.removed)
@@ -255,7 +257,7 @@ class EdgeLinkRoutes:
             self.forwarder.observer.event_received(connection, event)
         self._see_to()
 
-    def use(self, connections: Iterable[Any]) -> None:
+    def use(self, connections: Iterable[Connection]) -> None:
         """Make these the active uplinks."""
         self._used = list(connections)
         self._see_to()
@@ -294,7 +296,7 @@ class EdgeLinkRoutes:
         for connection in self._hearing:
             self._say(connection, changes)
 
-    def _say(self, connection: Any, changes: Iterable[tuple[str, bool]]) -> None:
+    def _say(self, connection: Connection, changes: Iterable[tuple[str, bool]]) -> None:
         for message in routes(changes):
             self._tell(connection, message)
 
@@ -306,12 +308,12 @@ class InteriorLinkRoutes:
     and a change costs no more for each edge than to send it the same octets.
     """
 
-    def __init__(self, forwarder: Any, tell: TellAll) -> None:
+    def __init__(self, forwarder: Forwarder, tell: TellAll) -> None:
         self.forwarder = forwarder
         self._tell = tell
-        self.told: dict[Any, AdvertisedRoutes] = {}
+        self.told: dict[Connection, AdvertisedRoutes] = {}
         # connections whose routers have `FEATURE`
-        self._hearing: dict[Any, None] = {}
+        self._hearing: dict[Connection, None] = {}
         # keys told last as having containers; with the only edge that has them, which is not told,
         # or None
         self._said: dict[str, str | None] = {}
@@ -319,7 +321,7 @@ class InteriorLinkRoutes:
         self._telling = KeyStreams(forwarder.turn.deferred, self._tell_of)
         forwarder.link_routes.watchers.append(self._changed)
 
-    def came(self, connection: Any, router: str, features: frozenset[str]) -> None:
+    def came(self, connection: Connection, router: str, features: frozenset[str]) -> None:
         """Add a connection of an edge, and tell it the link routes beyond."""
         self.told[connection] = AdvertisedRoutes(self.forwarder.link_routes, connection, router)
         if FEATURE not in features:
@@ -339,17 +341,17 @@ class InteriorLinkRoutes:
             # an empty message says that there are none
             self._tell((connection,), Routes())
 
-    def _tell_of(self, connection: Any, keys: list[str]) -> None:
+    def _tell_of(self, connection: Connection, keys: list[str]) -> None:
         edge = self.told[connection].router
         for message in routes((key, True) for key in keys if self._said.get(key, edge) != edge):
             self._tell((connection,), message)
 
-    def heard(self, connection: Any) -> list[str]:
+    def heard(self, connection: Connection) -> list[str]:
         """Return the keys that an edge has been told as routes with containers."""
         edge = self.told[connection].router
         return [key for key, only in self._said.items() if only != edge]
 
-    def left(self, connection: Any) -> None:
+    def left(self, connection: Connection) -> None:
         """Remove a connection that is over."""
         self._hearing.pop(connection, None)
         self._telling.drop(connection)
@@ -360,13 +362,13 @@ class InteriorLinkRoutes:
             self._due.clear()
         self.told.pop(connection).leave()
 
-    def use(self, connection: Any, *, is_active: bool) -> None:
+    def use(self, connection: Connection, *, is_active: bool) -> None:
         """Note that the edge uses a connection, or does so no more."""
         told = self.told.get(connection)
         if told is not None:
             told.use(is_open=is_active)
 
-    def received(self, connection: Any, message: Routes) -> None:
+    def received(self, connection: Connection, message: Routes) -> None:
         """Update the link routes for which an edge has containers. Raises `AmqpError`."""
         told = self.told[connection]
         added = []

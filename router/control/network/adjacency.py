@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from itertools import count
-from typing import Any, Final
+from typing import Final
 
 from router.control.network.changes import (
     Change,
@@ -33,6 +33,7 @@ from router.control.network.peerings import ControlEvents, EdgeConnections, Peer
 from router.control.network.protocol import Protocol
 from router.control.network.recurring import OccurrenceCounter
 from router.control.network.timing import Timing
+from router.core.forwarding.forward import Forwarder
 from router.core.links import control_links
 from router.core.routers.membership import EDGE, ROLES, Membership, Peer, check_peer
 from router.core.routers.news import (
@@ -44,8 +45,10 @@ from router.core.routers.news import (
 )
 from router.core.routers.routing_state import Interest
 from router.engine import opening
+from router.engine.connection import Connection
 from router.engine.events import ConnectionClosed, ConnectionOpened, OpenReceived
 from router.engine.failures import NetworkCondition
+from router.engine.link import Link
 from router.engine.states import ConnectionState
 from router.errors import AmqpError, Scope
 
@@ -64,7 +67,7 @@ class Neighbours:
 
     def __init__(
         self,
-        forwarder: Any,
+        forwarder: Forwarder,
         membership: Membership,
         timing: Timing,
         now: float,
@@ -94,7 +97,7 @@ class Neighbours:
         self._costs = EndpointCosts()
         self._path_news = PathNews()
         self._looked_at = now
-        self._by_connection: dict[Any, Peering] = {}
+        self._by_connection: dict[Connection, Peering] = {}
         self._numbers = count(1)
         self._outboxes = Outboxes()
         # the protocol has to be asked for changes at the end of the turn
@@ -172,13 +175,13 @@ class Neighbours:
             peering.is_edge or peering.peer.router in synced for peering in self.peerings.values()
         )
 
-    def peering_of(self, connection: Any) -> Peering | None:
+    def peering_of(self, connection: Connection) -> Peering | None:
         """Return the peering of a connection, if it is open and leads to another router."""
         return self._by_connection.get(connection)
 
     # What happens on connections.
 
-    def event_received(self, connection: Any, event: object) -> None:
+    def event_received(self, connection: Connection, event: object) -> None:
         """Handle a rare event of a connection; the core has acted on it already."""
         if connection.settings.role not in ROLES:
             return
@@ -190,7 +193,7 @@ class Neighbours:
         elif isinstance(event, ConnectionClosed):
             self._closed(connection, event)
 
-    def _judge(self, connection: Any) -> Peer:
+    def _judge(self, connection: Connection) -> Peer:
         """Return who the peer is; raises `AmqpError` if it cannot be a neighbour."""
         peer = check_peer(
             self.membership, connection.settings, connection.is_client, connection.remote_open
@@ -199,14 +202,14 @@ class Neighbours:
             self._edge_ids.judge(peer)
         return peer
 
-    def _judge_open(self, connection: Any) -> None:
+    def _judge_open(self, connection: Connection) -> None:
         try:
             self._judge(connection)
         except AmqpError as error:
             self._refused(connection, error)
             opening.refuse(connection, error)
 
-    def _refused(self, connection: Any, error: AmqpError) -> None:
+    def _refused(self, connection: Connection, error: AmqpError) -> None:
         self.refused += 1
         if error.condition == NetworkCondition.DUPLICATE_ID:
             where = f" (refused: {connection.name})"
@@ -217,7 +220,7 @@ class Neighbours:
         times = self._recurring.count((router, why), self.now)
         self._tell(DuplicateRouterId(router, why + where, times))
 
-    def _opened(self, connection: Any) -> None:
+    def _opened(self, connection: Connection) -> None:
         try:
             peer = self._judge(connection)
         except AmqpError as error:
@@ -250,7 +253,7 @@ class Neighbours:
             )
         self._note()
 
-    def _closed(self, connection: Any, event: ConnectionClosed) -> None:
+    def _closed(self, connection: Connection, event: ConnectionClosed) -> None:
         peering = self._by_connection.pop(connection, None)
         if peering is None:
             return
@@ -266,7 +269,7 @@ class Neighbours:
             self.protocol.link_down(peering.number, self.now)
         self._note()
 
-    def fail(self, connection: Any, error: AmqpError) -> None:
+    def fail(self, connection: Connection, error: AmqpError) -> None:
         """Close a connection to another router with an error, at the end of the turn."""
         peering = self._by_connection.get(connection)
         if peering is not None:
@@ -278,7 +281,7 @@ class Neighbours:
 
     # Control links.
 
-    def attach_received(self, link: Any) -> None:
+    def attach_received(self, link: Link) -> None:
         """Attach the control link that a peer has attached. Raises `AmqpError`."""
         peering = self._by_connection.get(link.session.connection)
         if peering is None:
@@ -286,7 +289,7 @@ class Neighbours:
             return
         peering.control.attach_received(self.forwarder, link)
 
-    def send(self, connection: Any, octets: bytes) -> None:
+    def send(self, connection: Connection, octets: bytes) -> None:
         """Queue a message on the control link of a connection."""
         peering = self._by_connection.get(connection)
         if peering is not None:
@@ -334,7 +337,7 @@ class Neighbours:
                 has_changed |= self._act(change)
         if self._may_want:
             self._may_want = False
-            has_changed |= self._want()
+            has_changed |= self._news.note(MOST_AT_ONCE) > 0
         for peering in self._outboxes.flush(self.now, is_all=may_go_on):
             if self.protocol is not None:
                 self.protocol.has_room_again(peering.number)
@@ -372,10 +375,6 @@ class Neighbours:
         self._may_go_on = True
         if self.protocol is not None and self.reach.changed_here:
             self._note()
-
-    def _want(self) -> bool:
-        """Note some of what is wanted elsewhere; return whether there was any."""
-        return self._news.note(MOST_AT_ONCE) > 0
 
     def _close_failed(self) -> None:
         failing, self._failing = self._failing, []

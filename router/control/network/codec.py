@@ -8,19 +8,24 @@ and memory in proportion to its size, and gives a message or `AmqpError`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sized
-from typing import Any, Final, cast
+from typing import Any, Final, Generic, TypeVar
 
 import attrs
 
 from router.amqp.constants import Descriptor
-from router.amqp.decode import Buffer, decode_value
+from router.amqp.decode import decode_value
 from router.amqp.encode import encode_value
+from router.amqp.octets import Buffer
 from router.amqp.types import Array, Described, Symbol, UInt, ULong
 from router.control.network import messages as m
 from router.control.network.digests import BUCKETS
 from router.control.network.link_state_codec import LinkStateCodec
 from router.control.network.steps import Steps, do_all
 from router.errors import AmqpError, Scope
+
+T = TypeVar("T")
+R = TypeVar("R", bound=attrs.AttrsInstance)
+M = TypeVar("M", bound=m.Message)
 
 MAX_CONTROL_BYTES: Final = 1 << 18
 """Largest control message; nearly all are below `CHUNK_BYTES`."""
@@ -42,33 +47,46 @@ MALFORMED: Final = "trioute:malformed-control-message"
 
 
 @attrs.frozen
-class FieldCodec:
+class FieldCodec(Generic[T]):
     """Codec of a field: `write`, and `read`, which raises AmqpError, or ValueError and a reason."""
 
-    write: Callable[[Any], Any]
-    read: Callable[[Any], Any]
+    write: Callable[[T], object]
+    read: Callable[[object], T]
 
 
-def _ulong(value: Any) -> int:
+AnyCodec = FieldCodec[Any]
+"""Codec of one field of several, each of a type of its own."""
+
+
+@attrs.frozen
+class MessageCodec:
+    """Codec of a class of messages: of the items of its list behind the opcode."""
+
+    kind: type
+    write: Callable[[object], list[object]]
+    read: Callable[[object], m.Message]
+
+
+def _ulong(value: object) -> int:
     if type(value) is not ULong:
         raise ValueError("is not a ulong")
     return int(value)
 
 
-def _number(value: Any) -> int:
+def _number(value: object) -> int:
     if type(value) is not ULong or value > MAX_NUMBER:
         raise ValueError(f"is not a ulong up to {MAX_NUMBER}")
     return int(value)
 
 
-def _boolean(value: Any) -> bool:
+def _boolean(value: object) -> bool:
     if type(value) is not bool:
         raise ValueError("is not a boolean")
     return value
 
 
-def _uint(least: int, most: int) -> FieldCodec:
-    def read(value: Any) -> int:
+def _uint(least: int, most: int) -> FieldCodec[int]:
+    def read(value: object) -> int:
         if type(value) is not UInt or not least <= value <= most:
             raise ValueError(f"is not a uint from {least} to {most}")
         return int(value)
@@ -76,8 +94,8 @@ def _uint(least: int, most: int) -> FieldCodec:
     return FieldCodec(UInt, read)
 
 
-def _text(most: int) -> FieldCodec:
-    def read(value: Any) -> str:
+def _text(most: int) -> FieldCodec[str]:
+    def read(value: object) -> str:
         if type(value) is not str or not 0 < len(value) <= len(value.encode()) <= most:
             raise ValueError(f"is not a string of 1 to {most} octets")
         return value
@@ -85,7 +103,7 @@ def _text(most: int) -> FieldCodec:
     return FieldCodec(str, read)
 
 
-def _items(value: Any, kind: type) -> tuple[Any, ...]:
+def _items(value: object, kind: type) -> tuple[Any, ...]:
     if type(value) is not Array or value.element is not kind or value.descriptors:
         raise ValueError(f"is not an array of {kind.__name__.lower()}")
     return value.items
@@ -96,10 +114,10 @@ def _few(items: Sized) -> None:
         raise ValueError(f"has {len(items)} items, more than {MOST_ITEMS}")
 
 
-def _texts(most: int) -> FieldCodec:
+def _texts(most: int) -> FieldCodec[tuple[str, ...]]:
     one = _text(most)
 
-    def read(value: Any) -> tuple[str, ...]:
+    def read(value: object) -> tuple[str, ...]:
         items = _items(value, str)
         _few(items)
         for each in items:
@@ -109,26 +127,26 @@ def _texts(most: int) -> FieldCodec:
     return FieldCodec(lambda value: Array(value, str), read)
 
 
-def _read_digests(value: Any) -> tuple[int, ...]:
+def _read_digests(value: object) -> tuple[int, ...]:
     items = _items(value, ULong)
     if len(items) != BUCKETS:
         raise ValueError(f"has {len(items)} items, not {BUCKETS}")
     return tuple(map(int, items))
 
 
-def _read_terms(value: Any) -> bytes:
+def _read_terms(value: object) -> bytes:
     if type(value) is not bytes:
         raise ValueError("is not a binary")
     return value
 
 
-def _read_links(value: Any) -> dict[str, int]:
+def _read_links(value: object) -> dict[str, int]:
     if type(value) is not dict or len(value) > MAX_LINKS:
         raise ValueError(f"is not a map with at most {MAX_LINKS} entries")
     return {_ID.read(key): _COST.read(cost) for key, cost in value.items()}
 
 
-def _read_options(value: Any) -> dict[str, Any]:
+def _read_options(value: object) -> m.Options:
     if type(value) is not dict or any(type(key) is not Symbol for key in value):
         raise ValueError("is not a map with symbols as keys")
     if value and len(encode_value(value)) > MAX_OPTIONS_BYTES:
@@ -136,28 +154,44 @@ def _read_options(value: Any) -> dict[str, Any]:
     return value
 
 
-def _record(kind: type, *fields: FieldCodec, optional: int = 0) -> FieldCodec:
-    """Return the kind of a list with the fields of a class; further items are ignored.
+def _record(kind: type[R], *fields: AnyCodec, optional: int = 0) -> FieldCodec[R]:
+    """Return the codec of a list with the fields of a class; further items are ignored.
 
     The last `optional` fields may be missing; they then have their defaults.
     """
-    names = [each.name for each in attrs.fields(cast("Any", kind))[: len(fields)]]
-    least = len(fields) - optional
+    names = _names(kind, fields)
+    return FieldCodec(_writer(names, fields), _reader(kind, names, fields, optional))
 
-    def write(value: Any) -> list[Any]:
+
+def _names(kind: type[attrs.AttrsInstance], fields: tuple[AnyCodec, ...]) -> list[str]:
+    return [each.name for each in attrs.fields(kind)[: len(fields)]]
+
+
+def _writer(names: list[str], fields: tuple[AnyCodec, ...]) -> Callable[[object], list[object]]:
+    def write(value: object) -> list[object]:
         return [
             field.write(getattr(value, name)) for name, field in zip(names, fields, strict=True)
         ]
 
-    def read(value: Any) -> Any:
+    return write
+
+
+def _reader(
+    kind: type[R], names: list[str], fields: tuple[AnyCodec, ...], optional: int
+) -> Callable[[object], R]:
+    least = len(fields) - optional
+
+    def read(value: object) -> R:
         if type(value) is not list or len(value) < least:
             raise ValueError(f"is not a list of {', '.join(names[:least])}")
         return kind(*_read_fields(names, fields, value))
 
-    return FieldCodec(write, read)
+    return read
 
 
-def _read_fields(names: list[str], fields: tuple[FieldCodec, ...], values: list[Any]) -> list[Any]:
+def _read_fields(
+    names: list[str], fields: tuple[AnyCodec, ...], values: list[object]
+) -> list[object]:
     found = []
     for name, field, value in zip(names, fields, values, strict=False):
         try:
@@ -167,8 +201,8 @@ def _read_fields(names: list[str], fields: tuple[FieldCodec, ...], values: list[
     return found
 
 
-def _several(one: FieldCodec) -> FieldCodec:
-    def read(value: Any) -> tuple[Any, ...]:
+def _several(one: FieldCodec[T]) -> FieldCodec[tuple[T, ...]]:
+    def read(value: object) -> tuple[T, ...]:
         if type(value) is not list:
             raise ValueError("is not a list")
         _few(value)
@@ -177,46 +211,57 @@ def _several(one: FieldCodec) -> FieldCodec:
     return FieldCodec(lambda value: [one.write(each) for each in value], read)
 
 
-_NUMBER: Final = FieldCodec(ULong, _number)
-_DIGEST: Final = FieldCodec(ULong, _ulong)
-_BOOLEAN: Final = FieldCodec(bool, _boolean)
+_NUMBER: Final[FieldCodec[int]] = FieldCodec(ULong, _number)
+_DIGEST: Final[FieldCodec[int]] = FieldCodec(ULong, _ulong)
+_BOOLEAN: Final[FieldCodec[bool]] = FieldCodec(bool, _boolean)
 _ID: Final = _text(MAX_ID_BYTES)
 _COST: Final = _uint(1, MAX_COST)
 _COUNT: Final = _uint(0, 2**32 - 1)
-_DIGESTS: Final = FieldCodec(
+_DIGESTS: Final[FieldCodec[tuple[int, ...]]] = FieldCodec(
     lambda value: Array([ULong(each) for each in value], ULong), _read_digests
 )
-_LINKS: Final = FieldCodec(
+_LINKS: Final[FieldCodec[dict[str, int]]] = FieldCodec(
     lambda value: {key: UInt(cost) for key, cost in value.items()}, _read_links
 )
-_OPTIONS: Final = FieldCodec(
+_OPTIONS: Final[FieldCodec[m.Options]] = FieldCodec(
     lambda value: {Symbol(key): each for key, each in value.items()}, _read_options
 )
 _IDS: Final = _texts(MAX_ID_BYTES)
 _KEYS: Final = _texts(MAX_KEY_BYTES)
-_TERMS: Final = FieldCodec(bytes, _read_terms)
+_TERMS: Final[FieldCodec[bytes]] = FieldCodec(bytes, _read_terms)
 
 _STATE: Final = _record(m.LinkState, _ID, _NUMBER, _NUMBER, _LINKS, _NUMBER, _DIGEST, _OPTIONS)
 _AGED: Final = _record(m.Aged, _STATE, _COUNT)
 _ROW: Final = _record(m.Row, _ID, _NUMBER, _NUMBER, _NUMBER, _DIGEST)
 _WISH: Final = _record(m.TableRequest, _ID, _NUMBER, _NUMBER)
 
-_KINDS: Final[dict[str, tuple[type, FieldCodec, Callable[[Any], None]]]] = {}
+_KINDS: Final[dict[str, MessageCodec]] = {}
 
 
-def _anything(_: Any) -> None:
+def _anything(_: object) -> None:
     return
 
 
 def register(
-    kind: type, *fields: FieldCodec, optional: int = 0, check: Callable[[Any], None] = _anything
+    kind: type[M],
+    *fields: AnyCodec,
+    optional: int = 0,
+    check: Callable[[M], None] = _anything,
 ) -> None:
-    """Register a class of messages by its `opcode`, with the kind of each field.
+    """Register a class of messages by its `opcode`, with the codec of each field.
 
     The last `optional` fields may be missing in what is read. `check` raises ValueError if the
     fields are inconsistent.
     """
-    _KINDS[cast("Any", kind).opcode] = (kind, _record(kind, *fields, optional=optional), check)
+    names = _names(kind, fields)
+    read_fields = _reader(kind, names, fields, optional)
+
+    def read(value: object) -> M:
+        message = read_fields(value)
+        check(message)
+        return message
+
+    _KINDS[kind.opcode] = MessageCodec(kind, _writer(names, fields), read)
 
 
 def _fit(message: m.MobileUpdate | m.MobileTable) -> None:
@@ -263,15 +308,15 @@ _HEAD: Final = bytes((0x00, 0x53, Descriptor.AMQP_VALUE))
 _HEARSAY: Final = LinkStateCodec(_STATE.read, _STATE.write)
 
 
-def encode_control(message: Any) -> bytes:
+def encode_control(message: m.Message) -> bytes:
     """Return the octets of a whole AMQP message for a control message."""
     if type(message) is m.LinkStateUpdate:
         return _HEARSAY.encode(message)
-    _, kind, _ = _KINDS[message.opcode]
+    kind = _KINDS[message.opcode]
     return _HEAD + encode_value([Symbol(message.opcode), *kind.write(message)])
 
 
-def decode_control(octets: Buffer) -> Any:
+def decode_control(octets: Buffer) -> m.Message:
     """Return the control message in a whole AMQP message.
 
     Raises AmqpError with the scope of a connection, whatever is wrong with it.
@@ -279,7 +324,7 @@ def decode_control(octets: Buffer) -> Any:
     return do_all(read_control(octets))
 
 
-def read_control(octets: Buffer) -> Steps[Any]:
+def read_control(octets: Buffer) -> Steps[m.Message]:
     """Decode as `decode_control`, in steps."""
     if len(octets) > MAX_CONTROL_BYTES:
         raise _malformed(f"it has {len(octets)} octets; at most {MAX_CONTROL_BYTES} are allowed")
@@ -297,13 +342,11 @@ def read_control(octets: Buffer) -> Steps[Any]:
     body = section.value
     if type(body) is not list or not body or type(body[0]) is not Symbol:
         raise _malformed("its value is not a list that begins with an opcode")
-    found = _KINDS.get(body[0])
-    if found is None:
+    kind = _KINDS.get(body[0])
+    if kind is None:
         raise _malformed(f"unknown opcode {body[0][:32]}")
-    _, kind, check = found
     try:
         message = kind.read(body[1:])
-        check(message)
     except ValueError as error:
         raise _malformed(f"{body[0]}: {error}") from None
     return message

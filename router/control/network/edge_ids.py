@@ -9,8 +9,9 @@ first keeps the id, and the other is turned away.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
+from router.control.network.peerings import Peering
 from router.core.model.address import BALANCED
 from router.core.routers.membership import Peer
 from router.core.routers.names import edge_run_in, edge_run_key
@@ -25,7 +26,7 @@ MAX_AGE_S: Final = 8.0
 AWAY_S: Final = 60.0
 MOST_AWAY: Final = 1000
 
-Fail = Callable[[Any, str, str], None]
+Fail = Callable[[Peering, str, str], None]
 Tell = Callable[[str, str], None]
 
 
@@ -43,18 +44,18 @@ class EdgeIds:
         self._fail = fail
         self._tell = tell
         self._now = now
-        self._peerings: dict[str, dict[int, Any]] = {}
+        self._peerings: dict[str, dict[int, Peering]] = {}
         # instances that other interiors advertise, by id
         self._elsewhere: dict[str, set[int]] = {}
         # keys of edges turned away here, with the time, the oldest first
         self._away: dict[str, float] = {}
         reach.on_wanted.append(self._wanted_changed)
 
-    def came(self, peering: Any) -> None:
+    def came(self, peering: Peering) -> None:
         """Add a connection of an edge."""
         self._peerings.setdefault(peering.peer.router, {})[peering.number] = peering
 
-    def left(self, peering: Any) -> None:
+    def left(self, peering: Peering) -> None:
         """Remove a connection that is over."""
         peerings = self._peerings.get(peering.peer.router, {})
         if peerings.pop(peering.number, None) is not None and not peerings:

@@ -7,7 +7,7 @@ other neighbours wait for one that sends very much. Each neighbour's messages ke
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from router.control.network.codec import read_control
 from router.control.network.interest_queue import InterestQueue
@@ -83,7 +83,7 @@ class Inboxes:
         return list(self._emptied)
 
     def _is_ready(self, peering: Peering) -> bool:
-        head: Any = peering.head
+        head = peering.head
         if isinstance(head, MobileUpdate | MobileTable):
             return self._unnoted.of_router(head.router) < MOST_UNNOTED
         return True

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from router.core.routers.news import DuplicateRouterId, NeighbourLost, News
+from router.engine.outbox import Turn
 
 
 class LastAnomalies:
@@ -14,7 +13,7 @@ class LastAnomalies:
     neighbour that was lost last, and `lost_at` when. Each is None if that never happened.
     """
 
-    def __init__(self, turn: Any) -> None:
+    def __init__(self, turn: Turn) -> None:
         self._turn = turn
         self.conflict: str | None = None
         self.conflict_at: float | None = None

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
 from router.amqp.constants import Descriptor, FormatCode
-from router.amqp.decode import Buffer, decode_value
+from router.amqp.decode import decode_value
 from router.amqp.encode import encode_value, write_list
+from router.amqp.octets import Buffer
 from router.amqp.types import Symbol, UInt
 from router.control.network.messages import Aged, LinkState, LinkStateUpdate
 from router.control.network.steps import Steps
@@ -53,7 +54,9 @@ class LinkStateCodec:
     returns the value to encode.
     """
 
-    def __init__(self, read: Callable[[Any], LinkState], write: Callable[[LinkState], Any]) -> None:
+    def __init__(
+        self, read: Callable[[object], LinkState], write: Callable[[LinkState], object]
+    ) -> None:
         self._read = read
         self._write = write
         self._known: dict[bytes, LinkState] = {}

@@ -7,7 +7,7 @@ cheapest carries, at equal cost the one with the lowest number, and the others s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from router.control.network.changes import LinkFailed, Send
 from router.control.network.codec import CHUNK_BYTES
@@ -15,6 +15,7 @@ from router.control.network.messages import (
     Aged,
     Hello,
     LinkStateUpdate,
+    Message,
     MobileRequest,
     Row,
     Rows,
@@ -196,11 +197,11 @@ class RouterLinks:
 
     # Messages.
 
-    def send(self, link: RouterLink, message: Any) -> None:
+    def send(self, link: RouterLink, message: Message) -> None:
         """Send a message to one neighbour."""
         self._then.append(Send(link.number, message))
 
-    def flood(self, message: Any, but: str | None, *, first: bool = False) -> None:
+    def flood(self, message: Message, but: str | None, *, first: bool = False) -> None:
         """Send a message to all neighbours but one; with `first` before all others."""
         sends = self._first if first else self._then
         sends.extend(

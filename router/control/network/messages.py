@@ -7,10 +7,12 @@ it is written; `codec` does that.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import attrs
 
+Options = dict[str, object]
+"""Options of link state: AMQP values of any type, by name."""
 VERSION = 1
 """Version of the protocol of this router."""
 
@@ -87,7 +89,7 @@ class LinkState:
     links: dict[str, int]
     mobile_seq: int = 0
     digest: int = 0
-    options: dict[str, Any] = attrs.field(factory=dict)
+    options: Options = attrs.field(factory=dict)
     octets: bytes = attrs.field(default=b"", eq=False, repr=False, kw_only=True)
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from router.control.network.codec import encode_control
+from router.control.network.messages import Message
 from router.control.network.peerings import Peering
 from router.core.links import control_links
 
@@ -32,7 +33,7 @@ class Outboxes:
         # the neighbours for which messages wait
         self._sending: dict[Peering, None] = {}
         # the message that was encoded last: it may be for several neighbours
-        self._encoded: tuple[Any, bytes] = (None, b"")
+        self._encoded: tuple[Message | None, bytes] = (None, b"")
         # how many octets have been encoded at this time, or since the last turn for such work
         self._encoded_at = 0.0
         self._encoded_bytes = 0
@@ -45,7 +46,7 @@ class Outboxes:
         self.messages[direction, opcode] += 1
         self.octets[direction, opcode] += octets
 
-    def say(self, peering: Peering, message: Any, now: float) -> None:
+    def say(self, peering: Peering, message: Message, now: float) -> None:
         """Queue a message for a neighbour, behind those before it; `now` is in seconds."""
 
         def encode() -> bytes:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, Protocol as Interface
+from typing import Final, Protocol as Interface
 
-from router.control.network.messages import MobileUpdate
+from router.control.network.messages import Message, MobileUpdate
 from router.core.links.control_links import ControlLink
 from router.core.routers.membership import EDGE, Peer
+from router.engine.connection import Connection
 
 MOST_UPDATES: Final = 1024
 """Most address updates that wait for one neighbour, each of about 32 KiB at most."""
@@ -25,7 +26,7 @@ MOST_ANSWERS: Final = 64
 class Peering:
     """Open connection to another router."""
 
-    def __init__(self, number: int, connection: Any, peer: Peer, now: float) -> None:
+    def __init__(self, number: int, connection: Connection, peer: Peer, now: float) -> None:
         self.number = number
         self.connection = connection
         self.peer = peer
@@ -37,7 +38,7 @@ class Peering:
         self.is_over = False
         # its messages that are not decoded, and one that is decoded and waits
         self.inbox: deque[bytes] = deque()
-        self.head: Any = None
+        self.head: Message | None = None
         # number of updates that wait, and that were dropped
         self.updates = 0
         self.left_out = 0
@@ -92,14 +93,16 @@ class ControlEvents:
 class EdgeConnections(Interface):
     """Handler of connections between an edge router and an interior, at either of them."""
 
-    def connection_came(self, connection: Any, router_id: str, features: frozenset[str]) -> None:
+    def connection_came(
+        self, connection: Connection, router_id: str, features: frozenset[str]
+    ) -> None:
         """Add a connection that is open, and whose control link can be used.
 
         `features` are those of the other router.
         """
 
-    def connection_left(self, connection: Any) -> None:
+    def connection_left(self, connection: Connection) -> None:
         """Remove a connection that is over."""
 
-    def message_received(self, connection: Any, octets: bytes) -> None:
+    def message_received(self, connection: Connection, octets: bytes) -> None:
         """Handle a control message. Raises `AmqpError` if it is malformed or not allowed."""

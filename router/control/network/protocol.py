@@ -8,8 +8,9 @@ docs/reference/inter-router-protocol.md says what is told when, and why.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
+from router.control.network import messages as m
 from router.control.network.changes import Change, LinkFailed, PathsChanged
 from router.control.network.codec import MAX_COST, MAX_ID_BYTES, MAX_NUMBER
 from router.control.network.comparison import Comparison
@@ -18,20 +19,6 @@ from router.control.network.graph import Graph
 from router.control.network.limits import Limits
 from router.control.network.link_states import LinkStates
 from router.control.network.links import RouterLink, RouterLinks
-from router.control.network.messages import (
-    VERSION,
-    Aged,
-    Hello,
-    LinkState,
-    LinkStateRequest,
-    LinkStateUpdate,
-    MobileRequest,
-    MobileTable,
-    MobileUpdate,
-    Rows,
-    Summary,
-    Withdrawal,
-)
 from router.control.network.mobile import MobileAddresses
 from router.control.network.own_state import OwnLinkState
 from router.control.network.routes import MOST_AT_ONCE, Routes
@@ -68,7 +55,7 @@ class Protocol:
         self.me = me
         self.instance = instance
         self.timing = timing
-        self.options: dict[str, Any] = {"features": sorted(features)} if features else {}
+        self.options: m.Options = {"features": sorted(features)} if features else {}
         self.links = RouterLinks(me, instance, timing)
         self.states = LinkStates(timing, limits)
         self.rivals = DuplicateIds(me, instance, self.links, self.states, self._withdrawn)
@@ -78,7 +65,9 @@ class Protocol:
         self.comparison = Comparison(
             self.links, self.states, self.mobile, lambda router: router in self.paths
         )
-        self.saying = OwnLinkState(LinkState(me, instance, 0, {}, 0, 0, self.options), timing, now)
+        self.saying = OwnLinkState(
+            m.LinkState(me, instance, 0, {}, 0, 0, self.options), timing, now
+        )
         self._neighbours_changed = False
         self._looked_at = now
         self._hello_due = now + timing.hello_interval_s
@@ -117,7 +106,7 @@ class Protocol:
         instance: int,
         cost: int,
         now: float,
-        version: int = VERSION,
+        version: int = m.VERSION,
         peer_cost: int = 1,
     ) -> None:
         """Add an open connection to another router; `link` is a new number.
@@ -164,7 +153,7 @@ class Protocol:
         """Remove a connection that is over; an unknown number is ignored."""
         self.links.remove(link)
 
-    def received(self, link: int, message: Any, now: float) -> None:
+    def received(self, link: int, message: m.Message, now: float) -> None:
         """Handle a message of a neighbour at once; on an unknown connection it is ignored."""
         do_all(self.receive(link, message, now))
 
@@ -174,13 +163,13 @@ class Protocol:
         if known is not None:
             known.heard_at = now
 
-    def receive(self, link: int, message: Any, now: float) -> Steps[None]:
+    def receive(self, link: int, message: m.Message, now: float) -> Steps[None]:
         """Handle a message of a neighbour in steps; all other messages wait until it is done."""
         known = self.links.by_number.get(link)
         if known is None:
             return
         known.heard_at = now
-        if isinstance(message, Hello):
+        if isinstance(message, m.Hello):
             self.links.hello_received(known, message)
             return
         if not known.is_up:
@@ -193,36 +182,36 @@ class Protocol:
         known = self.links.carriers.get(known.router, known)
         yield from self._act_on(known, message, now)
 
-    def _act_on(self, link: RouterLink, message: Any, now: float) -> Steps[None]:
+    def _act_on(self, link: RouterLink, message: m.Message, now: float) -> Steps[None]:
         match message:
-            case LinkStateUpdate():
+            case m.LinkStateUpdate():
                 for number, aged in enumerate(message.states, 1):
                     self._state_received(link, aged, now)
                     if number % _STATES_AT_ONCE == 0:
                         yield _STATES_AT_ONCE * _PER_STATE
-            case MobileUpdate():
+            case m.MobileUpdate():
                 if (yield from self.mobile.update_received(link, message, now)):
                     self._in_flux(now)
-            case MobileTable():
+            case m.MobileTable():
                 yield from self.mobile.table_received(link, message, now)
-            case Summary():
+            case m.Summary():
                 self.comparison.summary_received(link, message)
-            case Rows():
+            case m.Rows():
                 for row in message.rows:
                     if row.router == self.me:
                         self._own_seen(row.instance, row.seq, row.mobile_seq, now)
                 self.comparison.rows_received(link, message, now)
                 yield len(message.rows)
-            case LinkStateRequest():
+            case m.LinkStateRequest():
                 known = self.states.records
                 link.states_due.update(
                     (each, None) for each in message.routers if each in known or each == self.me
                 )
                 yield len(message.routers) // 4
-            case MobileRequest():
+            case m.MobileRequest():
                 self.mobile.answers.request_received(link, message)
                 yield len(message.wishes)
-            case Withdrawal():
+            case m.Withdrawal():
                 self.rivals.withdrawal_received(link, message, now)
 
     @property
@@ -275,7 +264,7 @@ class Protocol:
 
     # Handling of messages.
 
-    def _state_received(self, link: RouterLink, aged: Aged, now: float) -> None:
+    def _state_received(self, link: RouterLink, aged: m.Aged, now: float) -> None:
         state = aged.state
         if state.router == self.me:
             self._own_seen(state.instance, state.seq, state.mobile_seq, now)
@@ -305,7 +294,7 @@ class Protocol:
         self.mobile.state_taken(state, aged.age_ms, link, now)
         self.rivals.look_again(state, now)
 
-    def _is_told_on(self, link: RouterLink, aged: Aged) -> bool:
+    def _is_told_on(self, link: RouterLink, aged: m.Aged) -> bool:
         """Return whether this is another router's copy of the link state of a neighbour.
 
         Neighbours send their own. A newer copy is sent to the neighbour, so that it can object.
@@ -319,7 +308,7 @@ class Protocol:
             # it has just connected, and has sent no link state yet
             return False
         if (state.instance, state.seq) > (carrier.instance, record.state.seq):
-            self.links.send(carrier, LinkStateUpdate((aged,)))
+            self.links.send(carrier, m.LinkStateUpdate((aged,)))
         elif state.instance < carrier.instance:
             return False
         return True
@@ -410,10 +399,10 @@ class Protocol:
             self._in_flux(now)
         return changed
 
-    def _aged(self, routers: Iterable[str], now: float) -> Iterable[Aged]:
+    def _aged(self, routers: Iterable[str], now: float) -> Iterable[m.Aged]:
         for router in routers:
             if router == self.me:
-                yield Aged(self.saying.said.state, round((now - self.saying.said.said_at) * 1000))
+                yield m.Aged(self.saying.said.state, round((now - self.saying.said.said_at) * 1000))
             else:
                 yield from self.states.aged((router,), now)
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import attrs
 
 from router.control.network.links import RouterLink
-from router.control.network.messages import VERSION
+from router.control.network.messages import VERSION, Options
 from router.control.network.protocol import Protocol
 
 
@@ -24,7 +22,7 @@ class RouterView:
     router: str
     instance: int
     version: int | None
-    options: dict[str, Any]
+    options: Options
     seq: int
     said_s: float
     links: dict[str, int]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -29,7 +29,7 @@ class Origin:
     link routes could lead to it. `user` is None for a peer that the router itself has connected to.
     """
 
-    key: Any
+    key: Connection | str
     name: str
     container_id: str
     is_container: bool

@@ -9,7 +9,7 @@ believed (docs/decisions/0078). Nothing here runs per message.
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from router.core.addresses.link_names import ANONYMOUS
 from router.core.model.address import MANAGEMENT_WRITERS
@@ -18,6 +18,7 @@ from router.core.routers.membership import ROLES
 from router.core.routers.names import is_management_elsewhere
 
 if TYPE_CHECKING:
+    from router.amqp.types import DecodedMap
     from router.engine.connection import Connection
     from router.engine.link import Link
 
@@ -58,7 +59,7 @@ def _is_loopback(name: str) -> bool:
         return False
 
 
-def properties_for(phase: int) -> dict[Any, Any]:
+def properties_for(phase: int) -> DecodedMap:
     """Return the attach properties of a link that declare rights, for an address's phase."""
     return {RIGHTS: CHANGE} if phase == MANAGEMENT_WRITERS else {}
 

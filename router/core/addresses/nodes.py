@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from router.amqp.constants import Condition
 from router.amqp.performatives import (
@@ -22,13 +22,15 @@ from router.amqp.performatives import (
 from router.amqp.types import Symbol
 from router.core.addresses import node_names
 from router.core.addresses.sources import COPY, MOVE
-from router.core.model.address import BALANCED, MULTICAST, Address, Consumer
+from router.core.model.address import BALANCED, MULTICAST, Address, Consumer, Producer
 from router.engine import attaching
 from router.engine.account import NODE_BYTES, NODES
 from router.engine.link import Link, OutgoingLink
 from router.errors import AmqpError, Scope
 
 if TYPE_CHECKING:
+    from router.amqp.performatives import Source, Target
+    from router.amqp.types import DecodedMap
     from router.core.ports import Core
 
 LIFETIME_POLICY = Symbol("lifetime-policy")
@@ -44,7 +46,7 @@ LOOKS_A_DETACH = 8
 _LASTING = (DeleteOnNoLinks, DeleteOnNoMessages, DeleteOnNoLinksOrMessages)
 
 
-def make(forwarder: Core, link: Link, asked: Any) -> tuple[str, Address]:
+def make(forwarder: Core, link: Link, asked: Source | Target) -> tuple[str, Address]:
     """Make a node for `link`; return the text to answer with, and the address."""
     connection = link.session.connection
     mark = node_names.mark_of(connection, is_receiver=isinstance(link, OutgoingLink))
@@ -64,7 +66,7 @@ def make(forwarder: Core, link: Link, asked: Any) -> tuple[str, Address]:
     return text, address
 
 
-def properties(asked: Any, address: Address | None) -> dict[Any, Any] | None:
+def properties(asked: Source | Target, address: Address | None) -> DecodedMap | None:
     """Return the node properties for the answer to a terminus; None if it asks for no node."""
     if not asked.dynamic or address is None:
         return None
@@ -72,14 +74,14 @@ def properties(asked: Any, address: Address | None) -> dict[Any, Any] | None:
     return {LIFETIME_POLICY: address.lifetime, DIST_MODES: modes}
 
 
-def granted(asked: Any, address: Address | None) -> tuple[Symbol, ...]:
+def granted(asked: Source | Target, address: Address | None) -> tuple[Symbol, ...]:
     """Return the capabilities that a node has of those that a terminus asks for."""
     if not asked.dynamic or address is None or address.treatment != MULTICAST:
         return ()
     return tuple(Symbol(each) for each in asked.capabilities if each in TOPICS)
 
 
-def _is_topic(asked: Any) -> bool:
+def _is_topic(asked: Source | Target) -> bool:
     modes = (asked.dynamic_node_properties or {}).get(DIST_MODES)
     is_copied = isinstance(modes, Symbol) and modes == COPY
     return is_copied or any(each in TOPICS for each in asked.capabilities)
@@ -176,7 +178,7 @@ def _links(address: Address) -> Iterator[Link | None]:
 
     Receivers come first, so that senders learn their messages' outcomes while they have a link.
     """
-    ends: list[Any] = [*address.consumers, *address.resuming, *address.producers]
+    ends: list[Consumer | Producer] = [*address.consumers, *address.resuming, *address.producers]
     for end in ends:
         yield end.link
         for _ in range(LOOKS_A_DETACH - 1):

@@ -10,11 +10,14 @@ receiver may offer to take what nobody else takes. (docs/decisions/0052-phases.m
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from router.amqp.types import Symbol
 from router.core.addresses.table import AddressTable, address_name
 from router.core.model.address import LAST_PHASE
+
+if TYPE_CHECKING:
+    from router.amqp.performatives import Source, Target
 
 WAYPOINT: Final = "qd.waypoint"
 FALLBACK_CAPABILITY: Final = "qd.fallback"
@@ -24,26 +27,26 @@ _ORDINALS: Final = {
 }
 
 
-def ordinal_of(terminus: Any) -> int:
+def ordinal_of(terminus: Source | Target) -> int:
     """Return the ordinal of the waypoint that a terminus declares itself; 0 if it is none."""
     return next((_ORDINALS[each] for each in terminus.capabilities if each in _ORDINALS), 0)
 
 
-def is_fallback(terminus: Any) -> bool:
+def is_fallback(terminus: Source | Target) -> bool:
     """Return whether a terminus declares that it takes what nobody else does."""
     return FALLBACK_CAPABILITY in terminus.capabilities
 
 
-def phase_of(table: AddressTable, terminus: Any, *, is_sender: bool) -> int:
+def phase_of(table: AddressTable, terminus: Source | Target, *, is_sender: bool) -> int:
     """Return the phase at which a peer's terminus with an address enters."""
-    name = address_name(terminus.address)
+    name = address_name(terminus.address or "")
     ordinal = ordinal_of(terminus)
     if ordinal and not table.is_here_alone(name):
         return ordinal if is_sender else ordinal - 1
     return table.phase_of(name, is_sender=is_sender)
 
 
-def granted_capabilities(terminus: Any) -> tuple[Symbol, ...]:
+def granted_capabilities(terminus: Source | Target) -> tuple[Symbol, ...]:
     """Return the capabilities for the router's answer: those of a terminus that it acts on."""
     return tuple(
         Symbol(each)

@@ -9,10 +9,10 @@ message. (docs/decisions/0085-what-a-source-is-granted.md)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from router.amqp.constants import Condition, TerminusExpiryPolicy
-from router.amqp.encoded import EncodedMap
+from router.amqp.encoded import AnyMap, EncodedMap
 from router.amqp.performatives import Source
 from router.amqp.types import Described, Symbol
 from router.core.model.address import MULTICAST, Address
@@ -93,7 +93,7 @@ def mode_unavailable(asked: str, in_force: str) -> AmqpError:
     return AmqpError(Condition.NOT_IMPLEMENTED, text, Scope.LINK)
 
 
-def _check_filters(filters: dict[Any, Any] | EncodedMap | None) -> None:
+def _check_filters(filters: AnyMap | None) -> None:
     if filters is None:
         return
     # a null value is no filter (section 3.5.8)
@@ -122,7 +122,7 @@ def listed(names: Sequence[str], others: int = 0) -> str:
     return named if more <= 0 else f"{named} and {more} more"
 
 
-def _name(key: Any, code: Any) -> str:
+def _name(key: object, code: object) -> str:
     """Name a filter by its key and, if that differs, its value's descriptor."""
     name = short(key)
     if code is None:
@@ -131,7 +131,7 @@ def _name(key: Any, code: Any) -> str:
     return name if name == descriptor else f"{name} ({descriptor})"
 
 
-def short(text: Any) -> str:
+def short(text: object) -> str:
     """Cut a peer's text to the length that an error's description has room for."""
     text = str(text)
     return text if len(text) <= _MOST_OF_A_NAME else f"{text[:_MOST_OF_A_NAME]}..."

@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import Any
 
 from router.amqp.redirects import Redirect
 from router.core.addresses.redirects import Redirects
@@ -90,7 +89,7 @@ class AddressTable:
         # addresses where the ends of routed links meet, one for each link
         self.routed: dict[Address, None] = {}
         # the ways through this router to others, by destination, key and lane; not found by name
-        self.transit: dict[tuple[str, str, Any], Address] = {}
+        self.transit: dict[tuple[str, str, object], Address] = {}
         # returns the treatment of a name that no rule matches, if it is known elsewhere
         self.hint: Callable[[str], int | None] = lambda _: None
         # stands for addresses that nobody uses; it never has a consumer

@@ -10,9 +10,9 @@ a time, in later turns (`Sharing`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from router.core.deliveries.credit import (
     TreeCredit,
@@ -27,6 +27,7 @@ from router.core.model.address import Address, Producer
 
 if TYPE_CHECKING:
     from router.core.ports import Core
+    from router.engine.link import IncomingLink
 
 CLOSEST = 0
 MULTICAST = 2
@@ -147,7 +148,7 @@ class Shares:
         self.granted = 0
         self.left = 0
         # deliveries may wait for one lane while others have credit
-        self.held_up: dict[Any, int] | None = None
+        self.held_up: dict[IncomingLink | None, int] | None = None
 
     def add_holdings(self, start: int, end: int) -> None:
         """Add the credit that some senders hold; all receivers have to be added before."""
@@ -267,7 +268,7 @@ class Sharing:
         yield from _in_steps(shares.offer, producers)
 
 
-def _in_steps(look: Callable[[int, int], object], links: list[Any]) -> Iterator[None]:
+def _in_steps(look: Callable[[int, int], object], links: Sized) -> Iterator[None]:
     """Look at a few links at a time; links may come and go meanwhile."""
     at = 0
     while at < len(links):

@@ -8,7 +8,7 @@ is that of the message as it came in.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from router.amqp.constants import Condition, Descriptor
 from router.core.deliveries import aborting, sides
@@ -99,7 +99,7 @@ def chooses_by_sides(consumer: Consumer) -> bool:
     return is_spread_by_sides(consumer.address) and not sides.takes_from_anywhere(consumer)
 
 
-def take(forwarder: Core, consumer: Consumer) -> Any:
+def take(forwarder: Core, consumer: Consumer) -> Delivery | None:
     """Take the next delivery that is not too large for a consumer out of its queue.
 
     Returns None if there is none, or if the queue says that the search is unfinished. How much was

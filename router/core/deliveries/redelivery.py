@@ -9,7 +9,7 @@ the sender is told at once, as with a single receiver.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from router.amqp import codes
 from router.amqp.composite import decode_composite
@@ -22,7 +22,7 @@ from router.engine.delivery import Delivery
 from router.engine.outbox import Turn
 
 if TYPE_CHECKING:
-    from router.amqp.types import Octets
+    from router.amqp.types import DecodedMap, Octets
     from router.core.ports import Core
     from router.engine.link import OutgoingLink
 
@@ -274,7 +274,7 @@ def _revised(delivery: Delivery, frame: DispositionFrame, now: float) -> bytes |
     )
 
 
-def _users(annotations: dict[Any, Any] | None) -> dict[Any, Any]:
+def _users(annotations: DecodedMap | None) -> DecodedMap:
     """Return the annotations that a receiver may write: those that are not the router's own."""
     return {
         key: value

@@ -18,7 +18,7 @@ says that its sender may change things. (docs/decisions/0037-who-may-manage.md.)
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypeGuard
 
 import attrs
 
@@ -107,7 +107,7 @@ def passage_of(entries: tuple[Entry, ...]) -> RouterAnnotations:
     return RouterAnnotations(ingress, trace, to, phase, tuple(others))
 
 
-def _is_phase(value: Any) -> bool:
+def _is_phase(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LAST_PHASE
 
 

@@ -95,7 +95,7 @@ class Sample:
         return copy
 
 
-DEFAULTS: dict[str, Any] = {
+DEFAULTS: dict[str, object] = {
     "high": 0,
     "low": 0,
     "hop": 0,
@@ -153,7 +153,7 @@ class Sampler:
         self._capacity = capacity
         self._describe = describe
         # one column after the other, each with room for all rows
-        self._words: Any = memoryview(array("Q", bytes(8 * WIDTH * capacity)))
+        self._words: memoryview = memoryview(array("Q", bytes(8 * WIDTH * capacity)))
         # deliveries that are being sent in this turn
         self._leaving: list[Delivery] = []
         # for the rows that were not taken yet

@@ -8,7 +8,7 @@ the other receivers decide.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from router.amqp.constants import Descriptor
 from router.amqp.peek import is_durable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 REJECTED = int(Descriptor.REJECTED)
 
 
-def is_durable_message(delivery: Delivery, octets: Any) -> bool:
+def is_durable_message(delivery: Delivery, octets: Octets) -> bool:
     """Return whether a delivery's message is durable; `octets` contains its whole head."""
     return not delivery.message_format and is_durable(octets, 0, len(octets))
 

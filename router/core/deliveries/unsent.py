@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from router.amqp.constants import Descriptor
 from router.core.addresses import nodes, related
@@ -62,7 +62,7 @@ def give_up(
     them. `and_then` is called at the end, if anything waited.
     """
 
-    def taken() -> Iterator[Any]:
+    def taken() -> Iterator[Delivery]:
         is_shared = waiting is address.waiting
         while waiting.count and not (
             is_shared and (address.consumers or related.is_leaving(address))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from router.amqp.constants import Condition
 from router.core.model.memory_by_kind import deliveries_in
@@ -35,7 +35,7 @@ LOOKS_A_DETACH: Final = 8
 class UnsettledLimits:
     """Checker of a router's connections, in rounds, some at each look at the clocks."""
 
-    def __init__(self, ledger: Ledger, connections: Callable[[], Iterable[Any]]) -> None:
+    def __init__(self, ledger: Ledger, connections: Callable[[], Iterable[Connection]]) -> None:
         self._ledger = ledger
         self._connections = connections
         # the rest of the round; None between two
@@ -44,7 +44,7 @@ class UnsettledLimits:
         self._deliveries = 0
         self._counted = 0
         # connections whose senders are being detached: their deliveries may still be counted
-        self._relieving: set[Any] = set()
+        self._relieving: set[Connection] = set()
 
     def tick(self, _now: float) -> None:
         """Check the next connections, and detach senders that have too much unsettled."""

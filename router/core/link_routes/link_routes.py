@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -85,7 +85,7 @@ class Route:
         # including those of the next edition, and of earlier ones
         self.all_ways: dict[LinkRoute, None] = {}
         # outlets to other routers that have containers, by place
-        self.far: dict[Any, FarOutlet | UplinkOutlet] = {}
+        self.far: dict[Connection | str, FarOutlet | UplinkOutlet] = {}
         self._owner = owner
 
     @property
@@ -158,11 +158,11 @@ class LinkRoutes:
         self.watchers: list[Callable[[Route], None]] = []
         self._trees: dict[str, PatternTree[Route]] = {IN: PatternTree(), OUT: PatternTree()}
         self._routes: dict[tuple[str, str], Route] = {}
-        self._placed: dict[Any, Placement] = {}
+        self._placed: dict[Link, Placement] = {}
         # by client: how many links, and how many of them to coordinators, are forwarded over which
         # connections, or to which routers
-        self._links_of: dict[Any, Counter[Any]] = {}
-        self._coordinators_of: dict[Any, Counter[Any]] = {}
+        self._links_of: dict[object, Counter[object]] = {}
+        self._coordinators_of: dict[object, Counter[object]] = {}
         self._choices = 0
         # links that were forwarded, those of them that were refused, and links without a container;
         # they only grow
@@ -224,11 +224,10 @@ class LinkRoutes:
     def open_far(self, direction: str, pattern: str, outlet: FarOutlet | UplinkOutlet) -> None:
         """Add another router's outlet for a pattern; the first one to its place is kept."""
         route = self._enter(direction, pattern)
-        outlet = route.far.setdefault(outlet.place, outlet)
-        outlet.told += 1
+        route.far.setdefault(outlet.place, outlet).told += 1
         self._changed(route)
 
-    def close_far(self, direction: str, pattern: str, place: Any) -> None:
+    def close_far(self, direction: str, pattern: str, place: Connection | str) -> None:
         """Remove another router's outlet; it may have announced one pattern in two ways."""
         route = self._routes[_key(direction, pattern)]
         outlet = route.far[place]
@@ -267,12 +266,9 @@ class LinkRoutes:
 
         Raise `AmqpError` for a dynamic node that is to be at a container if no route matches.
         """
-        settings = link.session.connection.settings
-        if settings.is_own:
-            return None
         is_sender = isinstance(link, IncomingLink)
         terminus = link.remote_attach.target if is_sender else link.remote_attach.source
-        if terminus is None:
+        if terminus is None or link.session.connection.settings.is_own:
             return None
         if isinstance(terminus, Coordinator):
             return self._coordinator(link) if self._routes else None
@@ -304,9 +300,8 @@ class LinkRoutes:
             return None
         if is_topological(name) and not is_topological(address_name(route.pattern)):
             return None
-        if self._table.place_of(name, is_sender=is_sender) is not None:
-            return None
-        return route
+        elsewhere = self._table.place_of(name, is_sender=is_sender)
+        return route if elsewhere is None else None
 
     def _match(self, name: str, *, is_sender: bool) -> Route | None:
         return self._trees[IN if is_sender else OUT].match(name, Route.is_there)
@@ -384,7 +379,7 @@ class LinkRoutes:
         """Return where a peer's link is forwarded to; None if it is not."""
         return self._placed.get(link)
 
-    def placed_by(self, route: Route) -> Iterator[tuple[Any, Placement]]:
+    def placed_by(self, route: Route) -> Iterator[tuple[Link, Placement]]:
         """Return the links that are forwarded by a route, and where to."""
         return ((link, placed) for link, placed in self._placed.items() if placed.route is route)
 
@@ -426,10 +421,10 @@ class LinkRoutes:
             _subtract(self._coordinators_of, client, place)
 
 
-_NONE: Counter[Any] = Counter()
+_NONE: Counter[object] = Counter()
 
 
-def _subtract(counts: dict[Any, Counter[Any]], client: Any, place: Any) -> None:
+def _subtract(counts: dict[object, Counter[object]], client: object, place: object) -> None:
     mine = counts[client]
     mine[place] -= 1
     if not mine[place]:

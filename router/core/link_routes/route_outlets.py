@@ -84,7 +84,7 @@ class RouteDestination(DestinationLoad):
     cost: int = 0
 
     @property
-    def place(self) -> Any:
+    def place(self) -> Connection:
         """Return a key that is equal for all outlets that lead to the same place."""
         return self.connection
 
@@ -104,7 +104,7 @@ class FarOutlet(DestinationLoad):
     told: int = 0
 
     @property
-    def place(self) -> Any:
+    def place(self) -> str:
         """Return a key that is equal for all outlets that lead to the same place."""
         return self.router
 
@@ -142,7 +142,7 @@ class UplinkOutlet(DestinationLoad):
     cost: int = 1
 
     @property
-    def place(self) -> Any:
+    def place(self) -> Connection:
         """Return a key that is equal for all outlets that lead to the same place."""
         return self.connection
 
@@ -166,7 +166,7 @@ class LinkRoute:
     """
 
     rule: LinkRouteRule
-    outlets: dict[Any, RouteDestination] = attrs.Factory(dict)
+    outlets: dict[Connection, RouteDestination] = attrs.Factory(dict)
     # how many links were forwarded, and how many of these the containers refused
     placed: int = 0
     refused: int = 0

@@ -7,14 +7,12 @@ client's properties as they were (docs/reference/inter-router-protocol.md).
 
 from __future__ import annotations
 
-from typing import Any
-
 import attrs
 
 from router.amqp.constants import Condition
 from router.amqp.encoded import AnyMap, EncodedMap
 from router.amqp.performatives import Attach
-from router.amqp.types import Symbol, UInt
+from router.amqp.types import DecodedMap, Symbol, UInt
 from router.core.addresses.link_origins import Origin
 from router.core.routers.link_properties import (
     CLIENT,
@@ -48,10 +46,10 @@ class RoutedAttach:
     origin: Origin
     properties: AnyMap | None
 
-    def told(self) -> dict[Any, Any]:
+    def told(self) -> DecodedMap:
         """Return the properties of the link to the next router."""
         origin = self.origin
-        told: dict[Any, Any] = {
+        told: DecodedMap = {
             LINK_ROUTE: self.key,
             DESTINATION: self.destination,
             COST: UInt(min(self.cost, MAX_COST)),
@@ -73,7 +71,7 @@ def client_key(router: str, number: int) -> str:
     return f"{router}#{number}"
 
 
-def router_in_key(key: Any) -> str:
+def router_in_key(key: object) -> str:
     """Return the router in a client key; empty if there is none."""
     return key.rpartition("#")[0] if isinstance(key, str) else ""
 

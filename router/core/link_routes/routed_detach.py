@@ -8,7 +8,7 @@ outlives its link (docs/decisions/0047-routed-links-lost.md).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -25,6 +25,7 @@ from router.engine.link import IncomingLink
 from router.errors import AmqpError, Scope
 
 if TYPE_CHECKING:
+    from router.core.link_routes.routed_links import RoutedLink
     from router.core.ports import Core
     from router.engine.delivery import Delivery
     from router.engine.link import Link
@@ -61,13 +62,13 @@ def connection_lost(error: Error | None = None) -> AmqpError:
 
 def survives(link: Link, frame: Attach) -> bool:
     """Return whether the container's terminus outlives the link, according to an attach."""
-    terminus: Any = frame.target if isinstance(link, IncomingLink) else frame.source
+    terminus = frame.target if isinstance(link, IncomingLink) else frame.source
     return (getattr(terminus, "timeout", 0) or 0) > 0 or (
         getattr(terminus, "expiry_policy", None) is TerminusExpiryPolicy.NEVER
     )
 
 
-def leave(forwarder: Core, routed: Any) -> None:
+def leave(forwarder: Core, routed: RoutedLink) -> None:
     """Unregister a routed link that is over, or was not attached."""
     forwarder.link_names.leave(routed.peer)
     forwarder.link_names.leave_forwarded(routed.holding, routed.peer)
@@ -77,10 +78,11 @@ def leave(forwarder: Core, routed: Any) -> None:
 
 def link_lost(forwarder: Core, link: Link, event: LinkDetached | None) -> None:
     """Handle an end that is detached, or lost with its session or connection, as `event` says."""
-    routed = link.terminus
+    routed: RoutedLink = link.terminus
     _disown(link)
     if routed.is_lost:
-        if routed.ending is not None and routed.other(link).owner is None:
+        other = routed.other(link)
+        if routed.ending is not None and other is not None and other.owner is None:
             # the receiver has gone before it got all
             routed.ending = None
             routed.awaits_answer = False
@@ -114,21 +116,21 @@ def link_lost(forwarder: Core, link: Link, event: LinkDetached | None) -> None:
         _receiver_lost(forwarder, routed, link, event, farewell)
 
 
-def retire_address(forwarder: Core, routed: Any) -> None:
+def retire_address(forwarder: Core, routed: RoutedLink) -> None:
     """Retire the address of a routed link, when neither end counts any more."""
     if routed.address is not None:
         forwarder.outcomes.end_run()
         forwarder.table.leave_routed(routed.address)
 
 
-def give_up(forwarder: Core, routed: Any, farewell: FinalDetach) -> None:
+def give_up(forwarder: Core, routed: RoutedLink, farewell: FinalDetach) -> None:
     """Detach from a container that has not answered, as the peer is over and wants no answer."""
     routed.is_lost = True
     leave(forwarder, routed)
     routed.detach(farewell.closed, farewell.error)
 
 
-def _farewell(routed: Any, link: Link, event: LinkDetached | None) -> FinalDetach:
+def _farewell(routed: RoutedLink, link: Link, event: LinkDetached | None) -> FinalDetach:
     """Return what the other end is told."""
     if event is not None and not event.lost:
         error = event.error
@@ -150,38 +152,41 @@ def _farewell(routed: Any, link: Link, event: LinkDetached | None) -> FinalDetac
     return FinalDetach(not stays, connection_lost(why))
 
 
-def _stays(routed: Any) -> bool:
+def _stays(routed: RoutedLink) -> bool:
     """Return whether the terminus that the container has granted outlives the link."""
-    return survives(routed.peer, routed.link.remote_attach)
+    return routed.link is not None and survives(routed.peer, routed.link.remote_attach)
 
 
 # The sender's end.
 
 
-def _sender_lost(forwarder: Core, routed: Any, link: Link, farewell: FinalDetach) -> None:
+def _sender_lost(forwarder: Core, routed: RoutedLink, link: Link, farewell: FinalDetach) -> None:
     """Let deliveries of the lost sender reach the receiver, which is then detached."""
     current = link.current
     _close_incoming(forwarder, link)
     if current is not None:
         link.current = None
         aborted(forwarder, current)
+    address, other = routed.address, routed.other(link)
+    assert address is not None
+    assert other is not None
     # there is no sender left to give credit to
-    routed.address.producers.clear()
+    address.producers.clear()
     routed.ending = farewell
-    consumer = routed.other(link).owner
+    consumer = other.owner
     if consumer is not None:
         forwarder.queues.serve(consumer)
         consumer.resuming = routed
     end_if_done(forwarder, routed)
 
 
-def end_if_done(forwarder: Core, routed: Any) -> None:
+def end_if_done(forwarder: Core, routed: RoutedLink) -> None:
     """End the receiver's end too, once it has all that it can get."""
-    farewell = routed.ending
-    if farewell is None:
+    farewell, address = routed.ending, routed.address
+    if farewell is None or address is None:
         return
     link = routed.ends[1]
-    waits = routed.address.waiting.count > 0 and link.credit > 0
+    waits = address.waiting.count > 0 and link.credit > 0
     if waits or link.current is not None:
         return
     routed.ending = None
@@ -217,10 +222,15 @@ def aborted(forwarder: Core, delivery: Delivery) -> None:
 
 
 def _receiver_lost(
-    forwarder: Core, routed: Any, link: Link, event: LinkDetached | None, farewell: FinalDetach
+    forwarder: Core,
+    routed: RoutedLink,
+    link: Link,
+    event: LinkDetached | None,
+    farewell: FinalDetach,
 ) -> None:
     """Tell the sender what is known of deliveries that were not sent, or not settled."""
     sender = routed.other(link)
+    assert sender is not None
     speaks = (
         sender is routed.peer
         and (event is None or event.lost)
@@ -240,14 +250,20 @@ class _LastWords:
     """
 
     def __init__(
-        self, forwarder: Core, routed: Any, sender: Any, farewell: FinalDetach, *, speaks: bool
+        self,
+        forwarder: Core,
+        routed: RoutedLink,
+        sender: Link,
+        farewell: FinalDetach,
+        *,
+        speaks: bool,
     ) -> None:
         self._forwarder = forwarder
         self._routed = routed
         self._sender = sender
         self._farewell = farewell
         self._speaks = speaks
-        self._unsent: set[Any] = set()
+        self._unsent: set[Delivery] = set()
 
     def begin(self) -> None:
         """Resolve all deliveries that are unsettled by now."""
@@ -267,7 +283,8 @@ class _LastWords:
             self.begin()
             return
         _drop_waiting(self._forwarder, self._routed)
-        self._routed.address.consumers.clear()
+        if self._routed.address is not None:
+            self._routed.address.consumers.clear()
         _end(self._sender, self._farewell)
         retire_address(self._forwarder, self._routed)
 
@@ -294,11 +311,11 @@ def _drop_current(forwarder: Core, link: Link) -> None:
         current.discarded = True
 
 
-def _drop_waiting(forwarder: Core, routed: Any) -> list[Any]:
-    waiting = routed.address.waiting
+def _drop_waiting(forwarder: Core, routed: RoutedLink) -> list[Delivery]:
+    address = routed.address
     dropped = []
-    while waiting.count:
-        delivery = waiting.popleft()
+    while address is not None and address.waiting.count:
+        delivery = address.waiting.popleft()
         forwarder.backlog.drop(delivery)
         delivery.discarded = True
         dropped.append(delivery)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from router.amqp.encoded import decode_map
-from router.amqp.performatives import Attach, Error
+from router.amqp.performatives import Attach, Error, Target
 from router.core.link_routes import routed_detach
 from router.core.model.address import ROUTED, Address, Consumer, Producer
 from router.core.model.own_links import OwnLink
@@ -23,6 +23,11 @@ from router.engine.states import LinkState, SessionState
 from router.errors import AmqpError, Scope
 
 if TYPE_CHECKING:
+    from router.amqp.encoded import EncodedMap
+    from router.amqp.performatives import Detach
+    from router.amqp.reading_flow import FlowFrame
+    from router.amqp.types import DecodedMap
+    from router.core.addresses.link_names import ForwardedName
     from router.core.ports import Core
     from router.engine.session import Session
 
@@ -49,13 +54,13 @@ def readdressed(link: Link, frame: Attach, address: str | None) -> Attach:
 
     It is unchanged if it names no address, or `address` is None.
     """
-    terminus: Any = frame.target if isinstance(link, IncomingLink) else frame.source
-    if address is None or getattr(terminus, "address", None) in (None, address):
+    if address is None or _address_of(link, frame) in (None, address):
         return frame
-    terminus = attrs.evolve(terminus, address=address)
     if isinstance(link, IncomingLink):
-        return attrs.evolve(frame, target=terminus)
-    return attrs.evolve(frame, source=terminus)
+        assert isinstance(frame.target, Target)
+        return attrs.evolve(frame, target=attrs.evolve(frame.target, address=address))
+    assert frame.source is not None
+    return attrs.evolve(frame, source=attrs.evolve(frame.source, address=address))
 
 
 class RoutedLink(OwnLink):
@@ -65,31 +70,30 @@ class RoutedLink(OwnLink):
     once one of them is over.
     """
 
-    def __init__(self, peer: Any, frame: Attach) -> None:
+    def __init__(self, peer: Link, frame: Attach) -> None:
         super().__init__(frame)
         self.peer = peer
         self.address: Address | None = None
         self.is_lost = False
         # the receiver's farewell, for when it has got all that its lost sender has sent
-        self.ending: Any = None
+        self.ending: routed_detach.FinalDetach | None = None
         # the router that the container is at, where that is another one
         self.leads_to: str | None = None
         # whether the peer has closed it, and not merely detached
         self.closes = True
         # its name at containers that are connected here
-        self.holding: Any = None
-        self._told_early: Any = None
+        self.holding: ForwardedName | None = None
+        self._told_early: tuple[bool, DecodedMap | EncodedMap | None] | None = None
 
     @property
-    def ends(self) -> tuple[Any, Any]:
+    def ends(self) -> tuple[IncomingLink, OutgoingLink]:
         """Return the end that receives from its peer, and the end that sends."""
+        peer: Any = self.peer
         own: Any = self.link
-        if isinstance(self.peer, IncomingLink):
-            return self.peer, own
-        return own, self.peer
+        return (peer, own) if isinstance(peer, IncomingLink) else (own, peer)
 
-    def other(self, link: Link) -> Any:
-        """Return the other end."""
+    def other(self, link: Link) -> Link | None:
+        """Return the other end; None for the router's own that is not attached yet."""
         return self.link if link is self.peer else self.peer
 
     def available(self) -> int:
@@ -104,7 +108,8 @@ class RoutedLink(OwnLink):
 
     def attached(self, forwarder: Core) -> None:
         """Answer the peer's attach as the container has answered, and join the two ends."""
-        own: Any = self.link
+        own = self.link
+        assert own is not None
         peer = self.peer
         incoming, outgoing = self.ends
         self.address = address = Address(_name_of(peer), ROUTED)
@@ -169,15 +174,16 @@ class RoutedLink(OwnLink):
 
     # Flows.
 
-    def flow_received(self, session: Session, link: Link, frame: Any) -> None:
+    def flow_received(self, session: Session, link: Link, frame: FlowFrame) -> None:
         """Pass on what a flow says besides its credit to the other end.
 
         A peer may give credit before its attach is answered.
         """
         more = self._more(session, link, frame)
         if self.address is not None:
-            if more is not None and not self.is_lost:
-                self.other(link).told_more = more
+            other = self.other(link)
+            if more is not None and not self.is_lost and other is not None:
+                other.told_more = more
             return
         if more is not None:
             self._told_early = more
@@ -189,20 +195,25 @@ class RoutedLink(OwnLink):
         """Take over what the peer told while another link was in the place of this."""
         self._told_early = other._told_early
 
-    def _more(self, session: Session, link: Any, frame: Any) -> tuple[bool, Any] | None:
+    def _more(
+        self, session: Session, link: Link, frame: FlowFrame
+    ) -> tuple[bool, DecodedMap | EncodedMap | None] | None:
         properties = None
         if frame.properties_end:
             octets = memoryview(session.connection.cursor.octets)
             properties = decode_map(bytes(octets[frame.properties_at : frame.properties_end]))
-        if isinstance(link, OutgoingLink):
+        if isinstance(link, IncomingLink):
+            awaits = self.address is not None and self.ends[1].drain_due
+            is_news = awaits or frame.available != link.told_available
+        else:
             # the sender answers each drain, even one that changes nothing
             is_news = frame.drain
-        else:
-            awaits = self.address is not None and self.other(link).drain_due
-            is_news = awaits or frame.available != link.told_available
         if not frame.echo and properties is None and not is_news:
             return None
-        before = self.other(link).told_more if self.address is not None else self._told_early
+        before = self._told_early
+        other = self.other(link)
+        if self.address is not None and other is not None:
+            before = other.told_more
         echo = bool(frame.echo) or (before is not None and before[0])
         return echo, properties
 
@@ -212,12 +223,13 @@ class RoutedLink(OwnLink):
         """Return whether the container has still to answer a peer's detach."""
         return link is self.peer and (self.awaits_answer or self.ending is not None)
 
-    def detach_answered(self, forwarder: Core, link: Link, remote: Any) -> bool:
+    def detach_answered(self, forwarder: Core, link: Link, remote: Detach) -> bool:
         """Pass on the answer to a detach; return whether the end is the container's."""
         if link is self.peer:
             return False
         if self.awaits_answer:
             self.awaits_answer = False
+            assert self.session is not None
             forwarder.idle_sessions.append(self.session)
             attaching.answer_detach(self.peer, bool(remote.closed), remote.error)
         return True
@@ -269,7 +281,7 @@ def _wired(error: Error) -> AmqpError:
 
 
 def _address_of(link: Link, frame: Attach) -> str | None:
-    terminus: Any = frame.target if isinstance(link, IncomingLink) else frame.source
+    terminus = frame.target if isinstance(link, IncomingLink) else frame.source
     address = getattr(terminus, "address", None)
     return address if isinstance(address, str) else None
 

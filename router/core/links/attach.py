@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from router.amqp.constants import Condition, SenderSettleMode
 from router.amqp.performatives import Coordinator, Source, Target
@@ -39,6 +39,7 @@ from router.engine.states import LinkState
 from router.errors import AmqpError, Scope
 
 if TYPE_CHECKING:
+    from router.core.model.address import Address
     from router.core.ports import Core
     from router.engine.connection import Connection
     from router.engine.link import Link
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 _EMPTY: Final = Source()
 
 
-def event_received(forwarder: Core, connection: Connection, event: Any) -> None:
+def event_received(forwarder: Core, connection: Connection, event: object) -> None:
     """Handle link events, and refuse opens that are redirected; others handle the rest."""
     if isinstance(event, LinkAttachReceived):
         attach_received(forwarder, connection, event.link)
@@ -120,7 +121,7 @@ def _has_terminus(link: Link) -> bool:
     return remote.target is not None
 
 
-def _is_put_off(forwarder: Core, link: Link, holder: Any) -> bool:
+def _is_put_off(forwarder: Core, link: Link, holder: Link | None) -> bool:
     """Return whether `link` is attached in a later turn.
 
     That is so if it resumes very many deliveries: the router's attach has to name those that have
@@ -139,7 +140,7 @@ def _is_put_off(forwarder: Core, link: Link, holder: Any) -> bool:
     return is_put_off
 
 
-def _accept_receiver(forwarder: Core, link: OutgoingLink, holder: Any) -> None:
+def _accept_receiver(forwarder: Core, link: OutgoingLink, holder: Link | None) -> None:
     """Accept a link on which the peer receives; its source names the address."""
     remote = link.remote_attach
     source = remote.source
@@ -227,7 +228,8 @@ def add_producer(forwarder: Core, producer: Producer) -> None:
 
 def go_on(forwarder: Core, consumer: Consumer) -> None:
     """Resume as much as there is room for; when all is done the consumer joins the others."""
-    if consumer.resuming.go_on(forwarder, consumer):
+    earlier = consumer.resuming
+    if earlier is not None and earlier.go_on(forwarder, consumer):
         consumer.resuming = None
         del consumer.address.resuming[consumer]
         join_consumer(forwarder, consumer)
@@ -235,7 +237,7 @@ def go_on(forwarder: Core, consumer: Consumer) -> None:
 
 
 def _accept_sender(
-    forwarder: Core, connection: Connection, link: IncomingLink, holder: Any
+    forwarder: Core, connection: Connection, link: IncomingLink, holder: Link | None
 ) -> None:
     """Accept a link on which the peer sends; a target without an address is an anonymous relay."""
     remote = link.remote_attach
@@ -288,11 +290,13 @@ def _accept_sender(
         link.session.grant(link, awaited, False)
 
 
-def _enter(forwarder: Core, link: Link, terminus: Any, *, is_sender: bool) -> tuple[str, Any]:
+def _enter(
+    forwarder: Core, link: Link, terminus: Source | Target, *, is_sender: bool
+) -> tuple[str, Address]:
     """Return the text to answer with, and the address that a terminus names or asks to make."""
     if terminus.dynamic:
         kept = stealing.node_kept(forwarder, link, terminus)
-        if kept is not None:
+        if kept is not None and terminus.address is not None:
             return terminus.address, kept
         return nodes.make(forwarder, link, terminus)
     text = terminus.address or ""

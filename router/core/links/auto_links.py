@@ -7,7 +7,7 @@ once a message.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import attrs
 
@@ -20,6 +20,7 @@ from router.core.model.address import FALLBACK, Address, Consumer, Producer
 from router.core.model.own_links import OwnLink
 from router.core.model.peer_outcomes import vocabulary_of
 from router.engine.beginning import wire_error
+from router.engine.link import IncomingLink, OutgoingLink
 from router.errors import AmqpError, Scope
 
 if TYPE_CHECKING:
@@ -102,7 +103,8 @@ class AutoLink(OwnLink):
         If the answer names no node, the container has none: as in Dispatch, nothing is sent there,
         and the link is detached.
         """
-        link: Any = self.link
+        link = self.link
+        assert link is not None
         source = link.remote_attach.source
         node = source if self.plan.receives else link.remote_attach.target
         if getattr(node, "address", None) is None:
@@ -117,13 +119,13 @@ class AutoLink(OwnLink):
             self.detach(error=AmqpError(Condition.NOT_FOUND, reason, Scope.LINK))
             return
         settings = link.session.connection.settings
-        if self.plan.receives:
+        if isinstance(link, IncomingLink):
             producer = Producer(link, address, settings.link_capacity)
             producer.is_fallback = self.plan.is_fallback
             link.session.vocabulary = vocabulary_of(source)
             attach.add_producer(forwarder, producer)
             link.owner = self.end = producer
-        else:
+        elif isinstance(link, OutgoingLink):
             consumer = Consumer(link, address)
             consumer.shows_passage = settings.shows_annotations
             link.terms = _terms(source)
@@ -176,7 +178,7 @@ def phase_of(table: AddressTable, plan: AutoLinkRule) -> int:
     return min(ingress + 1, int(table.phase_of(name, is_sender=False)))
 
 
-def _terms(source: Any) -> source_outcomes.OutcomeTerms | None:
+def _terms(source: Source | None) -> source_outcomes.OutcomeTerms | None:
     """Return the outcome that the container means by settling without one, if it says so.
 
     The source is the router's, so the container does not decide which outcomes are possible there.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from router.amqp.constants import Condition, Descriptor, SenderSettleMode
 from router.amqp.performatives import Attach, Error, Source, Target
@@ -212,7 +212,7 @@ class ControlEnd:
     """Terminus of the peer's sender, which puts its messages together."""
 
     # no deliveries of an earlier link are remembered
-    unsettled: Final[dict[bytes, Any]] = {}
+    unsettled: Final[dict[bytes, Delivery]] = {}
     moving: Final = None
 
     def __init__(self, control: ControlLink) -> None:

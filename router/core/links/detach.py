@@ -8,7 +8,7 @@ unsettled deliveries stay unsettled. None of this runs once a message.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from router.amqp import constants
 from router.core.addresses import nodes, related
@@ -109,7 +109,12 @@ class _Losing(Protocol):
 
 
 def _resolve(
-    forwarder: Core, link: Link, unsettled: Unsettled, current: Any, stays: bool, losing: _Losing
+    forwarder: Core,
+    link: Link,
+    unsettled: Unsettled,
+    current: Delivery | None,
+    stays: bool,
+    losing: _Losing,
 ) -> None:
     """Resolve the deliveries of a lost link that are `unsettled` in its session.
 

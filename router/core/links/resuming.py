@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 
-from router.amqp.composite import decode_composite, encode_composite
+from router.amqp.composite import Composite, decode_composite, encode_composite
 from router.amqp.constants import Condition, FormatCode
 from router.amqp.encode import write_map
 from router.amqp.encoded import EncodedMap, tags_of
@@ -27,6 +27,7 @@ from router.engine.link import IncomingLink, Link, OutgoingLink
 from router.errors import AmqpError, Scope
 
 if TYPE_CHECKING:
+    from router.amqp.reading import TransferFrame
     from router.core.model.address import Address
     from router.core.ports import Core
     from router.engine.delivery import Delivery
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 # Behind the end of any message: all of it has come, or none of it can be sent again.
 ALL_OF_IT = Received(section_number=0xFFFFFFFF, section_offset=0)
 NO_STATE = 0
-OUTCOMES: dict[int, Any] = {
+OUTCOMES: dict[int, Composite] = {
     int(kind.CODE): kind() for kind in (Accepted, Rejected, Released, Modified)
 }
 ALL_OF_IT_OCTETS = encode_composite(ALL_OF_IT)
@@ -148,9 +149,9 @@ class _Moving:
         self._link = terminus.link
         # earlier links that may still have deliveries
         self._formers: deque[Link] = deque()
-        self._moved: list[Any] = []
+        self._moved: list[Delivery] = []
         # deliveries that had been moved to one of these
-        self._again: list[tuple[Link, list[Any]]] = []
+        self._again: list[tuple[Link, list[Delivery]]] = []
         self.steps = self._move_each()
 
     def go_on_to(self, link: Link) -> None:
@@ -187,8 +188,8 @@ class _Moving:
                 self._count(former)
         unsettled.links_changed()
         self._terminus.moving = None
-        link: Any = self._link
-        if link.owner is not None and not is_source:
+        link = self._link
+        if link.owner is not None and isinstance(link, IncomingLink):
             self._forwarder.settlement.note_sender(link)
 
     def _move(self, delivery: Delivery) -> None:
@@ -267,7 +268,7 @@ def unsettled_map(terminus: Terminus | None, link: Link) -> UnsettledMap:
     return UnsettledMap(EncodedMap(bytes(told)), is_incomplete)
 
 
-def state_to_receiver(delivery: Delivery) -> Any:
+def state_to_receiver(delivery: Delivery) -> Composite | None:
     """Return the state of a delivery for its receiver.
 
     That is its outcome, or from where on the router could send it.
@@ -277,7 +278,7 @@ def state_to_receiver(delivery: Delivery) -> Any:
     return ALL_OF_IT if delivery.kept is None else None
 
 
-def _state(code: int, octets: bytes | None) -> Any:
+def _state(code: int, octets: bytes | None) -> Composite:
     return decode_composite(octets)[0] if octets else OUTCOMES[code]
 
 
@@ -312,7 +313,7 @@ def await_resumed(forwarder: Core, terminus: Terminus, link: Link) -> int:
         return len(both)
     terminus.forget_all_but(both)
 
-    def settled() -> Iterator[Any]:
+    def settled() -> Iterator[Delivery | None]:
         # freed one by one
         while unsettled:
             tag, delivery = unsettled.popitem()
@@ -324,7 +325,7 @@ def await_resumed(forwarder: Core, terminus: Terminus, link: Link) -> int:
     return len(both)
 
 
-def handle_resumed_transfer(forwarder: Core, shell: Any, frame: Any) -> bool:
+def handle_resumed_transfer(forwarder: Core, shell: Delivery, frame: TransferFrame) -> bool:
     """Handle a first transfer that begins no new delivery; return whether it is one.
 
     It resumes a delivery, or is not allowed as the router's unsettled map was incomplete.
@@ -345,7 +346,7 @@ def handle_resumed_transfer(forwarder: Core, shell: Any, frame: Any) -> bool:
     return True
 
 
-def _transfer_resumed(forwarder: Core, shell: Any) -> None:
+def _transfer_resumed(forwarder: Core, shell: Delivery) -> None:
     """Resume a delivery by the transfer that `shell` was made for (section 2.7.5).
 
     An unknown delivery is ignored, and so is the payload: all of it came before. While more of that
@@ -370,7 +371,7 @@ def _transfer_resumed(forwarder: Core, shell: Any) -> None:
         shell.parent = delivery
     _hand_over(forwarder, delivery, link)
     state = _decided(shell)
-    if int(getattr(state, "CODE", NO_STATE)) in OUTCOMES:
+    if state is not None and int(getattr(state, "CODE", NO_STATE)) in OUTCOMES:
         # case 13: the sender's state applies, and we confirm it
         code, octets = int(state.CODE), encode_composite(state)
         session.tell_sender(delivery, True, code, octets, 0, len(octets))
@@ -379,7 +380,7 @@ def _transfer_resumed(forwarder: Core, shell: Any) -> None:
         forwarder.settlement.settle(delivery, *outcome)
 
 
-def _taken(shell: Any) -> tuple[Any, tuple[int, bytes] | None]:
+def _taken(shell: Delivery) -> tuple[Delivery | None, tuple[int, bytes] | None]:
     """Remove the delivery that a transfer resumes; return it and its outcome, None if unknown."""
     terminus = shell.incoming.terminus
     tag = shell.incoming_tag
@@ -390,14 +391,14 @@ def _taken(shell: Any) -> tuple[Any, tuple[int, bytes] | None]:
     return delivery, terminus.outcomes.pop(tag, None)
 
 
-def transfer_settled(forwarder: Core, shell: Any) -> None:
+def transfer_settled(forwarder: Core, shell: Delivery) -> None:
     """Settle a delivery that a later frame of the transfer which resumes it settles."""
     delivery, shell.parent = shell.parent, None
     delivery.incoming.session.close_incoming(delivery)
     settled_by_sender(forwarder, delivery)
 
 
-def transfer_aborted(forwarder: Core, shell: Any) -> None:
+def transfer_aborted(forwarder: Core, shell: Delivery) -> None:
     """Settle a delivery that its sender aborts instead of resuming (cases 7, 9, 11, 14)."""
     if shell.parent is not None:
         transfer_settled(forwarder, shell)
@@ -423,7 +424,7 @@ def settled_by_sender(
             part.outgoing.session.tell_receiver(part, True, code, octets, 0, len(octets))
 
 
-def _decided(shell: Any) -> Any:
+def _decided(shell: Delivery) -> Composite | None:
     """Return the state that a transfer tells of its delivery, or None if AMQP defines none such."""
     if shell.state is None:
         return None

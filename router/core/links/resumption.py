@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 
-from router.amqp.composite import encode_composite
+from router.amqp.composite import Composite, encode_composite
 from router.amqp.constants import Descriptor
 from router.amqp.encoded import entries_of
 from router.amqp.performatives import Received
@@ -54,7 +54,7 @@ class Step:
     """
 
     delivery: Delivery
-    state: Any = None
+    state: Composite | None = None
     settled: bool = False
     aborted: bool = False
     resends: bool = False
@@ -81,7 +81,7 @@ class Resumption:
         self._consumer = consumer
         self._link = consumer.link
         # what the receiver says of each delivery
-        self._theirs: dict[bytes, Any] = {}
+        self._theirs: dict[bytes, object] = {}
         self._told = remote.unsettled
         self._knows_all = not remote.incomplete_unsettled
         self._is_compared = not terminus.unsettled
@@ -200,7 +200,7 @@ def compare(
     return resumption
 
 
-def _step_of_both(forwarder: Core, delivery: Delivery, theirs: Any) -> Step:
+def _step_of_both(forwarder: Core, delivery: Delivery, theirs: object) -> Step:
     """Return the step for a delivery that both sides remember."""
     code = int(getattr(theirs, "CODE", NO_STATE))
     if delivery.outcome in OUTCOMES:
@@ -211,7 +211,7 @@ def _step_of_both(forwarder: Core, delivery: Delivery, theirs: Any) -> Step:
         if code == delivery.outcome:
             return Step(delivery, ours, settled=True)  # case 12
         return Step(delivery, aborted=True)  # cases 11 and 14
-    if code in OUTCOMES:
+    if isinstance(theirs, Composite) and code in OUTCOMES:
         delivery.address.counters.count_outcome(code)
         octets = EMPTY if theirs == OUTCOMES[code] else encode_composite(theirs)
         forwarder.settlement.settle(delivery, code, octets)

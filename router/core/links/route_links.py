@@ -13,7 +13,7 @@ the edge's own containers and nowhere else (docs/decisions/0072). Nothing here r
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
@@ -41,6 +41,7 @@ from router.engine.states import ConnectionState, LinkState
 from router.errors import AmqpError, Scope
 
 if TYPE_CHECKING:
+    from router.core.link_routes.link_routes import Placement, Route
     from router.core.ports import Core
     from router.engine.connection import Connection
     from router.engine.link import Link
@@ -59,7 +60,7 @@ class FarLink(RoutedLink):
     """
 
     def __init__(
-        self, peer: Any, frame: Attach, guest: Origin | None, tried: frozenset[Any]
+        self, peer: Link, frame: Attach, guest: Origin | None, tried: frozenset[object]
     ) -> None:
         super().__init__(peer, frame)
         self.guest = guest
@@ -80,7 +81,7 @@ class FarLink(RoutedLink):
                 super().over(forwarder, error, closed)
 
 
-def forward(forwarder: Core, link: Link, route: Any) -> None:
+def forward(forwarder: Core, link: Link, route: Route) -> None:
     """Pass a client's attach on to a container of the route, whose answer will be the link's.
 
     Raises `AmqpError` at link scope if that is impossible.
@@ -92,7 +93,7 @@ def forward(forwarder: Core, link: Link, route: Any) -> None:
 
 
 def _place(
-    forwarder: Core, link: Link, route: Any, guest: Origin | None, tried: frozenset[Any]
+    forwarder: Core, link: Link, route: Route, guest: Origin | None, tried: frozenset[object]
 ) -> RoutedLink:
     placed = route.place(link, guest, _allows(link, guest, tried))
     outlet = placed.outlet
@@ -112,7 +113,7 @@ def _place(
     return routed
 
 
-def _allows(link: Link, guest: Origin | None, tried: frozenset[Any]) -> Allows:
+def _allows(link: Link, guest: Origin | None, tried: frozenset[object]) -> Allows:
     """Return a test for the other routers that a link may go to, and that it has not tried.
 
     It never goes back to the edge of its client. One that has come a way already goes on only from
@@ -209,7 +210,7 @@ def _place_arrived(forwarder: Core, link: Link, traveller: RoutedAttach) -> None
     link.is_routed = True
 
 
-def _attach_here(forwarder: Core, link: Link, placed: Any) -> RoutedLink:
+def _attach_here(forwarder: Core, link: Link, placed: Placement) -> RoutedLink:
     """Attach a link of the router's own to a container."""
     origin: Origin = placed.origin
     frame = routed_links.readdressed(link, link.remote_attach, placed.sent)
@@ -261,6 +262,6 @@ def _outward(forwarder: Core, link: Link, traveller: RoutedAttach) -> Attach:
 
 def _address_of(link: Link) -> str | None:
     remote = link.remote_attach
-    terminus: Any = remote.target if isinstance(link, IncomingLink) else remote.source
+    terminus = remote.target if isinstance(link, IncomingLink) else remote.source
     address = getattr(terminus, "address", None)
     return address if isinstance(address, str) else None

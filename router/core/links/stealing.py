@@ -11,13 +11,13 @@ Of very many deliveries the last ones are resolved in later turns
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from router.amqp import constants
 from router.amqp.constants import Condition
 from router.core.deliveries import credit
 from router.core.link_routes import routed_detach
-from router.core.links.suspended import Moving, search
+from router.core.links.suspended import search
 from router.core.model.address import HERE, Address, Consumer, Producer
 from router.engine import attaching
 from router.engine.events import LinkDetached, LinkStealingRefused, LinkStolen
@@ -26,7 +26,8 @@ from router.engine.states import Settling
 from router.errors import AmqpError, Scope
 
 if TYPE_CHECKING:
-    from router.core.ports import Core
+    from router.amqp.performatives import Source, Target
+    from router.core.ports import Core, Moving
     from router.engine.delivery import Delivery
 
 RELEASED = int(constants.Descriptor.RELEASED)
@@ -60,7 +61,7 @@ def refused(forwarder: Core, link: Link, holder: Link) -> AmqpError:
     )
 
 
-def node_kept(forwarder: Core, link: Link, terminus: Any) -> Address | None:
+def node_kept(forwarder: Core, link: Link, terminus: Source | Target) -> Address | None:
     """Return the dynamic node that `terminus` names if `link` takes it over, or None.
 
     That is if the node was made for the link that `link` takes over from, or resumes: this link has
@@ -134,7 +135,7 @@ class _Unresumable:
     """Stand-in for the terminus of a stolen sender whose deliveries are still being moved."""
 
     # it has nothing to resume
-    unsettled: Final[dict[bytes, Any]] = {}
+    unsettled: Final[dict[bytes, Delivery]] = {}
 
     def __init__(self, moving: Moving) -> None:
         self.moving = moving
@@ -143,7 +144,7 @@ class _Unresumable:
         """Return False: it ends with its link."""
         return False
 
-    def give_up(self, _: Any) -> None:
+    def give_up(self, _: object) -> None:
         """Do nothing, because that has been done."""
 
 
@@ -200,7 +201,7 @@ class _StolenSender:
         """Return whether the link is detached or lost, and so all of it is resolved."""
         return self._link.owner is not self._owner
 
-    def _parts(self) -> Iterator[Any]:
+    def _parts(self) -> Iterator[Delivery | None]:
         """Yield each open delivery, or those copies of it whose receivers have not settled."""
         link = self._link
         for delivery in search(link.terminus, link.session.incoming, link):
@@ -221,7 +222,7 @@ class _StolenSender:
                     # a copy that its receiver has settled has no parent any more
                     yield part if part is delivery or part.parent is delivery else None
 
-    def _resolve(self, part: Any) -> None:
+    def _resolve(self, part: Delivery) -> None:
         """Resolve a delivery, or one of its copies, depending on where it is now."""
         if self._is_over():
             return
@@ -246,7 +247,7 @@ class _StolenSender:
         if not is_current:
             part.address.counters.count_outcome(RELEASED)
 
-    def _take_back(self, part: Any) -> None:
+    def _take_back(self, part: Delivery) -> None:
         """Take a delivery, or a copy for one receiver, out of the queue that it waits in."""
         if part.waits_in is not None and part.waits_in.remove(part):
             self._forwarder.queues.note_dequeued(part)

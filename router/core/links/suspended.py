@@ -13,7 +13,7 @@ their tags only, and called "parked". (docs/decisions/0035-suspended-links.md.)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, overload
 
 from router.amqp.constants import TerminusExpiryPolicy
 from router.amqp.outcomes import MAX_KEPT_BYTES
@@ -23,14 +23,15 @@ from router.core.deliveries import source_outcomes
 from router.engine.account import SUSPENDED, SUSPENDED_BYTES, link_bytes
 from router.engine.deferred import THINGS_A_STEP, Deferred
 from router.engine.events import LinkDetached
-from router.engine.link import Link, OutgoingLink
+from router.engine.link import IncomingLink, Link, OutgoingLink
 from router.engine.outbox import Turn
 from router.engine.states import Settling
 from router.engine.unsettled import Unsettled
 
 if TYPE_CHECKING:
+    from router.amqp.performatives import Source, Target
     from router.core.model.address import Address
-    from router.core.ports import Core
+    from router.core.ports import Core, MovedTerminus, Moving
     from router.engine.connection import Connection
     from router.engine.delivery import Delivery
     from router.engine.session import Session
@@ -46,16 +47,14 @@ NO_STATE = 0
 EMPTY = b""
 
 Policy = TerminusExpiryPolicy
+K = TypeVar("K")
 
 
-class Moving(Protocol):
-    """Task that moves the deliveries of a reattached link, over several turns."""
+class Lifetime(TypedDict, total=False):
+    """Fields of a source or target that say how long it lasts."""
 
-    steps: Iterator[None]
-    """Moves one delivery a step; the task and anyone who needs all moved share it."""
-
-    def go_on_to(self, link: Link) -> None:
-        """Move all deliveries to `link`, by which the terminus is attached now."""
+    expiry_policy: TerminusExpiryPolicy
+    timeout: int
 
 
 class Terminus:
@@ -70,13 +69,13 @@ class Terminus:
         self.link = link
         self.policy = policy
         self.timeout_s = timeout_s
-        self.address: Any = None
-        self.unsettled: dict[Any, Any] = {}
+        self.address: Address | None = None
+        self.unsettled: dict[Any, Delivery] = {}
         self.outcomes: dict[Any, tuple[int, bytes]] = {}
         # when it expires, in the turn's time; 0 while that is not known
         self.expires_at = 0.0
         # the source or target that its peer was told
-        self.granted: Any = None
+        self.granted: Source | Target | None = None
         # whether its deliveries have no delivery-ids any more
         self.is_parked = False
         # how many tasks are parking its deliveries, and what to call after that
@@ -99,7 +98,7 @@ class Terminus:
         self._tags_made += 1
         return self._tags_made.to_bytes(TAG_BYTES, "big")
 
-    def live(self) -> list[Any]:
+    def live(self) -> list[Delivery]:
         """Return the deliveries of its link that still have a delivery-id, oldest first."""
         if self.moving is not None:
             for _ in self.moving.steps:
@@ -230,13 +229,9 @@ class Terminus:
         forwarder.turn.deferred.go_through(unsettled.values(), resolve)
 
 
-class _Moved(Protocol):
-    """Terminus of links whose deliveries may be moving to another."""
-
-    moving: Moving | None
-
-
-def search(terminus: _Moved | None, unsettled: Unsettled, link: Link) -> Iterator[Any]:
+def search(
+    terminus: MovedTerminus | None, unsettled: Unsettled, link: Link
+) -> Iterator[Delivery | None]:
     """Yield the deliveries of a link, as `Unsettled.search` does.
 
     Before that, those that its terminus had by earlier links are moved to it.
@@ -265,7 +260,7 @@ class SuspendedTermini:
         # the same by user, and by the sessions and connections of their last links; oldest
         # first
         self._by_user: dict[tuple[bool, str], dict[Terminus, None]] = {}
-        self._of: dict[Any, dict[Terminus, None]] = {}
+        self._of: dict[object, dict[Terminus, None]] = {}
 
     def __len__(self) -> int:
         return len(self._termini)
@@ -278,7 +273,7 @@ class SuspendedTermini:
         return sum(len(each.unsettled) + len(each.outcomes) for each in self._termini.values())
 
     def grant(
-        self, link: Link, address: Address | None, asked: Any, resumed: Terminus | None
+        self, link: Link, address: Address | None, asked: Source | Target, resumed: Terminus | None
     ) -> Terminus | None:
         """Return the terminus for a source or target as a peer asks for it.
 
@@ -295,7 +290,7 @@ class SuspendedTermini:
         terminus.address = address
         return terminus
 
-    def _allowed(self, link: Link, asked: Any) -> tuple[TerminusExpiryPolicy, int]:
+    def _allowed(self, link: Link, asked: Source | Target) -> tuple[TerminusExpiryPolicy, int]:
         """Return the policy and timeout to grant; for "never" the longest timeout."""
         policy = asked.expiry_policy
         is_ordinary = policy is Policy.SESSION_END and not asked.timeout
@@ -309,7 +304,13 @@ class SuspendedTermini:
         """Return the terminus without a link whose name `link` has, or None."""
         return self._termini.get(key_of(link)) if self._termini else None
 
-    def recovered(self, link: Link) -> Any:
+    @overload
+    def recovered(self, link: OutgoingLink) -> Source | None: ...
+
+    @overload
+    def recovered(self, link: IncomingLink) -> Target | None: ...
+
+    def recovered(self, link: Link) -> Source | Target | None:
         """Return the source or target of a link reattached without one (section 2.6.3)."""
         found = self.find(link)
         return None if found is None else found.granted
@@ -421,7 +422,7 @@ class SuspendedTermini:
             self.next_expiry = terminus.expires_at
 
 
-def _leave(sets: dict[Any, dict[Terminus, None]], whose: Any, terminus: Terminus) -> None:
+def _leave(sets: dict[K, dict[Terminus, None]], whose: K, terminus: Terminus) -> None:
     """Remove a terminus from one of many sets, and the set once it is empty."""
     left = sets[whose]
     del left[terminus]
@@ -433,14 +434,14 @@ def _user(terminus: Terminus) -> tuple[bool, str]:
     return user_of(terminus.link.session.connection)
 
 
-def lifetime(terminus: Terminus | None) -> dict[str, Any]:
+def lifetime(terminus: Terminus | None) -> Lifetime:
     """Return the lifetime fields of a source or target for the answer to its attach."""
     if terminus is None:
         return {"expiry_policy": Policy.LINK_DETACH}
     return {"expiry_policy": terminus.policy, "timeout": terminus.timeout_s}
 
 
-def remember(terminus: Terminus | None, granted: Any) -> None:
+def remember(terminus: Terminus | None, granted: Source | Target) -> None:
     """Keep the source or target that the peer is told."""
     if terminus is not None:
         terminus.granted = granted

@@ -6,12 +6,27 @@ links are on which list, and `table` names the addresses and decides how they ar
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from router.core.model.counters import Counters
 from router.core.model.size_limits import SizeLimits
 from router.core.model.waiting_queue import WaitingQueue
 from router.engine.link import IncomingLink, OutgoingLink
+
+if TYPE_CHECKING:
+    from router.amqp.composite import Composite
+    from router.core.ports import (
+        CreditSharing,
+        DroppedReceiver,
+        FallbackMove,
+        Progress,
+        Refusing,
+        RepeatedTask,
+        Resuming,
+        TransitWay,
+        Withholding,
+    )
+    from router.engine.link import Link
 
 # How deliveries are distributed over an address's consumers (Dispatch's `distribution`).
 CLOSEST = 0
@@ -92,7 +107,7 @@ class Address:
         # size limits of the consumers that have one
         self.limits: SizeLimits | None = None
         # task that rejects waiting messages too large for all consumers (`max_message_size`)
-        self.refusing: Any = None
+        self.refusing: Refusing | None = None
         # what one consumer gives back may be offered to another; octets are kept for that
         # (`keeps_octets`) once there are several
         self.redelivers = redelivers
@@ -112,23 +127,23 @@ class Address:
         # seconds after which a stuck receiver is dropped (`stuck_receivers`); 0 for never
         self.drop_after_s = 0.0
         # the last one that was dropped, if any
-        self.last_dropped: Any = None
+        self.last_dropped: DroppedReceiver | None = None
         # its related addresses; None for nearly all
         self.related_addresses: RelatedAddresses | None = None
         # the counters that took over its own, once it is no longer in use
         self.successor: Counters | None = None
         # its state where it only passes messages on to another router (`network.transit`); None for
         # this router's own addresses
-        self.transit: Any = None
+        self.transit: TransitWay | None = None
         # its producers' credit has to be updated at the end of the turn
         self.credit_due = False
         # the task that does that in later turns, while it is under way (`credit.Sharing`)
-        self.sharing: Any = None
+        self.sharing: RepeatedTask | None = None
         # made for one link, `creator`, which may be suspended; None once that is over.
         # `lifetime` says when the node is deleted (`nodes`)
         self.is_dynamic = False
-        self.creator: Any = None
-        self.lifetime: Any = None
+        self.creator: Link | None = None
+        self.lifetime: Composite | None = None
 
     def current_counters(self) -> Counters:
         """Return the address's counters, or their heir once it is no longer in use."""
@@ -201,9 +216,9 @@ class RelatedAddresses:
         self.exchange: Any = None
         self.fed_by: dict[Any, Address] = {}
         # task that shares credit among the address's senders over several turns (`related_credit`)
-        self.sharing: Any = None
+        self.sharing: CreditSharing | None = None
         # task that moves messages between the address and its fallback in later turns (`fallbacks`)
-        self.moving: Any = None
+        self.moving: FallbackMove | None = None
         # its receivers are being served, one after the other, over several turns
         self.is_serving = False
 
@@ -238,7 +253,7 @@ class Producer:
         self.stripe = -1
         # what it waits for until it gets credit: the link that had its name is being closed
         # (`stealing`); usually None
-        self.awaits: Any = None
+        self.awaits: Withholding | None = None
         # whether messages enter the network by it; -1 until that is looked up (`sampling`)
         self.enters = -1
 
@@ -275,9 +290,9 @@ class Consumer:
         self.lane_mask = EVERY_LANE
         self.sibling_lanes: list[OutgoingLink] | None = None
         # its progress as a multicast's receiver (`stuck_receivers`); None while all is well
-        self.progress: Any = None
+        self.progress: Progress | None = None
         # deliveries that its link resumes (`resuming`); until that is done it gets nothing else
-        self.resuming: Any = None
+        self.resuming: Resuming | None = None
         # whether the rest of what waits for it is sent in later turns (`queue_service`)
         self.is_later = False
         # whether it leads to a router that passes traces on; -1 until that is looked up

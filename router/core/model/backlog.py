@@ -10,7 +10,7 @@ early it is taken (`waiting`).
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from router.amqp.peek import PRIORITY, find_absolute_expiry, find_header
 from router.amqp.revision import without_ttl, write_ttl
@@ -52,7 +52,7 @@ class Backlog:
 
     def hold(self, delivery: Delivery, view: Octets, start: int, end: int) -> None:
         """Keep octets that cannot be sent now; they count against the peer that sent them."""
-        chunk: Any = bytes(memoryview(view)[start:end])
+        chunk: bytes | bytearray = bytes(memoryview(view)[start:end])
         if delivery.chunks is None:
             delivery.chunks = deque()
             if not delivery.started:

@@ -7,7 +7,7 @@ deliveries, input and output change with every frame, and are added up here on r
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from router.engine.account import DELIVERY_BYTES, KINDS, Account
 
@@ -34,7 +34,7 @@ def holdings_of(connection: Connection) -> dict[str, int]:
     return found
 
 
-def held_in_all(forwarder: Core, connections: Iterable[Any]) -> dict[str, int]:
+def held_in_all(forwarder: Core, connections: Iterable[Connection]) -> dict[str, int]:
     """Return the octets that the router keeps for all peers, by kind.
 
     `connections` are those that exist; what is left of others is counted too.

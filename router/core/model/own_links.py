@@ -35,7 +35,7 @@ class OwnLink:
 
     def __init__(self, frame: Attach) -> None:
         self.frame = frame
-        self.session: Any = None
+        self.session: Session | None = None
         self.link: Link | None = None
         self.is_over = False
         # its session goes on until the peer has answered the detach; `answer_lost` if it will not

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from typing import Any
 
 from router.engine.delivery import Delivery
 
@@ -31,7 +30,7 @@ class QueuesBySide:
 
     def __init__(self) -> None:
         self.count = 0
-        self.queues: dict[int, deque[Any]] = {}
+        self.queues: dict[int, deque[Delivery]] = {}
         # how many queues the last `first` examined
         self.looked_at = 0
         # for each group a heap of its queues: the arrival of the first delivery of each, or of an
@@ -61,7 +60,9 @@ class QueuesBySide:
         """Return the groups in which a delivery waits or has waited."""
         return list(self._orders)
 
-    def first(self, group: int, sides: set[int] | None, aside: list[Place]) -> Any:
+    def first(
+        self, group: int, sides: set[int] | None, aside: list[Place]
+    ) -> deque[Delivery] | None:
         """Return the queue of a group whose first delivery is the oldest; None without one.
 
         Queues of sides that are not in `sides` are moved from the order to `aside`; None allows

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 from router.amqp.composite import decode_composite, encode_composite
 from router.amqp.constants import Condition, Descriptor
@@ -22,7 +21,7 @@ DELIVERY_FAILED = encode_composite(Modified(delivery_failed=True))
 
 # The same for a multicast's copy for all receivers behind another router: some may have got it.
 # Routers tell it to each other by the annotation, which no sender sees.
-_LOST: dict[Any, Any] = {Symbol("x-opt-trioute.lost"): True}
+_LOST = {Symbol("x-opt-trioute.lost"): True}
 LOST = encode_composite(Modified(delivery_failed=True, message_annotations=_LOST))
 _MARK = b"x-opt-trioute.lost"
 _MODIFIED = int(Descriptor.MODIFIED)

@@ -13,9 +13,12 @@ anything before. A delivery that has left and comes back may be found at its old
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from router.engine.delivery import Delivery
+
+if TYPE_CHECKING:
+    from collections import deque
 
 # The number of entries, or of blocks, in a block.
 WIDTH = 32
@@ -42,7 +45,7 @@ class SizeIndex:
         # by the id of the queue
         self._blocks: dict[int, Blocks] = {}
 
-    def first(self, waiting: Any, queue: Any, limit: int) -> Delivery | None:
+    def first(self, waiting: object, queue: deque[Delivery], limit: int) -> Delivery | None:
         """Return the first delivery in a queue of `waiting` of at most `limit` octets.
 
         None if there is none, or if the search is unfinished.
@@ -57,7 +60,7 @@ class SizeIndex:
         self.is_unfinished = blocks.is_unfinished
         return found
 
-    def append(self, count: int, queue: Any, delivery: Delivery) -> None:
+    def append(self, count: int, queue: deque[Delivery], delivery: Delivery) -> None:
         """Add a delivery that was appended to a queue, which now holds `count` in all."""
         blocks = self._blocks.get(id(queue))
         if blocks is None:
@@ -67,7 +70,7 @@ class SizeIndex:
         else:
             blocks.append(delivery)
 
-    def let_go(self, waiting: Any, queue: Any) -> None:
+    def let_go(self, waiting: object, queue: deque[Delivery]) -> None:
         """Drop references to deliveries that have left the front of a queue of `waiting`."""
         blocks = self._blocks.get(id(queue))
         if blocks is None:
@@ -77,7 +80,7 @@ class SizeIndex:
         else:
             self.forget(queue)
 
-    def forget(self, queue: Any) -> None:
+    def forget(self, queue: deque[Delivery]) -> None:
         """Discard the index of a queue, so that the next search builds it anew."""
         del self._blocks[id(queue)]
 
@@ -85,7 +88,7 @@ class SizeIndex:
 class Blocks:
     """Index of one `queue`: its deliveries in order, and the smallest sizes of its blocks."""
 
-    def __init__(self, queue: Any) -> None:
+    def __init__(self, queue: deque[Delivery]) -> None:
         # kept alive, so that its id is not used again
         self.queue = queue
         self.looked_at = 0
@@ -122,7 +125,7 @@ class Blocks:
         """Return whether most entries are of deliveries that left, if `count` still wait."""
         return len(self._entries) > 4 * count + FEW_STALE
 
-    def let_go(self, waiting: Any) -> None:
+    def let_go(self, waiting: object) -> None:
         """Drop references to deliveries that have left the front of the queue."""
         entries = self._entries
         while self._begin < len(entries):
@@ -133,7 +136,7 @@ class Blocks:
                 entries[self._begin] = None
             self._begin += 1
 
-    def first(self, waiting: Any, limit: int) -> Delivery | None:
+    def first(self, waiting: object, limit: int) -> Delivery | None:
         """Return the first delivery still in `waiting` that is small enough; see `SizeIndex`."""
         self.looked_at = 0
         self.is_unfinished = False
@@ -178,7 +181,7 @@ class Blocks:
             begin = number * WIDTH
             end = min(begin + WIDTH, len(self._levels[at]))
 
-    def _in_block(self, waiting: Any, block: int, limit: int) -> Delivery | None:
+    def _in_block(self, waiting: object, block: int, limit: int) -> Delivery | None:
         """Return the first delivery of a block that is small enough.
 
         If there is none, correct the noted size of the block and return None.

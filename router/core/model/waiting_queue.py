@@ -21,7 +21,7 @@ import heapq
 from collections import deque
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from router.core.model.queues_by_side import (
     Place,
@@ -34,9 +34,6 @@ from router.core.model.queues_by_side import (
 from router.core.model.size_index import SizeIndex
 from router.engine.delivery import Delivery
 from router.engine.link import IncomingLink
-
-if TYPE_CHECKING:
-    pass
 
 LEVELS = 10
 ORDINARY = 4
@@ -54,10 +51,10 @@ class WaitingQueue:
 
     def __init__(self) -> None:
         self.count = 0
-        self._ordinary: deque[Any] = deque()
+        self._ordinary: deque[Delivery] = deque()
         # a queue for each recently used priority, including `_ordinary`; None as long as all that
         # waits is ordinary
-        self._levels: list[deque[Any] | None] | None = None
+        self._levels: list[deque[Delivery] | None] | None = None
         # the queues of what waits apart; None if nothing ever has
         self._apart: QueuesBySide | None = None
         # number of deliveries and queues that the last `take_matching` has visited, and whether it
@@ -65,13 +62,13 @@ class WaitingQueue:
         self.looked_at = 0
         self.is_unfinished = False
         # removed deliveries that are still in a queue; None if there are none, and no `_sized`
-        self._husks: set[Any] | None = None
+        self._husks: set[Delivery] | None = None
         # indices of queues that were searched by size; None if none was
         self._sized: SizeIndex | None = None
         # how many came from each side of a network but `HERE`; None if none did
         self._elsewhere: dict[int, int] | None = None
         # how many came by each link; None until `senders` is called
-        self._senders: dict[Any, int] | None = None
+        self._senders: dict[IncomingLink | None, int] | None = None
 
     def append(self, delivery: Delivery) -> None:
         """Append a delivery to those of its priority."""
@@ -189,7 +186,7 @@ class WaitingQueue:
         apart.put_back(group, aside)
         return best
 
-    def _first(self, queue: Any, limit: int) -> Delivery | None:
+    def _first(self, queue: deque[Delivery], limit: int) -> Delivery | None:
         """Return the first delivery of a queue that has no more than so many octets."""
         left = FEW_LOOKS
         for each in queue:
@@ -202,7 +199,7 @@ class WaitingQueue:
                 return self._first_by_size(queue, limit)
         return None
 
-    def _first_by_size(self, queue: Any, limit: int) -> Delivery | None:
+    def _first_by_size(self, queue: deque[Delivery], limit: int) -> Delivery | None:
         """Return the same, for a queue in which many at the front are too large."""
         if self._sized is None:
             self._sized = SizeIndex()
@@ -265,7 +262,7 @@ class WaitingQueue:
         self._forget_levels()
         return True
 
-    def _prune(self, queue: Any) -> None:
+    def _prune(self, queue: deque[Delivery]) -> None:
         """Remove husks from both ends of a queue."""
         husks = self._husks
         if husks is None:
@@ -343,7 +340,7 @@ class WaitingQueue:
             counts[HERE] = here
         return counts
 
-    def senders(self) -> dict[Any, int]:
+    def senders(self) -> dict[IncomingLink | None, int]:
         """Return the links that waiting deliveries came by, with how many each has."""
         if self._senders is None:
             self._senders = {}
@@ -356,7 +353,7 @@ class WaitingQueue:
 
         Returns whether the delivery waits here.
         """
-        before: Any = delivery.incoming
+        before = delivery.incoming
         if before.side == link.side:
             # it keeps its place
             self._senders = None
@@ -412,7 +409,7 @@ class WaitingQueue:
                     if delivery.waits_in is self:
                         yield delivery
             return
-        levels: dict[int, list[deque[Any]]] = {}
+        levels: dict[int, list[deque[Delivery]]] = {}
         for queue in self._all_queues():
             if queue:
                 levels.setdefault(queue[0].priority, []).append(queue)
@@ -421,17 +418,17 @@ class WaitingQueue:
                 if delivery.waits_in is self:
                     yield delivery
 
-    def _all_queues(self) -> list[deque[Any]]:
+    def _all_queues(self) -> list[deque[Delivery]]:
         if self._apart is None:
             return self._queues()
         return [*self._queues(), *self._apart.queues.values()]
 
-    def _queues(self) -> list[deque[Any]]:
+    def _queues(self) -> list[deque[Delivery]]:
         if self._levels is None:
             return [self._ordinary]
         return [queue for queue in reversed(self._levels) if queue is not None]
 
-    def _level(self, priority: int) -> deque[Any]:
+    def _level(self, priority: int) -> deque[Delivery]:
         if self._levels is None:
             self._levels = [None] * LEVELS
             self._levels[ORDINARY] = self._ordinary

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from heapq import nsmallest
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from router.amqp.performatives import Error
 from router.core.links import attach, detach
@@ -20,6 +20,8 @@ from router.core.routers.link_properties import ORIGIN, RECEIVERS, TREE
 from router.core.routers.routing_state import Branch, Tree
 
 if TYPE_CHECKING:
+    from router.amqp.types import DecodedMap
+    from router.core.network.multicast import Multicast
     from router.core.ports import Core
 
 # How many receivers are named at most, so that an attach fits into a frame.
@@ -48,14 +50,14 @@ class BranchLink(NextLink):
 
     def __init__(
         self,
-        keeper: Any,
+        keeper: Multicast,
         spread: MulticastTree,
         branch: Branch,
         receivers: list[str],
         shows: bool,
         before: BranchLink | None = None,
     ) -> None:
-        properties: dict[Any, Any] = {
+        properties: DecodedMap = {
             ORIGIN: spread.tree.root,
             TREE: branch.digest,
             RECEIVERS: nsmallest(MOST_NAMED, receivers),

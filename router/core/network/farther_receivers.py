@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from router.amqp.constants import Descriptor
 from router.core.deliveries import redelivery
@@ -23,6 +23,7 @@ from router.engine.delivery import Delivery
 
 if TYPE_CHECKING:
     from router.core.network.network import Network
+    from router.engine.link import OutgoingLink
 
 RELEASED = int(Descriptor.RELEASED)
 # How long a message waits for a farther receiver's credit.
@@ -65,7 +66,7 @@ class FartherReceivers:
         nearest = min(consumer.cost for consumer in address.consumers)
         return any(cost > nearest for cost, _, _ in self._places(address)[:MAX_ROUTERS])
 
-    def takes(self, delivery: Delivery, had: list[Any]) -> bool:
+    def takes(self, delivery: Delivery, had: list[OutgoingLink]) -> bool:
         """Return whether a released message can go to a farther router that has not had it.
 
         `had` holds the links by which it has been sent.

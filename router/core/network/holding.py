@@ -184,8 +184,8 @@ class Holds:
         address, bounds = hold.consumer.address, hold.bounds
         now, looked_for = self.forwarder.turn.now, (hold.bounds, hold.use)
         since = -inf if hold.use is Use.IDLE else now - bounds.seconds
-        late: list[Any] = []
-        kept: dict[int, list[Any]] = {}
+        late: list[Delivery] = []
+        kept: dict[int, list[Delivery]] = {}
         count, octets, first = 0, 0, now
         for number, delivery in enumerate(list(address.waiting)):
             if delivery.arrived <= since:

@@ -6,7 +6,7 @@ What is for another router passes through a transit (`transit`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from router.amqp.constants import Condition
 from router.amqp.performatives import Source
@@ -16,7 +16,7 @@ from router.core.addresses.table import address_name
 from router.core.links import attach
 from router.core.model.address import FALLBACK, HERE, LAST_PHASE, MESH, Address, Producer
 from router.core.network.lane_numbers import lane_in
-from router.core.network.transit import Transit, no_route
+from router.core.network.transit import no_route
 from router.core.routers.link_properties import COST, DESTINATION, PHASE, SHOWS
 from router.engine import attaching
 from router.engine.link import IncomingLink, Link
@@ -61,8 +61,8 @@ def attach_received(forwarder: Core, link: Link) -> None:
         link.side = HERE
     link.owner = producer
     attach.add_producer(forwarder, producer)
-    if not is_here:
-        transit: Transit = address.transit
+    transit = address.transit
+    if transit is not None:
         transit.add(producer, said, bool(properties.get(SHOWS)))
         transit.see_to()
     attaching.accept(link, remote.source if remote.source is not None else Source(), remote.target)
@@ -77,7 +77,7 @@ def _enter(forwarder: Core, text: str, phase: int) -> Address:
     return address
 
 
-def _number(value: Any, most: int, what: str) -> int:
+def _number(value: object, most: int, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
         raise _invalid(f"{what} must be a number from 0 to {most}")
     return int(value)

@@ -6,7 +6,7 @@ are given up without losing anything: they take leave.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from router.amqp.performatives import Error
 from router.core.links import detach
@@ -15,6 +15,7 @@ from router.core.network.lane_numbers import Lane
 from router.core.network.next_links import NextLink
 
 if TYPE_CHECKING:
+    from router.amqp.types import DecodedMap
     from router.core.network.network import Network
     from router.core.ports import Core
     from router.engine.connection import Connection
@@ -48,7 +49,7 @@ class LaneLink(NextLink):
         self,
         network: Network,
         address: Address,
-        properties: dict[Any, Any],
+        properties: DecodedMap,
         shows: bool,
         lane: Lane,
     ) -> None:

@@ -9,12 +9,12 @@ that mode on all the way.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
 from router.amqp.constants import Condition, ReceiverSettleMode
-from router.amqp.types import Symbol, UByte, UInt
+from router.amqp.types import UByte, UInt
 from router.core.model.address import (
     LANES_PER_PRIORITY,
     ORDINARY_PRIORITY,
@@ -26,6 +26,8 @@ from router.core.routers.membership import FEATURES, LANES
 from router.errors import AmqpError, Scope
 
 if TYPE_CHECKING:
+    from router.amqp.encoded import AnyMap
+    from router.amqp.types import DecodedMap
     from router.engine.connection import Connection
     from router.engine.link import Link
 
@@ -42,9 +44,9 @@ class Lane:
     # the rcv-settle-mode of its attaches
     mode: ReceiverSettleMode = ReceiverSettleMode.FIRST
 
-    def properties(self) -> dict[Symbol, Any]:
+    def properties(self) -> DecodedMap:
         """Return the properties by which an attach declares the lane, apart from its mode."""
-        told: dict[Symbol, Any] = {}
+        told: DecodedMap = {}
         if self.number:
             told[LANE] = UInt(self.number)
         if self.priority != ORDINARY_PRIORITY:
@@ -69,9 +71,7 @@ def lane_numbered(number: int) -> Lane:
     return Lane(number, priority, ReceiverSettleMode.SECOND)
 
 
-def lane_in(
-    properties: dict[Any, Any], mode: ReceiverSettleMode = ReceiverSettleMode.FIRST
-) -> Lane:
+def lane_in(properties: AnyMap, mode: ReceiverSettleMode = ReceiverSettleMode.FIRST) -> Lane:
     """Return the lane that an attach with this rcv-settle-mode declares.
 
     Raises `AmqpError` at link scope if its number or priority is invalid.
@@ -83,7 +83,7 @@ def lane_in(
     )
 
 
-def _number(value: Any, most: int, what: str) -> int:
+def _number(value: object, most: int, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
         problem = f"{what} must be a number from 0 to {most}"
         raise AmqpError(Condition.INVALID_FIELD, problem, Scope.LINK)
@@ -101,11 +101,12 @@ def priority_of(link: Link) -> int:
     """Return the priority that a link between routers declares in its attach; 4 for any other."""
     if link.session.connection.settings.role not in ("inter-router", "edge"):
         return ORDINARY_PRIORITY
-    told: Any = ORDINARY_PRIORITY
+    told: object = ORDINARY_PRIORITY
     for frame in (link.attach, link.remote_attach):
         # an attach that only echoes these properties declares nothing itself
         if frame is not None and frame.properties and PRIORITY in frame.properties:
             told = frame.properties[PRIORITY]
             break
-    is_one = isinstance(told, int) and not isinstance(told, bool) and 0 <= told < PRIORITIES
-    return int(told) if is_one else ORDINARY_PRIORITY
+    if isinstance(told, int) and not isinstance(told, bool) and 0 <= told < PRIORITIES:
+        return int(told)
+    return ORDINARY_PRIORITY

@@ -17,12 +17,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from router.core.model.address import EVERY_LANE, Address, Consumer
 from router.core.network.lane_links import LaneBase, LaneLink
 from router.core.network.lane_numbers import lane_numbered, lane_of
 from router.core.network.uplink_lanes import UplinkBase, may_have_lanes
+from router.engine.link import OutgoingLink
 from router.errors import AmqpError
 
 if TYPE_CHECKING:
@@ -143,8 +144,8 @@ class Lanes:
         ]
 
     def _open_beside(self, base: LaneBase, lane: int) -> None:
-        consumer: Any = base.consumer
-        if consumer.lane_mask >> lane & 1 or lane in base.lanes:
+        consumer = base.consumer
+        if consumer is None or consumer.lane_mask >> lane & 1 or lane in base.lanes:
             return
         if not has_channels(base.connection):
             consumer.lane_mask |= 1 << lane
@@ -161,8 +162,8 @@ class Lanes:
         base.lanes[lane] = link
         if consumer.sibling_lanes is None:
             consumer.sibling_lanes = [consumer.link]
-        consumer.sibling_lanes.append(link.link)
         assert link.consumer is not None
+        consumer.sibling_lanes.append(link.consumer.link)
         link.consumer.sibling_lanes = consumer.sibling_lanes
 
     def take_leave(self, base: LaneBase) -> None:
@@ -192,8 +193,8 @@ class Lanes:
         del base.lanes[link.lane.number]
         consumer = base.consumer
         if consumer is not None and consumer.sibling_lanes is not None:
-            own: Any = link.link
-            consumer.sibling_lanes.remove(own)
+            assert isinstance(link.link, OutgoingLink)
+            consumer.sibling_lanes.remove(link.link)
             if not base.lanes:
                 consumer.sibling_lanes = None
 

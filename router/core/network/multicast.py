@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from router.core.addresses.related import is_exchange
 from router.core.model.address import LAST_PHASE, MULTICAST, OWN_TREE, Address, Producer
@@ -30,6 +30,7 @@ from router.errors import AmqpError, Scope
 
 if TYPE_CHECKING:
     from router.core.ports import Core
+    from router.core.routers.routing_state import RoutingState
     from router.engine.link import Link
 
 # How long the links of a tree are kept that nobody sends by.
@@ -72,7 +73,7 @@ class Multicast:
         self._known: set[str] = set()
 
     @property
-    def _reach(self) -> Any:
+    def _reach(self) -> RoutingState:
         return self.forwarder.reach
 
     # Changes.

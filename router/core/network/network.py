@@ -75,7 +75,7 @@ class Network:
         self.multicast: Any = None
         self.edges: Any = None
         # the sides of connections that lead to edges
-        self.edge_sides: dict[Any, int] = {}
+        self.edge_sides: dict[Connection, int] = {}
         # applies its rules to an address, or what other routers announce if it has none
         self.treat: Callable[[Address], None] = lambda _: None
         # links of other routers to addresses that nobody receives from, or without a way on

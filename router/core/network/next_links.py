@@ -16,8 +16,10 @@ from router.core.model.address import MANAGEMENT_WRITERS, MESH, Address, Consume
 from router.core.model.own_links import OwnLink
 from router.core.routers.link_properties import PHASE, SHOWS
 from router.engine import attaching
+from router.engine.link import OutgoingLink
 
 if TYPE_CHECKING:
+    from router.amqp.types import DecodedMap
     from router.core.network.network import Network
     from router.engine.connection import Connection
 
@@ -33,7 +35,7 @@ class NextLink(OwnLink):
         self,
         network: Network,
         address: Address,
-        properties: dict[Any, Any],
+        properties: DecodedMap,
         shows: bool,
         mode: ReceiverSettleMode = ReceiverSettleMode.FIRST,
     ) -> None:
@@ -67,8 +69,9 @@ class NextLink(OwnLink):
         """Begin the session and attach; raise `AmqpError` if that is impossible."""
         super().begin(connection)
         self.connection = connection
-        link: Any = attaching.attach(self.session, self.frame)
-        self.link = link
+        assert self.session is not None
+        self.link = link = attaching.attach(self.session, self.frame)
+        assert isinstance(link, OutgoingLink)
         consumer = Consumer(link, self.address)
         consumer.side = MESH
         consumer.shows_passage = self.shows

@@ -29,6 +29,7 @@ from router.core.model.address import (
 )
 from router.core.model.own_links import OwnLink
 from router.engine import attaching
+from router.engine.link import IncomingLink, OutgoingLink
 from router.errors import AmqpError, Scope
 
 if TYPE_CHECKING:
@@ -117,9 +118,9 @@ class ProxyLink(OwnLink):
         forwarder: Any = connection.handler
         address = self._enter(forwarder.table)
         super().begin(connection)
-        link: Any = attaching.attach(self.session, self.frame)
-        self.link = link
-        if self.proxy.receives:
+        assert self.session is not None
+        self.link = link = attaching.attach(self.session, self.frame)
+        if not isinstance(link, OutgoingLink):
             return
         consumer = Consumer(link, address)
         consumer.side = self.side
@@ -142,8 +143,8 @@ class ProxyLink(OwnLink):
 
     def attached(self, forwarder: Core) -> None:
         """Add the producer of a link that receives to its address, and tell the keeper."""
-        if self.proxy.receives:
-            link: Any = self.link
+        link = self.link
+        if isinstance(link, IncomingLink):
             try:
                 address = self._enter(forwarder.table)
             except AmqpError as error:

@@ -5,7 +5,7 @@ Nothing here runs per message.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
@@ -24,6 +24,7 @@ from router.engine.link import IncomingLink
 from router.errors import AmqpError, Scope
 
 if TYPE_CHECKING:
+    from router.amqp.encoded import AnyMap
     from router.core.ports import Core
     from router.engine.link import Link
 
@@ -109,7 +110,7 @@ def receive(forwarder: Core, link: Link) -> PendingTreeLink:
     return asked
 
 
-def _asked(link: IncomingLink, properties: dict[Any, Any], text: Any) -> PendingTreeLink:
+def _asked(link: IncomingLink, properties: AnyMap, text: object) -> PendingTreeLink:
     origin, digest = properties.get(ORIGIN), properties.get(TREE)
     phase, receivers = properties.get(PHASE, 0), properties.get(RECEIVERS, [])
     if not isinstance(text, str) or not address_name(text) or not isinstance(origin, str):

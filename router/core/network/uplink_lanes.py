@@ -6,7 +6,7 @@ the link by which the edge receives. The other end accepts such a lane as any ot
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from router.core.model.address import MULTICAST, Address, Consumer
 from router.core.network.lane_links import LaneLink
@@ -14,6 +14,7 @@ from router.core.network.lane_numbers import Lane, knows_lanes
 
 if TYPE_CHECKING:
     from router.core.network.network import Network
+    from router.engine.connection import Connection
 
 
 class UplinkBase:
@@ -25,7 +26,7 @@ class UplinkBase:
         self._network = network
         self.consumer = consumer
         self.address: Address = consumer.address
-        self.connection: Any = consumer.link.session.connection
+        self.connection: Connection = consumer.link.session.connection
         self.lanes: dict[int, LaneLink] = {}
 
     @property

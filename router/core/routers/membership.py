@@ -6,13 +6,13 @@ its own listener or connector. The keys are symbols; those that begin with `qd.`
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, TypeGuard
+from typing import Final, Literal, TypeGuard
 from zlib import crc32
 
 import attrs
 
 from router.amqp.performatives import Open
-from router.amqp.types import Int, Symbol, UInt, ULong
+from router.amqp.types import DecodedMap, Int, Symbol, UInt, ULong
 from router.engine.failures import NetworkCondition
 from router.engine.settings import ConnectionSettings
 from router.errors import AmqpError
@@ -60,11 +60,11 @@ class Membership:
     instance: int
     features: tuple[str, ...] = ()
 
-    def properties(self, role: str, cost: int = 1) -> dict[str, Any]:
+    def properties(self, role: str, cost: int = 1) -> DecodedMap:
         """Return the properties for the open of a connection with this role."""
         if role not in ROLES:
             return {}
-        told: dict[str, Any] = {
+        told: DecodedMap = {
             VERSIONS: [UInt(LOWEST_VERSION), UInt(HIGHEST_VERSION)],
             FEATURES: [Symbol(name) for name in self.features],
             MODE: Symbol(self.mode),
@@ -162,7 +162,7 @@ def _is_id(name: str) -> bool:
     return 1 <= len(name.encode()) <= LONGEST_ID_BYTES and "/" not in name
 
 
-def _common_version(mine: Membership, remote: Open, versions: Any) -> int:
+def _common_version(mine: Membership, remote: Open, versions: object) -> int:
     """Return the highest version that both speak; raise `AmqpError` if there is none."""
     if (
         not isinstance(versions, list)
@@ -183,7 +183,7 @@ def _common_version(mine: Membership, remote: Open, versions: Any) -> int:
 
 
 def _check_mode(
-    mine: Membership, settings: ConnectionSettings, is_client: bool, remote: Open, mode: Any
+    mine: Membership, settings: ConnectionSettings, is_client: bool, remote: Open, mode: object
 ) -> None:
     """Raise `AmqpError` if the mode of the peer is wrong.
 
@@ -205,7 +205,7 @@ def _check_mode(
     raise AmqpError(NetworkCondition.WRONG_MODE, words)
 
 
-def _features(remote: Open, features: Any) -> frozenset[str]:
+def _features(remote: Open, features: object) -> frozenset[str]:
     if features is None:
         return frozenset()
     if not isinstance(features, list) or len(features) > MAX_FEATURES:
@@ -213,7 +213,7 @@ def _features(remote: Open, features: Any) -> frozenset[str]:
     return frozenset(str(name) for name in features if isinstance(name, Symbol))
 
 
-def _is_number(value: Any, least: int, most: int) -> TypeGuard[int]:
+def _is_number(value: object, least: int, most: int) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 

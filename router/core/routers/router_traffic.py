@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from router.core.model.address import ROUTED, Address
 from router.core.model.counters import Counters
@@ -73,7 +73,7 @@ def left(counters: Counters) -> int:
 class TransitCounts:
     """Number of deliveries from one router to another through this one, by address key."""
 
-    def __init__(self, wanted: Mapping[str, Any]) -> None:
+    def __init__(self, wanted: Mapping[str, object]) -> None:
         # the keys that any router of the network wants
         self._wanted = wanted
         self._over: Counter[str] = Counter()
@@ -112,7 +112,7 @@ def _may_be_across(address: Address) -> bool:
     return bool(address.resuming)
 
 
-def _links(address: Address) -> Iterator[Any]:
+def _links(address: Address) -> Iterator[Link]:
     """Yield the links of an address that have not left it, and are not lost."""
     for producer in address.producers:
         if producer.link.owner is producer:

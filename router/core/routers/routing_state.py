@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from heapq import nsmallest
 from itertools import islice
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 
 from router.core.model.split_table import ListedTable
+
+if TYPE_CHECKING:
+    from router.engine.connection import Connection
 
 # The first letter of a key is its class; in a mobile address the phase comes next.
 MOBILE = "M"
@@ -98,7 +101,7 @@ class RoutingState:
     def __init__(self, me: str) -> None:
         self.me = me
         # the connections by which messages go to neighbours, by the neighbours' ids
-        self.neighbours: dict[str, Any] = {}
+        self.neighbours: dict[str, Connection] = {}
         # the paths to all reachable routers
         self.paths: Mapping[str, Path] = {}
         # by key, the reachable routers where somebody receives
@@ -182,7 +185,7 @@ class RoutingState:
         """Return the path to a router, or None if there is none."""
         return self.paths.get(router)
 
-    def connection(self, neighbour: str) -> Any | None:
+    def connection(self, neighbour: str) -> Connection | None:
         """Return the connection by which messages go to a neighbour, or None."""
         return self.neighbours.get(neighbour)
 

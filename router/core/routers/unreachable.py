@@ -5,15 +5,33 @@ Used to find out why nothing flows. Nothing here runs per message.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from router.core.routers.names import edge_key_in, router_in
 
 if TYPE_CHECKING:
-    from router.core.ports import Whereabouts
+    from router.core.routers.routing_state import RoutingState
 
 
-def why_unreachable(network: Whereabouts, name: str) -> str | None:
+class Edges(Protocol):
+    """What a router knows of edges; those of `control.edge` implement it."""
+
+    def lacks(self, name: str) -> bool:
+        """Return whether a name is at a router that no interior or edge knows."""
+
+
+class JoinedNetwork(Protocol):
+    """Network that a router belongs to, or would; `Network` of `core.network` implements it."""
+
+    reach: RoutingState
+    is_on: bool
+
+    @property
+    def edges(self) -> Edges | None:
+        """Return the edges; None for a router that has none and is none."""
+
+
+def why_unreachable(network: JoinedNetwork, name: str) -> str | None:
     """Return in words which router a name leads to, if that router cannot be found.
 
     None if it is there or may be there, or if the name leads to no router.

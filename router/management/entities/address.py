@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Final
+from typing import Final, TypeAlias
 
 from router.core.routers import router_traffic
-from router.management.entities.attributes import constant, identified, integers
+from router.management.entities.attributes import AttributesOf, constant
+from router.management.entities.link_routes import LinkRouteAddress
+from router.management.entities.remote_addresses import RemoteAddress
 from router.management.schema import OPERATIONAL, Attribute, EntityType
+from router.management.views import AddressView
+
+ListedAddress: TypeAlias = AddressView | RemoteAddress | LinkRouteAddress
+
+_OF: Final = AttributesOf[ListedAddress]()
 
 
-def _address_count(of: str, view: Any) -> int:
+def _address_count(of: str, view: ListedAddress) -> int:
     return int(getattr(view.counted, of))
 
 
-ADDRESS: Final = EntityType(
+ADDRESS: Final = EntityType[ListedAddress](
     "router.address",
     "An address in use, or one that other routers have announced.",
     OPERATIONAL,
     (
-        *identified(lambda a: a.key, lambda a: a.key, "router.address"),
+        *_OF.identified(lambda a: a.key, lambda a: a.key, "router.address"),
         Attribute("key", "string", "The letter of its class, and its name.", lambda a: a.key),
         Attribute(
             "distribution", "string", "How deliveries are distributed.", lambda a: a.distribution
         ),
-        *integers(
+        *_OF.integers(
             (
                 ("inProcess", "Receivers that are the router itself.", lambda a: a.in_process),
                 ("subscriberCount", "Other receivers here.", lambda a: a.subscribers),

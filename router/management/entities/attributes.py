@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Generic, TypeVar
 
 from router.management.schema import PREFIX, Attribute
 
+E = TypeVar("E")
 
-def constant(value: Any) -> Callable[[Any], Any]:
+
+def constant(value: object) -> Callable[[object], object]:
     """Return a reader that returns the same value for every entity."""
     return lambda _: value
 
 
-def identified(
-    name: Callable[[Any], Any], identity: Callable[[Any], Any], of: str
-) -> Iterator[Attribute]:
-    """Yield the three attributes that every entity has: name, identity and type."""
-    yield Attribute("name", "string", "Its name.", name)
-    yield Attribute("identity", "string", "Its identity, unique within its type.", identity)
-    yield Attribute("type", "string", "Its type.", constant(PREFIX + of))
+class AttributesOf(Generic[E]):
+    """Maker of attributes of entities that are read from objects of one class.
 
+    `AttributesOf[LinkView]` tells the readers that they get a `LinkView`.
+    """
 
-def integers(counts: Iterable[tuple[str, str, Callable[[Any], Any]]]) -> Iterator[Attribute]:
-    """Yield integer attributes, each from its name, its meaning and its reader."""
-    for name, meaning, read in counts:
-        yield Attribute(name, "integer", meaning, read)
+    @staticmethod
+    def identified(
+        name: Callable[[E], object], identity: Callable[[E], object], of: str
+    ) -> Iterator[Attribute[E]]:
+        """Yield the three attributes that every entity has: name, identity and type."""
+        yield Attribute("name", "string", "Its name.", name)
+        yield Attribute("identity", "string", "Its identity, unique within its type.", identity)
+        yield Attribute("type", "string", "Its type.", constant(PREFIX + of))
+
+    @staticmethod
+    def integers(
+        counts: Iterable[tuple[str, str, Callable[[E], object]]],
+    ) -> Iterator[Attribute[E]]:
+        """Yield integer attributes, each from its name, its meaning and its reader."""
+        for name, meaning, read in counts:
+            yield Attribute(name, "integer", meaning, read)

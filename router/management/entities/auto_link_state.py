@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
 import attrs
 
-from router.control.auto_links import AutoLinks, Line
+from router.control.auto_links import Line
 from router.control.link_supervisor import Status
 from router.core.links.auto_links import AutoLinkRule, phase_of
 from router.engine.naming import link_identity
-from router.management.schema import Attribute, LiveEntity, settings_of
+from router.management.schema import Attribute, LiveEntity, live_reader, settings_of
 from router.management.views import RouterView
 
 
@@ -57,18 +58,16 @@ class AutoLinkState:
 
 def state_of(router: RouterView, plan: AutoLinkRule) -> AutoLinkState:
     """Return the present state of an auto-link."""
-    auto_links: AutoLinks = router.observed.auto_links
-    lines = tuple(auto_links.lines_of(plan.name))
+    auto_links = router.observed.auto_links
+    lines = () if auto_links is None else tuple(auto_links.lines_of(plan.name))
     table = router.observed.table
     return AutoLinkState(plan, phase_of(table, plan), lines, router.observed.turn.now)
 
 
-def _attribute(name: str, kind: str, meaning: str, read: Any) -> Attribute:
-    def read_state(entity: Any) -> Any:
-        state = entity.state if isinstance(entity, LiveEntity) else None
-        return None if state is None else read(state)
-
-    return Attribute(name, kind, meaning, read_state)
+def _attribute(
+    name: str, kind: str, meaning: str, read: Callable[[AutoLinkState], object]
+) -> Attribute[object]:
+    return Attribute(name, kind, meaning, live_reader(AutoLinkState, read))
 
 
 def _link(state: AutoLinkState) -> str | None:
@@ -132,8 +131,8 @@ AUTO_LINK_STATE: Final = (
 )
 
 
-def read_phase(entity: Any) -> int | None:
+def read_phase(entity: object) -> int | None:
     """Return the configured phase, or the effective one if none is configured."""
     phase: int | None = settings_of(entity).phase
     state = entity.state if isinstance(entity, LiveEntity) else None
-    return state.phase if phase is None and state is not None else phase
+    return state.phase if phase is None and isinstance(state, AutoLinkState) else phase

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+from typing import Final, TypeAlias
 
 import attrs
 
 from router.config.auto_links import AutoLinkSettings
 from router.config.differences import key_of
-from router.management.entities.attributes import identified
+from router.management.entities.attributes import AttributesOf
 from router.management.entities.auto_link_state import AUTO_LINK_STATE, read_phase, state_of
 from router.management.entities.connector_state import CONNECTOR_STATE
 from router.management.entities.exchanges import BINDING_STATE, EXCHANGE_STATE
@@ -29,8 +29,13 @@ from router.management.views import RouterView
 OPERATIONS: Final = ("CREATE", "DELETE", "READ", "UPDATE")
 IDENTIFIES_ENTITY: Final = "the entity is known by it"
 
+ConfiguredType: TypeAlias = EntityType[object]
+"""Type of entities that are read from settings, or from a `LiveEntity`."""
 
-def named_type(kind: str, meaning: str, of: str, live: Iterable[Attribute] = ()) -> EntityType:
+
+def named_type(
+    kind: str, meaning: str, of: str, live: Iterable[Attribute[object]] = ()
+) -> ConfiguredType:
     """Return the type of what the configuration calls `of`, identified by its name.
 
     `live` are further attributes, for its live state.
@@ -38,10 +43,10 @@ def named_type(kind: str, meaning: str, of: str, live: Iterable[Attribute] = ())
     return _type(kind, meaning, of, _name, _name, live=live)
 
 
-def _place(of: str) -> Callable[[Any], str]:
+def _place(of: str) -> Callable[[object], str]:
     """Return a reader of the identity of a listener or connector."""
 
-    def read(entity: Any) -> str:
+    def read(entity: object) -> str:
         settings = settings_of(entity)
         identity = f"{of}/{settings.host}:{settings.port}"
         # the default name is the same text: do not repeat it
@@ -54,18 +59,18 @@ def _type(
     kind: str,
     meaning: str,
     of: str,
-    identity: Callable[[Any], str],
-    name: Callable[[Any], str],
+    identity: Callable[[object], str],
+    name: Callable[[object], str],
     *absent: str,
-    live: Iterable[Attribute] = (),
-) -> EntityType:
+    live: Iterable[Attribute[object]] = (),
+) -> ConfiguredType:
     """Return the type of what the configuration calls `of`.
 
     `live` are further attributes, for its live state.
     """
     entity = configured_entity(of)
     given = attrs.fields_dict(entity.settings).get("name")
-    own_name, *others = identified(name, identity, kind)
+    own_name, *others = AttributesOf[object].identified(name, identity, kind)
     if given is not None:
         own_name = attrs.evolve(own_name, given=Setting(given, IDENTIFIES_ENTITY))
     attributes = (own_name, *others, *settings_attributes(entity), *live)
@@ -81,11 +86,11 @@ def _type(
     )
 
 
-def _name(settings: Any) -> str:
+def _name(settings: object) -> str:
     return str(settings_of(settings).name)
 
 
-def _redirect(settings: Any) -> str:
+def _redirect(settings: object) -> str:
     return f"router.config.redirect/{key_of(settings)}"
 
 
@@ -136,7 +141,7 @@ CONFIGURED_LINK_ROUTE: Final = _type(
 )
 
 
-def _with_phase(entity_type: EntityType) -> EntityType:
+def _with_phase(entity_type: ConfiguredType) -> ConfiguredType:
     """Return the type with a phase that is read from the live state if none is configured."""
     attributes = tuple(
         attrs.evolve(each, read=read_phase) if each.name == "phase" else each

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from router.core.model import memory_by_kind
 from router.engine import account
-from router.management.entities.attributes import constant, identified, integers
+from router.management.entities.attributes import AttributesOf, constant
 from router.management.schema import OPERATIONAL, Attribute, EntityType
+from router.management.views import ConnectionView
 
 ENABLED: Final = "enabled"
 DELETED: Final = "deleted"
@@ -29,16 +30,18 @@ _KEPT: Final = (
 )
 
 
-def _kept(kind: str, view: Any) -> int:
+def _kept(kind: str, view: ConnectionView) -> int:
     return memory_by_kind.holdings_of(view.connection)[kind]
 
 
-CONNECTION: Final = EntityType(
+_OF: Final = AttributesOf[ConnectionView]()
+
+CONNECTION: Final = EntityType[ConnectionView](
     "connection",
     "A connection with a peer, whoever opened it.",
     OPERATIONAL,
     (
-        *identified(lambda c: f"connection/{c.identity}", lambda c: c.identity, "connection"),
+        *_OF.identified(lambda c: f"connection/{c.identity}", lambda c: c.identity, "connection"),
         Attribute(
             "adminStatus",
             "string",
@@ -93,9 +96,11 @@ CONNECTION: Final = EntityType(
         Attribute("ssl", "boolean", "Never: there is no TLS.", constant(False)),
         Attribute("sslProto", "string", "None: there is no TLS.", constant(None)),
         Attribute("sslCipher", "string", "None: there is no TLS.", constant(None)),
-        *integers((("sslSsf", "None: there is no TLS.", constant(None)),)),
-        *integers((("uptimeSeconds", "Seconds since the peer connected.", lambda c: c.uptime_s),)),
-        *integers(
+        *_OF.integers((("sslSsf", "None: there is no TLS.", constant(None)),)),
+        *_OF.integers(
+            (("uptimeSeconds", "Seconds since the peer connected.", lambda c: c.uptime_s),)
+        ),
+        *_OF.integers(
             (
                 (
                     "memoryHeld",
@@ -104,7 +109,7 @@ CONNECTION: Final = EntityType(
                 ),
             )
         ),
-        *integers(
+        *_OF.integers(
             (f"memory{name}", f"Of these, octets for {what}.", partial(_kept, kind))
             for name, kind, what in _KEPT
         ),

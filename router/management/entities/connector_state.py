@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
 from router.management.schema import Attribute, live_reader
+from router.management.views import ConnectorView
 
 
-def _ago(state: Any, since: float | None) -> int | None:
+def _ago(state: ConnectorView, since: float | None) -> int | None:
     return None if since is None else max(0, int(state.now - since))
 
 
-def _until(state: Any, then: float | None) -> int | None:
+def _until(state: ConnectorView, then: float | None) -> int | None:
     return None if then is None else max(0, math.ceil(then - state.now))
 
 
-def _attribute(name: str, kind: str, meaning: str, read: Any) -> Attribute:
-    return Attribute(name, kind, meaning, live_reader(read))
+def _attribute(
+    name: str, kind: str, meaning: str, read: Callable[[ConnectorView], object]
+) -> Attribute[object]:
+    return Attribute(name, kind, meaning, live_reader(ConnectorView, read))
 
 
 CONNECTOR_STATE: Final = (

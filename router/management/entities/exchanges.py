@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
 
 from router.config.exchanges import BindingSettings, ExchangeSettings
-from router.core.addresses.bindings import Exchange
-from router.management.entities.attributes import integers
+from router.core.addresses.bindings import Binding, Exchange
+from router.management.entities.attributes import AttributesOf
 from router.management.schema import LiveEntity, live_reader
 from router.management.views import RouterView
 
@@ -34,26 +34,49 @@ def binding(router: RouterView, settings: BindingSettings) -> LiveEntity:
 
 
 def _known(router: RouterView) -> Mapping[str, Exchange]:
-    known: Mapping[str, Exchange] = router.observed.forwarder.exchanges.by_name
-    return known
+    return router.observed.forwarder.exchanges.by_name
 
 
-def _count(of: str) -> Any:
-    return live_reader(lambda state: int(getattr(state, of)))
+def _of_exchange(read: Callable[[Exchange], object]) -> Callable[[object], object]:
+    return live_reader(Exchange, read)
 
 
 EXCHANGE_STATE: Final = tuple(
-    integers(
+    AttributesOf[object].integers(
         (
-            ("bindingCount", "Its bindings.", live_reader(lambda state: len(state.bindings))),
-            ("receivedCount", "Deliveries that came in for it.", _count("received")),
-            ("droppedCount", "Deliveries that nobody received.", _count("dropped")),
-            ("forwardedCount", "Deliveries that were received.", _count("forwarded")),
-            ("divertedCount", "Of these, those at the alternate address.", _count("diverted")),
+            ("bindingCount", "Its bindings.", _of_exchange(lambda state: len(state.bindings))),
+            (
+                "receivedCount",
+                "Deliveries that came in for it.",
+                _of_exchange(lambda state: state.received),
+            ),
+            (
+                "droppedCount",
+                "Deliveries that nobody received.",
+                _of_exchange(lambda state: state.dropped),
+            ),
+            (
+                "forwardedCount",
+                "Deliveries that were received.",
+                _of_exchange(lambda state: state.forwarded),
+            ),
+            (
+                "divertedCount",
+                "Of these, those at the alternate address.",
+                _of_exchange(lambda state: state.diverted),
+            ),
         )
     )
 )
 
 BINDING_STATE: Final = tuple(
-    integers((("matchedCount", "Deliveries that matched its key.", _count("matched")),))
+    AttributesOf[object].integers(
+        (
+            (
+                "matchedCount",
+                "Deliveries that matched its key.",
+                live_reader(Binding, lambda state: state.matched),
+            ),
+        )
+    )
 )

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from router.core.network.lane_numbers import priority_of
-from router.management.entities.attributes import constant, identified, integers
+from router.management.entities.attributes import AttributesOf, constant
 from router.management.schema import OPERATIONAL, Attribute, EntityType
+from router.management.views import LinkView
 
 # Link types by the role of the connection; with any other role it is endpoint.
 _TYPES: Final = {"inter-router": "inter-router", "edge": "edge"}
 
 
-def _type(view: Any) -> str:
+def _type(view: LinkView) -> str:
     return _TYPES.get(view.pump.connection.settings.role, "endpoint")
 
 
-LINK: Final = EntityType(
+_OF: Final = AttributesOf[LinkView]()
+
+LINK: Final = EntityType[LinkView](
     "router.link",
     "A link, seen from the router: what clients send on comes in.",
     OPERATIONAL,
     (
         # as in Dispatch: several links may have the same name
-        *identified(lambda v: v.link.name, lambda v: v.identity, "router.link"),
+        *_OF.identified(lambda v: v.link.name, lambda v: v.identity, "router.link"),
         Attribute("adminStatus", "string", "Always enabled.", constant("enabled")),
         Attribute(
             "operStatus",
@@ -57,7 +60,7 @@ LINK: Final = EntityType(
             lambda v: v.peer,
         ),
         Attribute("connectionId", "string", "Its connection.", lambda v: str(v.pump.number)),
-        *integers(
+        *_OF.integers(
             (
                 ("capacity", "The most credit a sender gets.", lambda v: v.capacity),
                 (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
 import attrs
 
@@ -28,13 +29,15 @@ class LinkRouteState:
 _NONE: Final = LinkRoute(rule=None)  # type: ignore[arg-type]
 
 
-def _state(entity: Any) -> LinkRouteState:
+def _state(entity: object) -> LinkRouteState:
     """Return an entity's state, or one without links if the router has none for it yet."""
     state = entity.state if isinstance(entity, LiveEntity) else entity
     return state if isinstance(state, LinkRouteState) else LinkRouteState(_NONE, 0.0)
 
 
-def _attribute(name: str, kind: str, meaning: str, read: Any) -> Attribute:
+def _attribute(
+    name: str, kind: str, meaning: str, read: Callable[[LinkRouteState], object]
+) -> Attribute[object]:
     return Attribute(name, kind, meaning, lambda entity: read(_state(entity)))
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Callable, Iterator
+from typing import Final
 
 import attrs
 
@@ -12,7 +12,7 @@ from router.core.link_routes.link_routes import Route
 from router.core.link_routes.remote_link_routes import key_of
 from router.core.link_routes.route_outlets import LinkRoute, UplinkOutlet
 from router.core.model.counters import Counters
-from router.management.entities.attributes import identified
+from router.management.entities.attributes import AttributesOf
 from router.management.entities.link_route_state import LINK_ROUTE_STATE, LinkRouteState
 from router.management.schema import (
     CONFIGURATION,
@@ -38,8 +38,7 @@ def configured_link_route(router: RouterView, settings: LinkRouteSettings) -> Li
 
 
 def _ways(router: RouterView) -> Iterator[LinkRoute]:
-    ways: Iterator[LinkRoute] = router.observed.forwarder.link_routes.ways()
-    return ways
+    return router.observed.forwarder.link_routes.ways()
 
 
 # Link routes that a connection has asked for.
@@ -67,18 +66,22 @@ def connection_link_routes(router: RouterView) -> Iterator[ConnectionLinkRoute]:
         yield ConnectionLinkRoute(way, pump.number)
 
 
-def _given(name: str, kind: str, meaning: str, read: Any) -> Attribute:
+def _given(
+    name: str, kind: str, meaning: str, read: Callable[[ConnectionLinkRoute], object]
+) -> Attribute[ConnectionLinkRoute]:
     field = attrs.fields_dict(LinkRouteSettings)[name]
     return Attribute(name, kind, meaning, read, Setting(field, "the entity is made with it"))
 
 
-CONNECTION_LINK_ROUTE: Final = EntityType(
+CONNECTION_LINK_ROUTE: Final = EntityType[ConnectionLinkRoute](
     "router.connection.linkRoute",
     "A link route to the very connection that has asked for it, by which alone it is seen here; it "
     "lasts as long as the connection does.",
     CONFIGURATION,
     (
-        *identified(lambda e: e.way.rule.name, lambda e: e.identity, "router.connection.linkRoute"),
+        *AttributesOf[ConnectionLinkRoute].identified(
+            lambda e: e.way.rule.name, lambda e: e.identity, "router.connection.linkRoute"
+        ),
         _given("pattern", "string", "The addresses that match.", lambda e: e.way.rule.pattern),
         _given("direction", "string", "As of a linkRoute.", lambda e: e.way.rule.direction),
         Attribute(
@@ -116,17 +119,19 @@ def link_routes(router: RouterView) -> Iterator[LinkRouteView]:
 def link_route(router: RouterView, way: LinkRoute) -> LinkRouteView:
     """Return the view of a link route."""
     scope = way.rule.scope
-    number = None if scope is None else scope.owner.number
+    number = None if scope is None else scope.number
     return LinkRouteView(way, router.observed.turn.now, number)
 
 
-LINK_ROUTE: Final = EntityType(
+LINK_ROUTE: Final = EntityType[LinkRouteView](
     "router.linkRoute",
     "A link route that there is, configured or asked for by a connection. Dispatch has no such "
     "type.",
     OPERATIONAL,
     (
-        *identified(lambda e: e.identity, lambda e: e.identity, "router.linkRoute"),
+        *AttributesOf[LinkRouteView].identified(
+            lambda e: e.identity, lambda e: e.identity, "router.linkRoute"
+        ),
         Attribute(
             "pattern",
             "string",

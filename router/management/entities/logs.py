@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from router.config.log_levels import DEFAULT, LEVELS
 from router.logs.journal import Journal, Module
-from router.management.entities.attributes import identified, integers
+from router.management.entities.attributes import AttributesOf
 from router.management.schema import CONFIGURATION, OPERATIONAL, Attribute, EntityType
 from router.management.views import RouterView
 
@@ -32,6 +33,13 @@ def log_counts(router: RouterView) -> list[Module]:
     return list(router.journal.modules.values())
 
 
+def module_of(entity: object) -> Module:
+    """Return the module of a `log` entity."""
+    module: object = entity[0] if isinstance(entity, tuple) else None
+    assert isinstance(module, Module)
+    return module
+
+
 def _enabled(written: ModuleLog) -> str | None:
     module, journal = written
     if module.name == DEFAULT:
@@ -39,7 +47,7 @@ def _enabled(written: ModuleLog) -> str | None:
     return journal.settings.levels.get(module.name)
 
 
-def _of_default(value: Any) -> Any:
+def _of_default(value: object) -> Callable[[ModuleLog], object]:
     # as in Dispatch: DEFAULT has the values that are the same for all modules
     return lambda written: value if written[0].name == DEFAULT else None
 
@@ -56,12 +64,12 @@ def _counts_name(module: Module) -> str:
     return f"logStats/{module.name}"
 
 
-LOG: Final = EntityType(
+LOG: Final = EntityType[ModuleLog](
     "log",
     "Log levels of one module.",
     CONFIGURATION,
     (
-        *identified(_name, _name, "log"),
+        *AttributesOf[ModuleLog].identified(_name, _name, "log"),
         Attribute(
             "module",
             "string",
@@ -90,13 +98,13 @@ LOG: Final = EntityType(
 )
 
 
-LOG_STATS: Final = EntityType(
+LOG_STATS: Final = EntityType[Module](
     "logStats",
     "Number of log lines of a module, written or not.",
     OPERATIONAL,
     (
-        *identified(_counts_name, _counts_name, "logStats"),
-        *integers(
+        *AttributesOf[Module].identified(_counts_name, _counts_name, "logStats"),
+        *AttributesOf[Module].integers(
             (f"{level}Count", f"At level {level}.", partial(_count, level)) for level in LEVELS
         ),
     ),

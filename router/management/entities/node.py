@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Callable, Iterator
+from typing import Final
 
 import attrs
 
 from router.control.network import views
 from router.control.network.adjacency import Neighbours
 from router.core.routers.routing_state import RoutingState
-from router.management.entities.attributes import identified
+from router.management.entities.attributes import AttributesOf
 from router.management.schema import OPERATIONAL, Attribute, EntityType
 from router.management.views import RouterView
 
@@ -118,16 +118,18 @@ def _round_trip_us(node: Node) -> int | None:
     return int(node.neighbour.round_trip_s * 1_000_000)
 
 
-def _attribute(name: str, kind: str, meaning: str, read: Any) -> Attribute:
+def _attribute(
+    name: str, kind: str, meaning: str, read: Callable[[Node], object]
+) -> Attribute[Node]:
     return Attribute(name, kind, meaning, read)
 
 
-NODE: Final = EntityType(
+NODE: Final = EntityType[Node](
     "router.node",
     "A router of the network, this one among them.",
     OPERATIONAL,
     (
-        *identified(lambda n: n.name, lambda n: n.name, "router.node"),
+        *AttributesOf[Node].identified(lambda n: n.name, lambda n: n.name, "router.node"),
         _attribute("id", "string", "Its id.", lambda n: n.known.router),
         _attribute(
             "protocolVersion",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, TypeAlias
 
 import attrs
 
 from router.management.entities.attributes import constant
 from router.management.entities.configured import named_type
+from router.management.ports import Plugins, PluginState, ReportedType
 from router.management.schema import (
     OPERATIONAL,
     PREFIX,
@@ -17,80 +18,51 @@ from router.management.schema import (
     LiveEntity,
     live_reader,
 )
+from router.management.views import RouterView
 
 MOST_ENTITIES: Final = 10_000
 """Maximum number of entities of one type that a plugin may report."""
 
 
-class PluginState(Protocol):
-    """State of a configured plugin; see `router.hosting.host.HostedPlugin`."""
+@attrs.frozen
+class PluginView:
+    """View of a configured plugin that the router knows."""
 
-    status: str
-    reason: str
-    failure: str
-
-    @property
-    def lost_events(self) -> int:
-        """Return the number of events that it did not take in time."""
+    state: PluginState
 
 
-class ReportedType(Protocol):
-    """Type of entities that a plugin reports; see `router.plugin.ManagedType`."""
-
-    @property
-    def type(self) -> str:
-        """Return its name."""
-
-    @property
-    def description(self) -> str:
-        """Return its description."""
-
-    @property
-    def attributes(self) -> Iterable[Any]:
-        """Return its attributes, each with a name, a type and a description."""
-
-    @property
-    def read(self) -> Callable[[], Iterable[Mapping[str, Any]]]:
-        """Return a function that returns the entities."""
-
-
-class Plugins(Protocol):
-    """Plugins of a router."""
-
-    def state_of(self, name: str) -> PluginState | None:
-        """Return the state of a plugin; None if it is not known."""
-
-    def reported(self) -> Iterator[tuple[str, ReportedType]]:
-        """Yield the types of entities that plugins report, each with the plugin's name."""
-
-    def read_failed(self, plugin: str, error: BaseException) -> None:
-        """Stop a plugin whose entities cannot be read."""
+def _attribute(
+    name: str, kind: str, meaning: str, read: Callable[[PluginState], object]
+) -> Attribute[object]:
+    return Attribute(
+        name, kind, meaning, live_reader(PluginView, lambda plugin: read(plugin.state))
+    )
 
 
 _STATE: Final = (
-    Attribute(
+    _attribute(
         "status",
         "string",
         "starting, running, finished, stopped or failed.",
-        live_reader(lambda s: s.status),
+        lambda s: s.status,
     ),
-    Attribute(
+    _attribute(
         "reason",
         "string",
         "Why it is not running, in words.",
-        live_reader(lambda s: s.reason or None),
+        lambda s: s.reason or None,
     ),
-    Attribute(
+    _attribute(
         "failure",
         "string",
         "The kind of its last failure: unusable, slow-start, crashed, hung or flooded.",
-        live_reader(lambda s: s.failure or None),
+        lambda s: s.failure or None,
     ),
-    Attribute(
+    _attribute(
         "lostEvents",
         "integer",
         "Events that it had subscribed to and did not take in time.",
-        live_reader(lambda s: s.lost_events),
+        lambda s: s.lost_events,
     ),
 )
 
@@ -99,11 +71,11 @@ CONFIGURED_PLUGIN: Final = named_type(
 )
 
 
-def configured_plugins(router: Any) -> Iterator[LiveEntity]:
+def configured_plugins(router: RouterView) -> Iterator[LiveEntity]:
     """Yield the configured plugins, with their states."""
     for section in router.configuration.plugins:
-        plugins: Plugins | None = router.plugins
-        yield LiveEntity(section, None if plugins is None else plugins.state_of(section.name))
+        state = None if router.plugins is None else router.plugins.state_of(section.name)
+        yield LiveEntity(section, None if state is None else PluginView(state))
 
 
 @attrs.frozen
@@ -111,14 +83,18 @@ class _Entity:
     """Entity that a plugin reports."""
 
     kind: str
-    values: Mapping[str, Any]
+    values: Mapping[str, object]
 
 
-def reported_types(plugins: Plugins) -> Iterator[tuple[EntityType, Callable[[Any], Iterator[Any]]]]:
+_Type: TypeAlias = EntityType[_Entity]
+_Source: TypeAlias = Callable[[object], Iterator[_Entity]]
+
+
+def reported_types(plugins: Plugins) -> Iterator[tuple[_Type, _Source]]:
     """Yield the entity types that plugins report, each with a source of its entities."""
     for plugin, reported in plugins.reported():
         kind = f"router.plugin.{plugin}.{reported.type}"
-        attributes = [
+        attributes: list[Attribute[_Entity]] = [
             Attribute("name", "string", "Its name.", lambda e: e.values["name"]),
             Attribute(
                 "identity",
@@ -137,16 +113,14 @@ def reported_types(plugins: Plugins) -> Iterator[tuple[EntityType, Callable[[Any
         yield entity_type, _source(plugins, plugin, reported, kind)
 
 
-def _reader(name: str) -> Callable[[_Entity], Any]:
+def _reader(name: str) -> Callable[[_Entity], object]:
     return lambda entity: entity.values.get(name)
 
 
-def _source(
-    plugins: Plugins, plugin: str, reported: ReportedType, kind: str
-) -> Callable[[Any], Iterator[Any]]:
+def _source(plugins: Plugins, plugin: str, reported: ReportedType, kind: str) -> _Source:
     """Return a source of the entities of a type; it stops a plugin that raises."""
 
-    def entities(_: Any) -> Iterator[_Entity]:
+    def entities(_: object) -> Iterator[_Entity]:
         try:
             for number, values in enumerate(reported.read()):
                 if number >= MOST_ENTITIES:
@@ -160,7 +134,7 @@ def _source(
     return entities
 
 
-def _checked(values: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+def _checked(values: Mapping[str, object], kind: str) -> Mapping[str, object]:
     """Return the values of an entity; raise ValueError or TypeError if AMQP cannot carry them."""
     name = values.get("name")
     if not isinstance(name, str) or not name:
@@ -168,7 +142,7 @@ def _checked(values: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
     return {str(key): _carried(value) for key, value in values.items()}
 
 
-def _carried(value: Any) -> Any:
+def _carried(value: object) -> object:
     if value is None or isinstance(value, (bool, float)):
         return value
     if isinstance(value, str):

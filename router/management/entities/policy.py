@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from router.management.entities.attributes import constant, identified, integers
+from router.management.entities.attributes import AttributesOf, constant
 from router.management.entities.unsupported_types import NOT_SUPPORTED
 from router.management.schema import CONFIGURATION, Attribute, EntityType
 from router.management.views import RouterView
@@ -14,18 +14,20 @@ def _processed(router: RouterView) -> int:
     return sum(tally.opened for tally in router.observed.tallies)
 
 
-POLICY: Final = EntityType(
+_OF: Final = AttributesOf[RouterView]()
+
+POLICY: Final = EntityType[RouterView](
     "policy",
     "The policy: there is none, so whoever can connect may do anything.",
     CONFIGURATION,
     (
-        *identified(constant("policy"), constant("policy"), "policy"),
-        *integers((("maxConnections", "Null: there is no limit.", constant(None)),)),
+        *_OF.identified(constant("policy"), constant("policy"), "policy"),
+        *_OF.integers((("maxConnections", "Null: there is no limit.", constant(None)),)),
         Attribute("enableVhostPolicy", "boolean", "Always false.", constant(False)),
         Attribute("enableVhostNamePatterns", "boolean", "Always false.", constant(False)),
         Attribute("policyDir", "string", "Always empty.", constant("")),
         Attribute("defaultVhost", "string", "Always empty.", constant("")),
-        *integers(
+        *_OF.integers(
             (
                 ("connectionsProcessed", "Connections that have been opened.", _processed),
                 ("connectionsDenied", "Denied by policy: none.", constant(0)),

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import resource
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
-
-import attrs
+from typing import Final
 
 from router import __version__
+from router.control.network.adjacency import Neighbours
+from router.control.network.last_anomalies import LastAnomalies
 from router.core.routers import router_traffic
 from router.engine.account import SUSPENDED
-from router.management.entities.attributes import constant, identified, integers
+from router.management.entities.attributes import AttributesOf, constant
 from router.management.entities.node import other_nodes
 from router.management.schema import (
     CONFIGURATION,
@@ -21,6 +22,9 @@ from router.management.schema import (
     configured_entity,
     settings_attributes,
 )
+from router.management.views import RouterView
+
+_OF: Final = AttributesOf[RouterView]()
 
 
 def _process_bytes(field: int, _: object) -> int | None:
@@ -33,7 +37,7 @@ def _process_bytes(field: int, _: object) -> int | None:
 
 
 # Memory that the router holds, in octets, as in its metric trioute_memory_bytes.
-_HELD: Final = (
+_HELD: Final[tuple[tuple[str, str, Callable[[RouterView], object]], ...]] = (
     (
         "memoryWaiting",
         "Octets of messages that no receiver could take yet, or of which a part has left.",
@@ -87,14 +91,15 @@ _HELD: Final = (
 )
 
 
-def _router_setting(attribute: Attribute) -> Attribute:
+def _router_setting(attribute: Attribute[object]) -> Attribute[RouterView]:
     """Return the attribute of a router setting, read from the router's view."""
     own_id = attribute.name == "id"
-    read = attribute.read
-    return attrs.evolve(
-        attribute,
-        read=(lambda router: router.id) if own_id else (lambda r: read(r.configuration.router)),
-    )
+
+    def read(router: RouterView) -> object:
+        return router.id if own_id else attribute.read(router.configuration.router)
+
+    name, kind, meaning = attribute.name, attribute.kind, attribute.meaning
+    return Attribute(name, kind, meaning, read, attribute.given, attribute.changes)
 
 
 _COUNTERS: Final = (
@@ -118,77 +123,87 @@ _COUNTERS: Final = (
 )
 
 
-def _count(of: str, view: Any) -> int:
+def _count(of: str, view: RouterView) -> int:
     return int(getattr(view.totals.counters, of))
 
 
-def _network(view: Any) -> Any:
+def _network(view: RouterView) -> Neighbours | None:
     """Return the network that a router is in, or None."""
     return None if view.control is None else view.control.network
 
 
-def _seen(view: Any, what: str) -> Any:
-    network = _network(view)
-    return None if network is None else getattr(network.seen, what)
+def _seen(read: Callable[[LastAnomalies], object]) -> Callable[[RouterView], object]:
+    """Return a reader of the last anomalies of the network; it returns None outside a network."""
+
+    def read_seen(view: RouterView) -> object:
+        network = _network(view)
+        return None if network is None else read(network.seen)
+
+    return read_seen
 
 
-def _seen_s(view: Any, when: str) -> int | None:
-    """Return how many seconds ago something was seen; None if it never was."""
-    at = _seen(view, when)
-    return None if at is None else int(view.observed.turn.now - at)
+def _seen_s(when: Callable[[LastAnomalies], float | None]) -> Callable[[RouterView], int | None]:
+    """Return a reader of how many seconds ago something was seen; None if it never was."""
+
+    def read_s(view: RouterView) -> int | None:
+        network = _network(view)
+        at = None if network is None else when(network.seen)
+        return None if at is None else int(view.observed.turn.now - at)
+
+    return read_s
 
 
-_OF_NETWORK: Final = (
+_OF_NETWORK: Final[tuple[Attribute[RouterView], ...]] = (
     Attribute(
         "routerIdConflicts",
         "integer",
         "Number of times that two routers with the same id were noticed.",
-        lambda r: 0 if _network(r) is None else _network(r).conflicts,
+        lambda r: 0 if (network := _network(r)) is None else network.conflicts,
     ),
     Attribute(
         "lastRouterIdConflict",
         "string",
         "The id in the last such conflict, and how it was noticed.",
-        lambda r: _seen(r, "conflict"),
+        _seen(lambda seen: seen.conflict),
     ),
     Attribute(
         "lastRouterIdConflictSeconds",
         "integer",
         "How many seconds ago that was.",
-        lambda r: _seen_s(r, "conflict_at"),
+        _seen_s(lambda seen: seen.conflict_at),
     ),
     Attribute(
         "lastNeighborLost",
         "string",
         "The neighbour that was lost last.",
-        lambda r: _seen(r, "lost"),
+        _seen(lambda seen: seen.lost),
     ),
     Attribute(
         "lastNeighborLostSeconds",
         "integer",
         "How many seconds ago that was.",
-        lambda r: _seen_s(r, "lost_at"),
+        _seen_s(lambda seen: seen.lost_at),
     ),
     Attribute(
         "networkInSync",
         "boolean",
         "Whether the router knows of its network what its neighbours know.",
-        lambda r: True if _network(r) is None else _network(r).is_synced,
+        lambda r: True if (network := _network(r)) is None else network.is_synced,
     ),
 )
 
 
-ROUTER: Final = EntityType(
+ROUTER: Final = EntityType[RouterView](
     "router",
     "The router as a whole.",
     CONFIGURATION,
     (
-        *identified(lambda r: r.name, lambda r: r.name, "router"),
+        *_OF.identified(lambda r: r.name, lambda r: r.name, "router"),
         *map(_router_setting, settings_attributes(configured_entity("router"))),
         Attribute("area", "string", "Always 0.", constant("0")),
         Attribute("version", "string", "The version of Trioute.", constant(__version__)),
         Attribute("hostName", "string", "The name of the host.", lambda r: r.host_name),
-        *integers(
+        *_OF.integers(
             (
                 ("workerThreads", "Threads that forward: one.", constant(1)),
                 ("addrCount", "Addresses in use.", lambda r: len(r.observed.table)),
@@ -235,8 +250,8 @@ ROUTER: Final = EntityType(
             )
         ),
         *_OF_NETWORK,
-        *integers((name, meaning, partial(_count, of)) for name, meaning, of in _COUNTERS),
-        *integers(
+        *_OF.integers((name, meaning, partial(_count, of)) for name, meaning, of in _COUNTERS),
+        *_OF.integers(
             (
                 (
                     "deliveriesIngress",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from router.management.entities.attributes import constant, identified
+from router.management.entities.attributes import AttributesOf, constant
 from router.management.schema import CONFIGURATION, OPERATIONAL, EntityType
 
 NOT_SUPPORTED: Final = "this router does not support it yet"
 
 
-def _none(name: str, meaning: str, base: str, *absent: str) -> EntityType:
+def _none(name: str, meaning: str, base: str, *absent: str) -> EntityType[object]:
     """Return a type that tools ask for, and of which this router has no entities."""
-    attributes = tuple(identified(constant(None), constant(None), name))
+    attributes = tuple(AttributesOf[object].identified(constant(None), constant(None), name))
     return EntityType(name, meaning, base, attributes, absent, missing_feature=NOT_SUPPORTED)
 
 

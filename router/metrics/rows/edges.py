@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from router.metrics.metric import Metric, unlabelled
+from router.metrics.reading import Reading
 
 
 def _each(counts: Mapping[str, int]) -> Iterator[tuple[tuple[str], int]]:
@@ -13,7 +14,7 @@ def _each(counts: Mapping[str, int]) -> Iterator[tuple[tuple[str], int]]:
         yield (word,), count
 
 
-def _released(reading: Any) -> Iterator[tuple[tuple[str], int]]:
+def _released(reading: Reading) -> Iterator[tuple[tuple[str], int]]:
     return _each({"expired": reading.edges.expired, "exceeded": reading.edges.exceeded})
 
 

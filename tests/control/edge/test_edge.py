@@ -8,6 +8,7 @@ import attrs
 import pytest
 
 from router.control.edge.messages import Watch, encode_message
+from router.engine.connection import Connection
 from router.errors import AmqpError
 
 from support.edges import World, one_interior
@@ -114,8 +115,8 @@ def test_what_an_interior_must_not_say_ends_the_connection(octets: bytes) -> Non
 
 def test_what_is_heard_of_an_unknown_connection_is_nothing() -> None:
     world = one_interior("E")
-    world.edge_at("E").message_received(object(), b"")
-    world.edge_at("E").connection_left(object())
+    world.edge_at("E").message_received(Connection.__new__(Connection), b"")
+    world.edge_at("E").connection_left(Connection.__new__(Connection))
 
 
 def test_management_hears_which_connections_are_used() -> None:
@@ -134,4 +135,4 @@ def test_management_hears_which_connections_are_used() -> None:
         if pair is not None
     ]
     assert there == [(True, None), (False, None)]
-    assert edge.use_of(object()) == (None, None)
+    assert edge.use_of(Connection.__new__(Connection)) == (None, None)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from router.control.edge.messages import Reached, UplinkUse, encode_message, work_of
+from router.engine.connection import Connection
 from router.errors import AmqpError
 
 from support.edges import World, one_interior
@@ -121,8 +122,8 @@ def test_what_an_edge_must_not_say_ends_the_connection(octets: bytes) -> None:
 
 def test_what_is_heard_of_an_unknown_connection_is_nothing() -> None:
     world = one_interior("E")
-    world.edges_of("I").message_received(object(), b"")
-    world.edges_of("I").connection_left(object())
+    world.edges_of("I").message_received(Connection.__new__(Connection), b"")
+    world.edges_of("I").connection_left(Connection.__new__(Connection))
 
 
 def test_an_edge_that_comes_and_goes_within_a_turn_is_looked_for_once() -> None:

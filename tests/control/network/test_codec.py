@@ -95,7 +95,7 @@ def test_what_is_damaged_is_refused_or_says_something_else(message: Any, data: A
 
 
 # those of docs/reference/inter-router-protocol.md
-WRITTEN_DOWN = {
+WRITTEN_DOWN: dict[str, m.Message] = {
     """
     00 53 77 c0 2e 08 a3 05 48 45 4c 4c 4f a1 01 41 80 00 00 00 00 00 00 03 e8 80 00 00 00 00 00 00
     07 d0 52 05 70 00 6a cf c0 70 00 2d c6 c0 70 00 03 d0 90

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pytest
 
 from router.control.network import duplicate_ids
-from router.control.network.messages import Aged, LinkState, LinkStateUpdate, Withdrawal
+from router.control.network.messages import Aged, LinkState, LinkStateUpdate, Message, Withdrawal
 
 from support.routing import Network, Router
 
@@ -35,7 +35,7 @@ class Forger:
     def __getitem__(self, name: str) -> Router:
         return self.network.routers[name]
 
-    def say(self, *messages: object) -> None:
+    def say(self, *messages: Message) -> None:
         """Deliver these messages from m to its neighbour."""
         for message in messages:
             self.neighbour.protocol.received(self.link, message, self.network.now)

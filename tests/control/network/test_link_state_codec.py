@@ -33,7 +33,7 @@ def reader() -> link_state_codec.LinkStateCodec:
 
 def generally(message: LinkStateUpdate) -> bytes:
     """Encode a message with the general writer."""
-    _, kind, _ = codec._KINDS[message.opcode]
+    kind = codec._KINDS[message.opcode]
     return encode_value(Described(ULong(0x77), [Symbol("LSU"), *kind.write(message)]))
 
 
@@ -99,7 +99,9 @@ def test_it_remembers_no_more_than_so_much(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_what_later_versions_add_is_left_to_the_general_reader() -> None:
-    state = [*codec._STATE.write(LinkState("A", 1, 2, {"B": 3})), "more"]
+    state = codec._STATE.write(LinkState("A", 1, 2, {"B": 3}))
+    assert isinstance(state, list)
+    state.append("more")
     octets = encode_value(Described(ULong(0x77), [Symbol("LSU"), [[state, UInt(4)]], "and more"]))
     assert do_all(reader().decode(octets)) is None
     assert codec.decode_control(octets) == LinkStateUpdate(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from router.core.deliveries.unsettled_limits import AT_ONCE, UnsettledLimits
 from router.core.model.memory_by_kind import holdings_of
 from router.engine.account import DELIVERY_BYTES
+from router.engine.connection import Connection
 
 from support.in_memory import Router, SendingLink
 
@@ -95,7 +96,7 @@ def test_some_connections_are_looked_at_each_time() -> None:
     clients = [router.client() for _ in range(3)]
     rounds = []
 
-    def connections() -> list[object]:
+    def connections() -> list[Connection]:
         rounds.append(1)
         # each has a session, which is looked at as well
         return [clients[0].connection] * AT_ONCE

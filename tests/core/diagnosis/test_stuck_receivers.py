@@ -371,11 +371,13 @@ def test_what_is_known_of_a_stuck_receiver() -> None:
     assert address is not None
     healthy, stuck = address.consumers
     assert healthy.progress is None
+    assert stuck.progress is not None
     since = stuck.progress.stuck_since()
     assert since == (world.router.turn.now - 9, Inactivity.TAKES_NOTHING)
     world.wait(TIMEOUT_S)
     assert dropped(without)
     last = address.last_dropped
+    assert last is not None
     assert last.link_name == without.name
     assert last.container == without.client.container
     assert last.text == "it accepts no transfers: it gives no credit"

@@ -593,7 +593,9 @@ def test_what_left_late_is_counted_too() -> None:
     assert consumer == []
     (address,) = table.routed
     pair.router.forwarder.queues.serve(address.consumers[0])
-    address.consumers[0].resuming.go_on(pair.router.forwarder, address.consumers[0])
+    (receiver,) = address.consumers
+    assert receiver.resuming is not None
+    receiver.resuming.go_on(pair.router.forwarder, receiver)
     assert (table.total().egress, len(table.routed)) == (3, 0)
 
 

@@ -16,6 +16,7 @@ from router.amqp.performatives import Accepted, Disposition, Modified
 from router.core.network.lane_numbers import Lane, lane_of
 from router.core.network.lanes import IDLE_S
 from router.core.network.out_links import OutLink
+from router.core.network.transit import Transit
 
 from support.far_routers import Mesh
 from support.in_memory import ReceivingLink, SendingLink
@@ -359,5 +360,6 @@ def test_ways_are_kept_apart_by_who_settles_first_whatever_their_numbers() -> No
     assert ways[0] is not ways[1]
     assert network.transit_to("c", "q", 0, Lane(7, 4, SECOND)) is ways[1]
     for way in ways:
+        assert isinstance(way.transit, Transit)
         network.forget_transit(way.transit)
     assert all(way not in mesh["b"].table.transit.values() for way in ways)

@@ -332,6 +332,7 @@ def test_links_of_many_costs_get_credit_from_where_it_is_farther() -> None:
     for _ in range(4):
         mesh.settle()
     (way,) = (each.transit for each in mesh["b"].table.transit.values())
+    assert isinstance(way, Transit)
     assert way._costs.highest == 2
     assert not way._costs.has_any(2, 3)
     assert way._costs.has_any(1, 2)
@@ -353,6 +354,7 @@ def test_very_much_that_waits_is_released_over_several_turns(
     (address,) = mesh["b"].table.transit.values()
     assert address.waiting.count == 1000
     way = address.transit
+    assert way is not None
 
     def act() -> None:
         for consumer in list(address.consumers):

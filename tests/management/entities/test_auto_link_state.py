@@ -49,7 +49,10 @@ def test_dispatchs_attributes() -> None:
     assert (back["phase"], back["externalAddress"]) == (1, "e")
     names = router.auto_links.plans
     links = {
-        link_identity(line.link) for name in names for line in router.auto_links.lines_of(name)
+        link_identity(line.link)
+        for name in names
+        for line in router.auto_links.lines_of(name)
+        if line.link is not None
     }
     assert {out["linkRef"], back["linkRef"]} == links
 

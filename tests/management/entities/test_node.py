@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -44,7 +45,7 @@ def told(network: Network, name: str) -> dict[str, dict[str, Any]]:
     """All that is told, by id."""
     found = {}
     for node in nodes(view(network, name)):
-        entity = {each.name: each.read(node) for each in NODE.attributes}
+        entity: dict[str, Any] = {each.name: each.read(node) for each in NODE.attributes}
         found[entity["id"]] = entity
     return found
 
@@ -77,6 +78,7 @@ def test_three_in_a_row() -> None:
 
 def test_what_went_wrong_last_is_remembered() -> None:
     network = routers("ABC", "AB", "BC")
+    read: dict[str, Callable[[RouterView], Any]]
     read = {each.name: each.read for each in ROUTER.attributes}
     asked = view(network, "A")
     assert read["networkInSync"](asked) is True

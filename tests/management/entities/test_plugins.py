@@ -12,6 +12,7 @@ from router.hosting.host import HostedPlugin
 from router.management.entities.plugins import (
     CONFIGURED_PLUGIN,
     MOST_ENTITIES,
+    PluginView,
     reported_types,
 )
 from router.management.find_entity import attributes_of
@@ -87,7 +88,7 @@ def test_how_a_configured_plugin_fares() -> None:
     section = PluginSettings(plugin="example", settings={"a": 1})
     hosted = HostedPlugin(section)
     hosted.stop("failed", "KeyError: 'a'", "crashed")
-    read = attributes_of(CONFIGURED_PLUGIN, LiveEntity(section, hosted))
+    read = attributes_of(CONFIGURED_PLUGIN, LiveEntity(section, PluginView(hosted)))
     assert read["settings"] == {"a": 1}
     assert (read["status"], read["failure"], read["reason"], read["lostEvents"]) == (
         "failed",

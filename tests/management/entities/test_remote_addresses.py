@@ -9,6 +9,7 @@ from router.config.router_settings import RouterSettings
 from router.core.model.address import BALANCED, CLOSEST, ROUTED
 from router.core.routers.routing_state import Interest
 from router.management.entities.address import ADDRESS
+from router.management.entities.remote_addresses import remote_addresses
 from router.management.entities.router import ROUTER
 from router.management.entity_types import ENTITY_TYPES
 from router.management.views import RouterView
@@ -22,10 +23,10 @@ def told(network: Network) -> dict[str, dict[str, Any]]:
     """Return the addresses that router A reports, by their keys."""
     host = network.hosts["A"]
     view = RouterView("A", "host", host.configuration, host.exchange, 0.0, control=host.control)
-    _, source = ENTITY_TYPES[ADDRESS.long_name]
+    entity_type, source = ENTITY_TYPES[ADDRESS.long_name]
     found = {}
     for entity in filter(None, source(view)):
-        values = {each.name: each.read(entity) for each in ADDRESS.attributes}
+        values: dict[str, Any] = {each.name: each.read(entity) for each in entity_type.attributes}
         found[values["key"]] = values
     return found
 
@@ -82,7 +83,7 @@ def test_what_goes_on_to_other_routers_is_told_from_what_comes_in() -> None:
         view = RouterView(name, "host", host.configuration, host.exchange, 0.0)
         (address,) = (
             {each.name: each.read(entity) for each in ADDRESS.attributes}
-            for entity in ENTITY_TYPES[ADDRESS.long_name][1](view)
+            for entity in (*view.addresses(), *remote_addresses(view))
             if entity is not None and entity.key == "M0q"
         )
         router = {each.name: each.read(view) for each in ROUTER.attributes if each.name in columns}

@@ -1,0 +1,260 @@
+"""Protocols of what management needs of a running router, its connections and its plugins.
+
+The classes that implement them are in packages above this one: `router.net` and `router.hosting`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+from router.amqp.describing import Words
+from router.amqp.watching import Seen
+from router.control.auto_links import AutoLinks
+from router.core.addresses.table import AddressTable
+from router.core.forwarding.forward import Forwarder
+from router.engine.connection import Connection
+from router.engine.failures import Failure
+from router.engine.outbox import Turn
+from router.metrics.views import ConnectorState, EndpointView
+
+Opaque: TypeAlias = Any
+"""What the router's tracing gives out and takes back, of a class that only it knows."""
+
+
+class ConnectionRecord(Protocol):
+    """Connection with its listener or connector; see `router.net.pump.Pump`."""
+
+    @property
+    def number(self) -> int:
+        """Return its number, which no other connection of this router ever has."""
+
+    @property
+    def connection(self) -> Connection:
+        """Return the engine's connection."""
+
+    @property
+    def tally(self) -> EndpointView | None:
+        """Return the tally of its listener or connector."""
+
+
+class ConnectorStatus(ConnectorState, Protocol):
+    """Status of a connector; see `router.net.connector_status.ConnectorStatus`.
+
+    All times are on the engine's clock.
+    """
+
+    @property
+    def round(self) -> Sequence[object]:
+        """Return all places, the current one first; their text is a URL."""
+
+    @property
+    def at(self) -> object:
+        """Return the place that it connects to or is connected to."""
+
+    @property
+    def state(self) -> str:
+        """Return Dispatch's word for its state."""
+
+    @property
+    def since(self) -> float:
+        """Return since when it has been connected, or not connected."""
+
+    @property
+    def message(self) -> str:
+        """Return what happened last, in a sentence; empty if nothing has."""
+
+    @property
+    def container(self) -> str | None:
+        """Return the container-id of the peer."""
+
+    @property
+    def connection(self) -> int | None:
+        """Return the number of the connection."""
+
+    @property
+    def failure(self) -> Failure | None:
+        """Return the last failure."""
+
+    @property
+    def failed_at(self) -> float | None:
+        """Return the time of the last failure."""
+
+    @property
+    def next_at(self) -> float | None:
+        """Return the time of the next attempt, while it waits for that."""
+
+    @property
+    def vain(self) -> int:
+        """Return the number of failures since a connection was last opened."""
+
+
+class Endpoint(EndpointView, Protocol):
+    """Listener or connector; see `router.net.connection_counters.ConnectionCounters`."""
+
+    @property
+    def status(self) -> ConnectorStatus | None:
+        """Return the status of a connector; None for a listener."""
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether it has been removed from the configuration."""
+
+
+class TracedFrame(Protocol):
+    """Frame or protocol header that passes over a connection; see `router.net.tracing.Frame`."""
+
+    @property
+    def pump(self) -> ConnectionRecord:
+        """Return the connection."""
+
+    @property
+    def incoming(self) -> bool:
+        """Return whether it is from the peer."""
+
+    @property
+    def channel(self) -> int:
+        """Return its channel; 0 if it is no frame."""
+
+    @property
+    def seen(self) -> Seen:
+        """Return what was seen of it."""
+
+    @property
+    def words(self) -> Words:
+        """Return its description; ask for it while the frame passes, or never."""
+
+
+class FrameTraces(Protocol):
+    """Listeners to the frames of connections; see `router.net.tracing.Tracer`."""
+
+    def listen(
+        self,
+        wants: Callable[[ConnectionRecord], bool],
+        hear: Callable[[TracedFrame], None],
+        turned: Callable[[], None] | None = None,
+    ) -> Opaque:
+        """Report the frames of wanted connections to `hear`, until `stop`.
+
+        `turned` is called when what was read has had its effects. Return what `stop` takes.
+        """
+
+    def stop(self, listening: Opaque) -> None:
+        """Stop reporting to a listener."""
+
+    def log_one(self, pump: Opaque, on: bool | None) -> None:
+        """Set whether the frames of one connection are logged; None to use the setting for all."""
+
+    def is_logged(self, pump: Opaque) -> bool:
+        """Return whether the frames of a connection are logged."""
+
+
+class RouterInternals(Protocol):
+    """Parts of a router that management reads; see `router.net.router_hub.RouterHub`."""
+
+    @property
+    def table(self) -> AddressTable:
+        """Return its addresses."""
+
+    @property
+    def pumps(self) -> Mapping[int, ConnectionRecord]:
+        """Return its connections, by number."""
+
+    @property
+    def own_pump(self) -> ConnectionRecord | None:
+        """Return the connection whose peer is this very process, or None."""
+
+    @property
+    def traces(self) -> FrameTraces:
+        """Return the traces of its connections."""
+
+    @property
+    def turn(self) -> Turn:
+        """Return the turn, which has the time."""
+
+    @property
+    def forwarder(self) -> Forwarder:
+        """Return its core."""
+
+    @property
+    def auto_links(self) -> AutoLinks | None:
+        """Return what keeps auto-links attached; None if there are none."""
+
+    @property
+    def tallies(self) -> Sequence[Endpoint]:
+        """Return its listeners and connectors."""
+
+    def begin_turn(self) -> None:
+        """Begin a turn, before anything is done."""
+
+    def finish_turn(self) -> None:
+        """Finish the turn: send what it led to."""
+
+
+class PluginState(Protocol):
+    """State of a configured plugin; see `router.hosting.host.HostedPlugin`."""
+
+    @property
+    def status(self) -> str:
+        """Return starting, running, finished, stopped or failed."""
+
+    @property
+    def reason(self) -> str:
+        """Return why it is not running, in words; empty if it is."""
+
+    @property
+    def failure(self) -> str:
+        """Return the kind of its last failure; empty if there is none."""
+
+    @property
+    def lost_events(self) -> int:
+        """Return the number of events that it did not take in time."""
+
+
+class ReportedAttribute(Protocol):
+    """Attribute of a reported type; see `router.plugin.ManagedAttribute`."""
+
+    @property
+    def name(self) -> str:
+        """Return its name."""
+
+    @property
+    def type(self) -> str:
+        """Return Dispatch's word for the type of its values."""
+
+    @property
+    def description(self) -> str:
+        """Return its description."""
+
+
+class ReportedType(Protocol):
+    """Type of entities that a plugin reports; see `router.plugin.ManagedType`."""
+
+    @property
+    def type(self) -> str:
+        """Return its name."""
+
+    @property
+    def description(self) -> str:
+        """Return its description."""
+
+    @property
+    def attributes(self) -> Iterable[ReportedAttribute]:
+        """Return its attributes."""
+
+    @property
+    def read(self) -> Callable[[], Iterable[Mapping[str, object]]]:
+        """Return a function that returns the entities."""
+
+
+class Plugins(Protocol):
+    """Plugins of a router; see `router.hosting.host.PluginHost`."""
+
+    def state_of(self, name: str) -> PluginState | None:
+        """Return the state of a plugin; None if it is not known."""
+
+    def reported(self) -> Iterator[tuple[str, ReportedType]]:
+        """Yield the types of entities that plugins report, each with the plugin's name."""
+
+    def read_failed(self, plugin: str, error: BaseException) -> None:
+        """Stop a plugin whose entities cannot be read."""
