@@ -144,7 +144,7 @@ def _set_metrics(running: Running, metrics: MetricsSettings) -> None:
     running.exposition.collector.configure(metrics)
 
 
-def _elsewhere(_running: Running, _settings: Any) -> None:
+def _elsewhere(_running: Running, _settings: object) -> None:
     """Do nothing: `apply_settings` applies the setting, or it is read when it is needed."""
 
 

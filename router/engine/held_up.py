@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from router.engine.link import Link, OutgoingLink
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from router.engine.session import Session
 
 LEVELS = 10
+# Stands for a level that was never used.
+UNUSED: OrderedDict[Link, None] = OrderedDict()
 # After the most urgent have used up the room so many times, one of the others comes first.
 PATIENCE = 16
 
@@ -32,8 +32,8 @@ class BlockedLinks:
         self.top = -1
         # the rest of them are served in later turns
         self.is_later = False
-        # by level, in order of arrival; None for a level that was never used
-        self._levels: list[Any] = [None] * LEVELS
+        # by level, in order of arrival
+        self._levels = [UNUSED] * LEVELS
         # how often in a row others have waited while the most urgent used up the room, and which of
         # these was let in last
         self._passed_over = 0
@@ -46,7 +46,7 @@ class BlockedLinks:
                 return
             link.held.remove(link)
         queue = self._levels[level]
-        if queue is None:
+        if queue is UNUSED:
             queue = self._levels[level] = OrderedDict()
         queue[link] = None
         link.held = self
