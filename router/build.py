@@ -30,6 +30,10 @@ DataPlane = Literal["compiled", "interpreted", "mixed"]
 _PACKAGE_DIR: Final = Path(__file__).resolve().parent
 
 
+Record = dict[str, Any]
+"""Record of a compilation, as it lies beside the compiled modules."""
+
+
 def hot_modules(package_dir: Path = _PACKAGE_DIR) -> list[str]:
     """Return the dotted names of the data plane's modules, sorted: those that compile on their own.
 
@@ -83,7 +87,7 @@ def source_hashes(package_dir: Path = _PACKAGE_DIR) -> dict[str, str]:
     }
 
 
-def record(package_dir: Path = _PACKAGE_DIR) -> dict[str, Any] | None:
+def record(package_dir: Path = _PACKAGE_DIR) -> Record | None:
     """Return what the build hook recorded, or None in a source tree, which no hook has built.
 
     Keys: `compiled` (module names), `why` (why nothing was compiled, else empty), `sanitized`
@@ -93,7 +97,7 @@ def record(package_dir: Path = _PACKAGE_DIR) -> dict[str, Any] | None:
     path = package_dir / RECORD_NAME
     if not path.is_file():
         return None
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    found: Record = json.loads(path.read_text(encoding="utf-8"))
     return found
 
 

@@ -176,8 +176,8 @@ def _both(
 
 
 def _others(
-    entity: str, old: Iterable[T], new: Iterable[T], edits: Edits | None
-) -> tuple[list[T], list[T]]:
+    entity: str, old: Iterable[Any], new: Iterable[Any], edits: Edits | None
+) -> tuple[list[Any], list[Any]]:
     """Return the objects that only `old` has, and those that only `new` has."""
     if edits is not None:
         return removed_and_added(edits, entity)
