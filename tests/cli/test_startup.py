@@ -117,7 +117,7 @@ def test_where_nothing_can_be_kept_it_does_not_start(tmp_path: Path) -> None:
     file = file_of(tmp_path, PLAIN)
     with pytest.raises(InvalidConfiguration, match="is the configuration file itself"):
         begin(file, file, None)
-    with pytest.raises(InvalidConfiguration, match="no folder that the router may write to"):
+    with pytest.raises(InvalidConfiguration, match="is not a folder that the router may write to"):
         begin(file, tmp_path / "none" / "state", None)
 
 
