@@ -5,7 +5,7 @@
         router = await management.read("router", name="router/A")
 
 Type names are sent as they are given; a Trioute router knows them with and without Dispatch's
-prefix. If there is no response in time, NoAnswer is raised, and the connection can still be used:
+prefix. If there is no response in time, NoResponse is raised, and the connection can still be used:
 a late response is skipped.
 """
 
@@ -80,7 +80,7 @@ async def connect_management(
 
     The node is `node`, or else the URL's address, or else `$management`. `timeout_s` is how long
     the connection may take, and then each request. Raises ConnectFailed, LinkLost if the node
-    does not exist, NoAnswer, and ValueError for a text that is no URL.
+    does not exist, NoResponse, and ValueError for a text that is no URL.
     """
     where = parse_url(url) if isinstance(url, str) else url
     async with connect(where, timeout_s=timeout_s) as connection:
@@ -92,7 +92,7 @@ async def connect_management(
 async def open_management(
     connection: ClientConnection, *, node: str = MANAGEMENT_NODE, timeout_s: float = TIMEOUT_S
 ) -> ManagementClient:
-    """Attach to a management node over an open connection; raise LinkLost or NoAnswer."""
+    """Attach to a management node over an open connection; raise LinkLost or NoResponse."""
     with trio.move_on_after(timeout_s):
         replies = await connection.open_receiver(None)
         sender = await connection.open_sender(node)
@@ -103,7 +103,7 @@ async def open_management(
 class ManagementClient:
     """Client of one management node; made by `connect_management` or `open_management`.
 
-    Every method that sends a request raises RequestRefused if the node refuses it, NoAnswer if
+    Every method that sends a request raises RequestRefused if the node refuses it, NoResponse if
     there is no response, and LinkLost or ConnectionLost.
     """
 
@@ -309,7 +309,7 @@ def _map(body: object) -> Attributes:
 
 
 def _table(body: object) -> Table:
-    """Return the body of a response to QUERY; raise NoAnswer if it is no table."""
+    """Return the body of a response to QUERY; raise NoResponse if it is no table."""
     names, rows = (_map(body).get(name) for name in ("attributeNames", "results"))
     if not isinstance(names, list) or not isinstance(rows, list):
         raise NoResponse("", "the response to a QUERY lacks attributeNames or results")

@@ -56,7 +56,7 @@ UNKNOWN_REQUESTER: Final = Requester()
 def requester_of(payload: bytes) -> Requester:
     """Return the sender of a request, from the encoded head of its message.
 
-    Return NOBODY unless the head has exactly one connection number. The router writes it on
+    Return one without rights unless the head has exactly one connection number. The router writes it on
     messages of AMQP's own format only.
     """
     try:

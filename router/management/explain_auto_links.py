@@ -29,7 +29,7 @@ def auto_links_at(router: RouterView, name: str, phase: int) -> list[AutoLinkSta
 
 
 def describe_auto_links(states: list[AutoLinkState]) -> list[AnswerMap]:
-    """Describe auto-links, at most MOST_TOLD of them."""
+    """Describe auto-links, at most MAX_LISTED of them."""
     return [
         {
             "name": each.plan.name,

@@ -169,7 +169,7 @@ class RunningTraces:
         return {consumer.link.session.connection.number for consumer in consumers} - {0}
 
     def begin(self, to: str, asker: int | None, account: Account) -> Trace:
-        """Start a trace for the receiver at `to`, charged to `account`; raise TooMany."""
+        """Start a trace for the receiver at `to`, charged to `account`; raise TooManyTraces."""
         if self._nursery is None or len(self.under_way) >= MAX_TRACES:
             raise TooManyTraces
         self._last += 1

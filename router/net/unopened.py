@@ -52,7 +52,7 @@ class UnopenedConnections:
     def make_room(self) -> None:
         """Close the oldest connection of the host with most, repeatedly.
 
-        At most `MAX_ATTACHES` are closed, and none that began less than `GRACE_S` ago.
+        At most `MOST_AT_ONCE` are closed, and none that began less than `GRACE_S` ago.
         """
         for _ in range(min(MOST_AT_ONCE, len(self._pumps))):
             pump = self._pumps.oldest(self._pumps.largest())
