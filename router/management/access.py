@@ -56,8 +56,8 @@ UNKNOWN_REQUESTER: Final = Requester()
 def requester_of(payload: bytes) -> Requester:
     """Return the sender of a request, from the encoded head of its message.
 
-    Return one without rights unless the head has exactly one connection number. The router writes it on
-    messages of AMQP's own format only.
+    Return UNKNOWN_REQUESTER unless the head has exactly one connection number. The router writes
+    it on messages of AMQP's own format only.
     """
     try:
         _, entries = take_annotations(payload, lambda key: key in (CONNECTION, RIGHTS))
