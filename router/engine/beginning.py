@@ -13,7 +13,7 @@ import attrs
 
 from router.amqp.constants import Condition
 from router.amqp.framing import encode_frame
-from router.amqp.performatives import Begin, End, Error
+from router.amqp.performatives import Begin, Close, Detach, End, Error
 from router.amqp.types import Symbol
 from router.engine.account import SESSION_BYTES, SESSIONS
 from router.engine.events import ConnectionClosed, SessionBegun, SessionEnded
@@ -28,7 +28,6 @@ from router.errors import AmqpError, Scope
 
 if TYPE_CHECKING:
     from router.amqp.composite import Composite
-    from router.amqp.performatives import Close, Detach
     from router.engine.connection import Connection
 
 OUTGOING_WINDOW = 0x7FFFFFFF
