@@ -13,7 +13,7 @@ from typing import Final
 import click
 
 from router.cli import qdrouterd
-from router.cli.main import main
+from router.cli.main import COMMANDS, command
 
 _IN_PLACE: Final = "trioute-qdrouterd"
 _HEAD: Final = """\
@@ -38,13 +38,13 @@ def format_reference() -> str:
 
 def _page() -> Iterator[str]:
     yield _HEAD
-    commands = sorted(main.commands.items())
-    for name, command in commands:
-        yield f"- [trioute {name}](#trioute-{name}): {_first_sentence(command)}"
+    commands = [(name, command(name)) for name in sorted(COMMANDS)]
+    for name, each in commands:
+        yield f"- [trioute {name}](#trioute-{name}): {_first_sentence(each)}"
     yield f"- [{_IN_PLACE}](#{_IN_PLACE}): {_first_sentence(qdrouterd.command)}"
     yield ""
-    for name, command in commands:
-        yield from _section(f"trioute {name}", command)
+    for name, each in commands:
+        yield from _section(f"trioute {name}", each)
     yield from _section(_IN_PLACE, qdrouterd.command)
 
 

@@ -2,22 +2,65 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import click
 import pytest
 from click.testing import CliRunner
 
-from router import __version__
+from router import __version__, cli
 from router.build import data_plane
-from router.cli.main import main
+from router.cli.main import COMMANDS, main
 
 from support.commands import run
 
 
 def test_every_command_is_there_and_helps() -> None:
-    assert main.commands.keys() >= {"check", "passwd", "receive", "run", "send"}
-    for command in main.commands:
-        result = CliRunner().invoke(main, [command, "--help"])
+    assert COMMANDS.keys() >= {"check", "passwd", "receive", "run", "send"}
+    for name in COMMANDS:
+        result = CliRunner().invoke(main, [name, "--help"])
         assert result.exit_code == 0
-        assert f"Usage: main {command}" in result.output
+        assert f"Usage: main {name}" in result.output
+
+
+def test_every_module_with_a_command_of_its_name_is_listed() -> None:
+    folder = Path(cli.__file__).parent
+    for path in folder.glob("*.py"):
+        if path.stem != "main":
+            module = import_module(f"router.cli.{path.stem}")
+            is_command = isinstance(getattr(module, path.stem, None), click.Command)
+            assert is_command is (path.stem in COMMANDS), path
+
+
+def test_the_list_of_commands_is_not_cut() -> None:
+    result = CliRunner().invoke(main, ["--help"], terminal_width=80)
+    for name, text in COMMANDS.items():
+        assert f"  {name}" in result.output
+        assert text in result.output
+
+
+def test_the_list_of_commands_imports_none_of_them() -> None:
+    ended = subprocess.run(
+        [
+            sys.executable,
+            "-P",
+            "-X",
+            "importtime",
+            "-c",
+            "from router.cli.main import main; main()",
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    imported = [line.rpartition("|")[2].strip() for line in ended.stderr.splitlines()]
+    assert "Commands:" in ended.stdout + ended.stderr
+    assert "click" in imported
+    assert not {f"router.cli.{name}" for name in COMMANDS} & set(imported)
+    assert not {"trio", "attrs", "router.node"} & set(imported)
 
 
 def test_help_has_a_short_name() -> None:
