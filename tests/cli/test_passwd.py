@@ -130,8 +130,12 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def full_disk() -> Iterator[None]:
-    """Let no file of this process grow, as on a disk that is full."""
+def full_disk(tmp_path: Path) -> Iterator[None]:
+    """Let no file of this process grow, as on a disk that is full.
+
+    pytest writes when it makes the first temporary folder, so there has to be one before.
+    """
+    assert tmp_path.is_dir()
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
     yield
