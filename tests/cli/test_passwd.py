@@ -7,6 +7,7 @@ import resource
 import stat
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -129,23 +130,24 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     assert "No such file or directory" in result.output
 
 
-@pytest.fixture
-def full_disk(tmp_path: Path) -> Iterator[None]:
+@contextmanager
+def full_disk() -> Iterator[None]:
     """Let no file of this process grow, as on a disk that is full.
 
-    pytest writes when it makes the first temporary folder, so there has to be one before.
+    pytest writes to files, too: nothing but the command may run in this block.
     """
-    assert tmp_path.is_dir()
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-@pytest.mark.usefixtures("full_disk")
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     file = tmp_path / "users"
     file.touch()
-    result = run(file, "ada", "one\n", "--stdin")
+    with full_disk():
+        result = run(file, "ada", "one\n", "--stdin")
     assert (result.exit_code, result.output) == (1, f"Error: {file}: File too large\n")
     assert list(tmp_path.iterdir()) == [file]
