@@ -129,7 +129,7 @@ def encode_frame(
     `encode_composite` does.
     """
     if not 0 <= channel <= 0xFFFF:
-        raise ValueError(f"{channel} is no channel number")
+        raise ValueError(f"{channel} is not a channel number")
     frame = bytearray(FRAME_HEADER_SIZE)
     if performative is not None:
         encode_composite_into(frame, performative)

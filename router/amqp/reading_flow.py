@@ -62,7 +62,7 @@ class FlowFrame:
             cursor.skip()
             self.properties_end = cursor.at
         if cursor.at != cursor.end:
-            raise malformed("a flow's list is longer than its fields")
+            raise malformed("a flow has more fields than the specification defines")
 
     def _mandatory(self, cursor: Cursor) -> int:
         if cursor.take_null():

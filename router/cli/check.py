@@ -9,7 +9,6 @@ from typing import Final
 import attrs
 import click
 
-from router.cli.run import WEAKER_SECURITY
 from router.config.load import load_file
 from router.config.mistakes import InvalidConfiguration
 from router.config.model import (
@@ -31,7 +30,12 @@ _SHOWN: Final = ("listener", "connector", "address")
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option(FLAG, is_flag=True, help=WEAKER_SECURITY)
+@click.option(
+    FLAG,
+    is_flag=True,
+    help="Accept a Dispatch file even if it asks for TLS, authentication or policies that are "
+    "not supported.",
+)
 def check(file: Path, weaker_security: bool) -> None:
     """Report everything that is wrong in the configuration FILE: TOML, or one of Dispatch.
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from router.cli.run import WEAKER_SECURITY
 from router.config.load import read_text
 from router.config.mistakes import InvalidConfiguration, Mistake
 from router.config.qdrouterd.converting import format_converted
@@ -25,7 +24,12 @@ from router.net.first_frames import find_too_long
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write to this file, which must not exist yet, instead of standard output.",
 )
-@click.option(FLAG, is_flag=True, help=WEAKER_SECURITY)
+@click.option(
+    FLAG,
+    is_flag=True,
+    help="Accept a Dispatch file even if it asks for TLS, authentication or policies that are "
+    "not supported.",
+)
 def convert(file: Path, output: Path | None, weaker_security: bool) -> None:
     """Print the configuration FILE of Qpid Dispatch (qdrouterd.conf, in either syntax) as TOML.
 

@@ -14,19 +14,19 @@ import click
 from router import __version__
 
 COMMANDS: Final = {
-    "apply": "Apply a configuration to a running router.",
-    "check": "Check a configuration and report its mistakes.",
-    "convert": "Convert a configuration of Qpid Dispatch.",
-    "explain": "Explain why messages do or do not flow.",
-    "manage": "Perform a management operation.",
-    "passwd": "Set or remove a user's password.",
-    "plugins": "List installed plugins.",
-    "receive": "Receive messages.",
+    "apply": "Apply a configuration file to a running router.",
+    "check": "Check a configuration file and report every mistake.",
+    "convert": "Convert a configuration file of Qpid Dispatch.",
+    "explain": "Explain why a user's messages flow or do not flow.",
+    "manage": "Perform a management operation on a router.",
+    "passwd": "Set a user's password in a users file.",
+    "plugins": "List installed plugins, or show the settings of one.",
+    "receive": "Receive messages from an address.",
     "run": "Run a router.",
-    "send": "Send messages.",
-    "simulate": "Simulate a network of routers.",
+    "send": "Send messages to an address.",
+    "simulate": "Simulate a network of routers, with traffic and faults.",
     "stat": "Show the state of a running router.",
-    "trace": "Show frames, or follow deliveries.",
+    "trace": "Show frames or deliveries as they pass through a router.",
 }
 """Subcommands, which are modules of this package, with the text of `trioute --help`."""
 

@@ -112,7 +112,9 @@ def _properties(
 )
 @click.option("--subject", help="The message's subject.")
 @click.option("--reply-to", help="The address for replies (reply-to).")
-@click.option("--to", help="Send to this address through the anonymous relay; URL then has none.")
+@click.option(
+    "--to", help="Send to this address through the anonymous relay; the URL must then have none."
+)
 @click.option(
     "--timeout",
     type=click.FloatRange(0, min_open=True),

@@ -147,7 +147,7 @@ async def read_again(node: Node, file: Path | None) -> None:
     Other changes since the start are undone by it.
     """
     if file is None:
-        log.warning("not read again: there is no configuration file")
+        log.warning("reload ignored: the router was started without a configuration file")
         return
     try:
         accepted = node.base.weaker_security

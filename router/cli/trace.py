@@ -63,7 +63,10 @@ class Wanted:
 @click.option("--message-id", metavar="ID", help="The delivery of a message.")
 @click.option("--link", metavar="ID", help="Deliveries that come in on a link, by its identity.")
 @click.option(
-    "--delivery-id", type=int, metavar="N", help="The delivery with this number on its link."
+    "--delivery-id",
+    type=int,
+    metavar="N",
+    help="The delivery with this delivery-id on its session.",
 )
 @click.option("--tag", help="The delivery with a tag, as it is shown or in hexadecimal.")
 @click.option("--heartbeats", is_flag=True, help="Show the empty frames, too.")

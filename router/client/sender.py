@@ -144,7 +144,7 @@ class Sender(ClientLink[OutgoingLink]):
             raise self.failure()
 
     def send_nowait(self, message: Message | bytes | bytearray | memoryview) -> SentMessage:
-        """Send a message, or its encoding, at once; it leaves when the caller next waits.
+        """Queue a message, or an encoded one; it is sent when the caller next awaits.
 
         A memoryview is not copied: its content must not change until the message is settled.
         Raises trio.WouldBlock if there is no room, and LinkLost or ConnectionLost.

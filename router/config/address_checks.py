@@ -28,7 +28,7 @@ def _dead_letters(configuration: Configuration, _: Data) -> Iterator[Finding]:
         elif address_tokens(address.dead_letter_address) == address_tokens(address.pattern or ""):
             yield Finding(
                 here,
-                "is the address itself",
+                "must not be the address itself",
                 "give another address",
                 shown=True,
                 concerns=(("address", index, "pattern"),),

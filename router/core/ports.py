@@ -229,7 +229,7 @@ class DroppedReceiver(Protocol):
 
     @property
     def at(self) -> float:
-        """Return when it was dropped, in the turn's time."""
+        """Return the time at which the receiver was dropped, on the turn's clock."""
 
     @property
     def connection(self) -> int:

@@ -198,7 +198,7 @@ def _forget_said(link: Link, frame: Attach) -> None:
 
 
 def _is_between_routers(connection: Connection) -> bool:
-    """Return whether the properties of links are read for as long as the links last."""
+    """Return whether the peer is a router, whose links' properties are kept while they last."""
     return connection.settings.role in ("inter-router", "edge")
 
 

@@ -303,7 +303,7 @@ class Session:
     def tell_receiver(
         self, delivery: Delivery, settled: bool, code: int, view: Octets, start: int, count: int
     ) -> None:
-        """Tell the receiver of an outgoing delivery its sender's state, unsettled only if room."""
+        """Tell a receiver the sender's state of a delivery; unsettled only if there is room."""
         if not delivery.outgoing_open or (self.outbox.congested and not settled):
             return
         if settled:

@@ -74,7 +74,7 @@ class EventSchedule:
         return act
 
     def _matter(self, event: EventEntry) -> tuple[str, ...]:
-        """Return the routers or the link that it happens to; nothing if no candidate exists."""
+        """Return the routers or the link that the event affects; nothing without a candidate."""
         if event.routers:
             return event.routers
         if event.link is not None:

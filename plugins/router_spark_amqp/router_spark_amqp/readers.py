@@ -65,7 +65,7 @@ def whole(lowest: int, highest: int) -> Callable[[str, str], int]:
 
 
 def one_of(kind: type[_Word]) -> Callable[[str, str], _Word]:
-    """Return a reader of the values of an enumeration, in any case."""
+    """Return a reader for the values of an enumeration, which ignores case."""
 
     def read(name: str, text: str) -> _Word:
         try:

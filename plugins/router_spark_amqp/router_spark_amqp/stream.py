@@ -91,7 +91,7 @@ class AmqpStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 return start
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:  # type: ignore[override]
-        """Return partitions of the rows between two offsets; none if another process had them."""
+        """Return partitions of the rows between two offsets; none if another process did."""
         if end["run"] != self._run:
             lost = end["position"] - start["position"]
             if lost:

@@ -12,7 +12,7 @@ from router.core.routers.routing_state import Interest, Path, Tree
 
 @attrs.frozen
 class Send:
-    """Message to send on a connection, after those before it."""
+    """Message to send on a connection, after those queued earlier."""
 
     link: int
     message: Message

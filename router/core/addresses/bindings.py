@@ -104,7 +104,7 @@ class BindingSet:
         yield from self.tree.search(subject)
 
     def pieces(self) -> Iterator[object]:
-        """Yield while taking the bindings apart, piece by piece (`router.engine.deferred`)."""
+        """Take the bindings apart in small steps; yield after each (`router.engine.deferred`)."""
         yield from self.tree.pieces()
         yield from emptied(self.by_name)
         yield from emptied(self.everything)

@@ -1,6 +1,6 @@
 """Link routes as they were requested, and the outlets that lead to their containers.
 
-`link_routes` keeps all of them, and chooses. None of this runs once a message.
+`link_routes` keeps all of them, and chooses. None of this runs per message.
 """
 
 from __future__ import annotations

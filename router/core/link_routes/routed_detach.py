@@ -117,7 +117,7 @@ def link_lost(forwarder: Core, link: Link, event: LinkDetached | None) -> None:
 
 
 def retire_address(forwarder: Core, routed: RoutedLink) -> None:
-    """Retire the address of a routed link, when neither end counts any more."""
+    """Retire the address of a routed link, once neither of its ends uses it any more."""
     if routed.address is not None:
         forwarder.outcomes.end_run()
         forwarder.table.leave_routed(routed.address)

@@ -4,7 +4,8 @@ Three rules keep a loop of measuring and advising from oscillating:
 
 - Advice needs a gain that is predicted to be worth it, and changes a cost by a bounded factor.
 - What has made messages slower is undone: the measured time decides, not the prediction.
-- A cost that was left again for the one before it is not proposed again for this line.
+- A cost that was tried and then undone is not proposed
+again for this line.
 
 Each cost of a line is taken up a few times at most, so that there is an end of it.
 """
