@@ -216,7 +216,8 @@ BAD = {
         """
         f:4: address[0].deadLetterAddress: "dead" has no effect, because nothing can be sent to
             these addresses; take it out or give another distribution
-        f:7: address[1].deadLetterAddress: "b.dead" must not be the address itself; give another address
+        f:7: address[1].deadLetterAddress: "b.dead" must not be the address itself; give
+            another address
         """,
     ),
     "a redirect of nothing, and of two things, to nowhere": (
