@@ -1,4 +1,4 @@
-"""Descriptor codes that the data plane compares once a message, as C integers when compiled.
+"""Descriptor codes that the data plane compares once per message, as C integers when compiled.
 
 They are the numbers of `constants.Descriptor`, which everything that is not compiled uses.
 """

@@ -1,6 +1,6 @@
 """Hand-written decoder of TRANSFER, with a cursor that checks each advance.
 
-TRANSFER, DISPOSITION (`reading_disposition`) and FLOW (`reading_flow`) come once a message or once
+TRANSFER, DISPOSITION (`reading_disposition`) and FLOW (`reading_flow`) come once per message or once
 a batch. Every other frame goes through the table-driven codec (`performatives`). These are read
 into the fields of one long-lived object, because at a million messages a second no object may be
 made for one. The cursor knows only the encodings that their fields can have. Whatever reaches past

@@ -363,7 +363,7 @@ class Connection:
             opening.close(self, error)
 
     def count_work(self, count: int) -> None:
-        """Deduct work from this turn that took as long as `count` frames once a message."""
+        """Deduct work from this turn that took as long as `count` frames once per message."""
         self.turn_end -= count
 
     def has_room_for(self, count: int) -> bool:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from router.engine.held_up import BlockedLinks
     from router.engine.session import Session
 
-# States the data plane asks for once a frame; the tables know the rest.
+# States the data plane asks for once per frame; the tables know the rest.
 ATTACHED = int(LinkState.ATTACHED)
 ATTACH_RCVD = int(LinkState.ATTACH_RCVD)
 DETACHED = int(LinkState.DETACHED)

@@ -1,4 +1,4 @@
-"""Data plane of a session: windows, delivery-ids, and the frames that come once a message.
+"""Data plane of a session: windows, delivery-ids, and the frames that come once per message.
 
 Section 2.5.6 defines the windows, 2.6.7 link credit, 2.6.12 deliveries. Rare frames are handled in
 `attaching`. Dispositions and flows are noted, merged where possible, and written by `write_due`.
@@ -390,7 +390,7 @@ class Session:
     def note_window(self) -> None:
         """Open the window after held frames have left: by half or more, or by less in a while."""
         self.window.is_moving = True
-        # one that is used up is checked once a turn, because that checks all links
+        # one that is used up is checked once per turn, because that checks all links
         if self.window.size <= 0 or self.window_due or self.window.can_open(self.local_links):
             self.note_spent()
         elif self.window.withheld_at < 0:

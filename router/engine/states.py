@@ -3,7 +3,7 @@
 A row says: in this state, when this is sent or received, go there. A transition without a row is
 not allowed and raises amqp:illegal-state: sending it is our bug, receiving it the peer's. TRANSFER,
 FLOW and DISPOSITION change no state; the data plane checks `MAPPED` and `ATTACHED` directly instead
-of walking a table once a message.
+of walking a table once per message.
 
 In the specification's words (part 2, sections 2.4.6, 2.5.5 and 2.6.3): both peers send at the same
 time, so each of open, begin and attach passes through "sent" and "received" in either order. After

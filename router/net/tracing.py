@@ -1,6 +1,6 @@
 """Trace connections: report each frame that passes to the listeners that want it.
 
-A connection that is not traced has no tap. Checking that, once a read and once a send, is all that
+A connection that is not traced has no tap. Checking that, once per read and once a send, is all that
 it costs. A traced connection is slower: each frame is decoded a second time.
 """
 

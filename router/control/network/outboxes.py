@@ -80,7 +80,7 @@ class Outboxes:
         """Send what there is credit for; return the neighbours for which more may wait again.
 
         Where more than `MANY` messages wait for a neighbour, they are sent only with `is_all`. That
-        is given once a turn at most; a turn flushes several times.
+        is given once per turn at most; a turn flushes several times.
         """
         if is_all or now != self._encoded_at:
             self._encoded_at = now

@@ -4,7 +4,7 @@ Names of dynamic nodes are on the wire, in logs and in views, so being hard to g
 protect them. Each name contains a mark of the peer that it was made for, which any router of the
 network can compare with a peer that wants to receive. A receiver's node is for its container and
 user alone, and a sender's node for anybody of the same user (docs/decisions/0077). None of this
-runs once a message.
+runs once per message.
 """
 
 from __future__ import annotations

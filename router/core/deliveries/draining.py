@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PATIENCE_S = 0.25
 # How many drains are ended at a time.
 MOST_FINISHED = 1000
-# How many links can be examined in the time of a frame that comes once a message.
+# How many links can be examined in the time of a frame that comes once per message.
 LINKS_A_FRAME = 4
 # With more links than these it takes several turns to share an address's credit (`credit`).
 MOST_ASKED = 2048

@@ -3,7 +3,7 @@
 When the last receiver of an address leaves, what waits goes to its fallback. What still waits
 there when the address has a receiver again comes back, in its order. Messages that were sent stay
 where they are. If very many wait, the last move in later turns; until then new ones wait behind
-them. None of this runs once a message.
+them. None of this runs once per message.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Give up messages that wait for receivers that are gone. None of this runs once a message."""
+"""Give up messages that wait for receivers that are gone. None of this runs once per message."""
 
 from __future__ import annotations
 

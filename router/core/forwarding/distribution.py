@@ -42,7 +42,7 @@ COPIES_AT_ONCE = 512
 class Distributor:
     """Part of the core that chooses the consumers that a delivery goes to.
 
-    The forwarder calls it once a message; dead letters, redelivery and the like call `choose` and
+    The forwarder calls it once per message; dead letters, redelivery and the like call `choose` and
     `choose_across` for messages that go to another receiver. Both are long on purpose.
     """
 

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 MULTICAST = 2
 # From this number of receivers on, an address's work is counted (docs/decisions/0022).
 MANY_CONSUMERS = 32
-# The work of a multicast's copy, in frames that come once a message.
+# The work of a multicast's copy, in frames that come once per message.
 COPY_WORK = 4
 
 
@@ -149,7 +149,10 @@ class Forwarder(Handler):
             self.relay.follow(delivery, frame)
 
     def _begin(self, delivery: Delivery, frame: TransferFrame) -> None:
-        """Start a delivery on its way, once all of its message's head has come."""
+        """Start a delivery on its way, once all of its message's head has come.
+
+        It runs once per message, and is long on purpose: a call costs as much as most of its steps.
+        """
         link = delivery.incoming
         producer = link.owner
         address = producer.address

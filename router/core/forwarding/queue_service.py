@@ -38,7 +38,7 @@ HELD_S = 0.001
 # the default priority of a message
 ORDINARY = 4
 # How many waiting messages are sent to a receiver in one turn, and in each step of later turns; and
-# the work of sending one, in frames that come once a message.
+# the work of sending one, in frames that come once per message.
 MOST_SENT = 512
 A_STEP = 32
 MESSAGE_WORK = 64
@@ -48,7 +48,7 @@ class QueueService:
     """Part of the core that queues deliveries, and sends them when there is room again.
 
     `serve` is called for a receiver that has got credit or room, `wait` for a delivery without a
-    receiver that can take it now. `serve` and `wait` run once a message, and are long on purpose: a
+    receiver that can take it now. `serve` and `wait` run once per message, and are long on purpose: a
     call costs as much as most of their steps.
     """
 

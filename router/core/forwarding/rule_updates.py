@@ -5,7 +5,7 @@ takes effect from the next delivery on. A multicast keeps waiting messages in an
 receiver has a queue of copies, where otherwise each message waits once. So an address changes to or
 from multicast as soon as nothing waits at it, which may be at once; until then it stays as it was.
 What has been sent is settled as it was sent. An address that has become unavailable stays as it is
-for the links it has, and accepts no others. None of this runs once a message.
+for the links it has, and accepts no others. None of this runs once per message.
 (docs/decisions/0038-changes-under-traffic.md)
 """
 

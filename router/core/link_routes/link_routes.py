@@ -5,7 +5,7 @@ has a container. `router.control.link_routes` says which connections lead to the
 `remote_link_routes` which routers lead to others, and `control.edge.routes` which uplinks do. Of
 several routes that match an address the most specific one counts, as with treatments. Several with
 one pattern are one route with the containers of all (docs/decisions/0048-link-routes.md). None of
-this runs once a message.
+this runs once per message.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The attach is passed on whole, and so is the container's answer. From then on whatever one end says
 is passed on to the other, credit for credit and word for word. The two hang on an address that
 nobody else uses, so their deliveries take the same code path as all others. What becomes of them
-when one end is lost is in `routed_detach`. None of this runs once a message.
+when one end is lost is in `routed_detach`. None of this runs once per message.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Attach links: accept an attach and add the link to its address, or refuse it with the reason.
 
-`detach` handles how they leave. None of this runs once a message.
+`detach` handles how they leave. None of this runs once per message.
 """
 
 from __future__ import annotations

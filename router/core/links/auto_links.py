@@ -2,7 +2,7 @@
 
 A `AutoLinkRule` is the configured auto-link; each attempt at it is an `AutoLink`.
 `router.control.auto_links` decides when to attempt one, and when to try again. None of this runs
-once a message.
+once per message.
 """
 
 from __future__ import annotations

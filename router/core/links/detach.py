@@ -2,7 +2,7 @@
 
 The contract: what was not sent yet is released, what was sent and is unsettled is modified with
 delivery-failed, and what was half sent is aborted. If a terminus outlives its link (`suspended`),
-unsettled deliveries stay unsettled. None of this runs once a message.
+unsettled deliveries stay unsettled. None of this runs once per message.
 """
 
 from __future__ import annotations

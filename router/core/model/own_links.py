@@ -1,7 +1,7 @@
 """Links that the router attaches itself, each on a session of its own.
 
 Some brokers report an error of a link by ending its session, and an error of one link must not end
-another. None of this runs once a message.
+another. None of this runs once per message.
 """
 
 from __future__ import annotations
