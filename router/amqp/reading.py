@@ -1,7 +1,7 @@
 """Hand-written decoder of TRANSFER, with a cursor that checks each advance.
 
-TRANSFER, DISPOSITION (`reading_disposition`) and FLOW (`reading_flow`) come once per message or once
-a batch. Every other frame goes through the table-driven codec (`performatives`). These are read
+TRANSFER, DISPOSITION (`reading_disposition`) and FLOW (`reading_flow`) come once per message or
+batch. Every other frame goes through the table-driven codec (`performatives`). These are read
 into the fields of one long-lived object, because at a million messages a second no object may be
 made for one. The cursor knows only the encodings that their fields can have. Whatever reaches past
 the frame's end, or has a constructor that its field does not allow, raises `AmqpError` with

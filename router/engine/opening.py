@@ -1,7 +1,7 @@
 """Life of a connection: headers, open, heartbeats and close (sections 2.2 and 2.4).
 
-Functions over `Connection`; none of them runs once per message. A server answers every header that it
-cannot serve with the one that it can, and closes the socket (section 2.2.1).
+Functions over `Connection`; none of them runs once per message. A server answers every header that
+it cannot serve with the one that it can, and closes the socket (section 2.2.1).
 """
 
 from __future__ import annotations

@@ -48,8 +48,8 @@ class QueueService:
     """Part of the core that queues deliveries, and sends them when there is room again.
 
     `serve` is called for a receiver that has got credit or room, `wait` for a delivery without a
-    receiver that can take it now. `serve` and `wait` run once per message, and are long on purpose: a
-    call costs as much as most of their steps.
+    receiver that can take it now. `serve` and `wait` run once per message, and are long on purpose:
+    a call costs as much as most of their steps.
     """
 
     def __init__(self, core: Core, settlement: Settler, credit: CreditSharing) -> None:
