@@ -153,5 +153,5 @@ def test_a_body_that_is_no_performative_is_refused(body: Any, condition: str) ->
 
 @pytest.mark.parametrize("channel", [-1, 65536])
 def test_a_channel_has_16_bits(channel: int) -> None:
-    with pytest.raises(ValueError, match="no channel number"):
+    with pytest.raises(ValueError, match="not a channel number"):
         encode_frame(channel, Close())
