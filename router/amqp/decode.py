@@ -141,7 +141,7 @@ def _skip_value(reader: _Reader) -> None:
 
 
 class _Reader:
-    """Position in the octets, and what is left of the limits."""
+    """Position in the octets, with the remaining limits."""
 
     __slots__ = ("at", "data", "depth_left", "end", "items_left", "keep")
 

@@ -85,7 +85,7 @@ class Describer:
         self._may_be_secret = not from_start
 
     def describe(self, seen: Seen) -> Words:
-        """Describe what was seen, in words."""
+        """Describe the frame that was seen, in words."""
         if isinstance(seen, SeenHeader):
             self._may_be_secret = seen.protocol_id != 0
             version = ".".join(map(str, seen.version))

@@ -38,7 +38,7 @@ ReadValue = Callable[[object, str], object]
 class EncodedMap:
     """Encoded map that has been checked; each read decodes the value anew.
 
-    It cannot be iterated, so that nobody takes it for a dict and looks up its keys one by one.
+    It cannot be iterated, so that it is not taken for a dict and its keys looked up one by one.
     """
 
     __slots__ = ("_read_value", "octets", "unchecked")

@@ -1,8 +1,8 @@
 """Connection property failover-server-list: other places where a container can be reached.
 
 No specification defines it. Brokers and routers send it in their open, as a list of maps. Each map
-names a place by the keys of a redirect and a scheme: network-host, port, scheme, hostname. A peer
-may use it as it likes.
+names a place by the keys of a redirect and a scheme: network-host, port, scheme, hostname. Peers
+are free to use it or not.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 There are three readers: for the eight octets that begin a connection or a security layer, for the
 eight octets that begin a frame, and for the performative that begins a frame's body. None of them
-keeps state, so an incomplete frame is simply read again once it is whole.
+keeps state, so an incomplete frame is parsed again from its beginning once it is whole.
 """
 
 from __future__ import annotations
@@ -55,8 +55,9 @@ _FRAME_HEADER = struct.Struct(">IBBH")
 def parse_protocol_header(data: Buffer, at: int = 0) -> ProtocolHeader:
     """Return the protocol header at `data[at]`.
 
-    Raises AmqpError with amqp:connection:framing-error if the octets are not one or too few. An
-    unknown id or version is no error here: the answer to it is a header, too (section 2.2).
+    Raises AmqpError with amqp:connection:framing-error if the octets are not a protocol header or
+    are too few. An unknown id or version is not an error here: it is answered with a header
+    (section 2.2).
     """
     octets = bytes(data[at : at + PROTOCOL_HEADER_SIZE])
     if len(octets) < PROTOCOL_HEADER_SIZE or not octets.startswith(b"AMQP"):

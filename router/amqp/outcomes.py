@@ -94,7 +94,7 @@ _OUTCOMES = range(Descriptor.ACCEPTED, Descriptor.MODIFIED + 1)
 
 
 def kept_state(state: bytes, code: int) -> bytes | None:
-    """Return what is kept of a delivery state, which is all of it unless it is large.
+    """Return the part of a delivery state that is kept: all of it, unless it is large.
 
     A large outcome is kept without its fields, and nothing is kept of another large state.
     """

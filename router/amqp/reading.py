@@ -291,7 +291,7 @@ class TransferFrame:
     """Fields of the last transfer read (section 2.7.5).
 
     Its payload is `octets[payload_at:end]`, and at least the frame's header lies before it.
-    `octets` is set once for all frames of one read, by whoever moves the cursor.
+    `octets` is set once for all frames of one read, by the caller that moves the cursor.
     """
 
     def __init__(self) -> None:
@@ -359,14 +359,14 @@ class TransferFrame:
     def _read_flags(self, cursor: Cursor, count: int) -> bool:
         """Read what follows the message-format, if it is only short booleans and nulls.
 
-        As a rule it is: each field takes an octet, and all of them fit into a word. Returns whether
-        it was.
+        It usually is: each field takes one octet, and all fit into a machine word. Returns whether
+        that was so.
         """
         given = count - 4
         if cursor.end - cursor.at != given or cursor.end < 8:
             return False
         word = octets.read_u64(cursor.octets, cursor.end - 8) ^ NULLS
-        # the first field comes first, whatever there was before it
+        # the first field begins here, whatever preceded it
         word = word << (64 - 8 * given) & NO_VALUE
         # there must be nothing but 0x40, 0x41 and 0x42, and only null where no boolean belongs
         if word & NO_FLAGS or word & word >> 1 & EACH_OCTET:

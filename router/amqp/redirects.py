@@ -36,7 +36,7 @@ class Redirect:
         return self.network_host or self.hostname
 
     def info(self) -> dict[Symbol, str | Int]:
-        """Return the info map, without what is not known.
+        """Return the info map, without unknown entries.
 
         The specification gives the port no type; most libraries expect an int.
         """
@@ -65,7 +65,7 @@ class Redirect:
 
 
 def read_redirect(condition: str, info: object) -> Redirect | None:
-    """Return where an error of this condition and info map leads, or None if it is no redirect.
+    """Return the redirect in an error of this condition and info map; None if it is not one.
 
     An invalid value, such as a port of 70000, counts as missing.
     """
@@ -81,7 +81,7 @@ def read_redirect(condition: str, info: object) -> Redirect | None:
 
 
 def redirect_of(error: Error | None) -> Redirect | None:
-    """Return where an error that came over the wire leads, or None if it is no redirect."""
+    """Return the redirect in an error that was received; None if it is not a redirect."""
     return None if error is None else read_redirect(str(error.condition), error.info)
 
 

@@ -1,7 +1,7 @@
 """Rewrite the head of a message: header and message annotations (sections 3.2.1 and 3.2.3).
 
-Whatever the router changes of a message is changed here. What follows the head, and each annotation
-that stays, is sent on as it came, octet for octet.
+All changes that the router makes to a message are made here. The octets after the head, and each
+annotation that stays, are forwarded unchanged.
 """
 
 from __future__ import annotations

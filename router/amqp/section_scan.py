@@ -56,7 +56,7 @@ class SectionScan:
         self.values = 0
         # octets of frames that ended within the head, or within a section's first octets
         self.pending = b""
-        # what is wrong with the message, for people; empty as long as nothing is
+        # a description of what is wrong with the message; empty as long as nothing is
         self.problem = ""
         self.long_code = 0
         # the head has come whole; `frame` begins with it when that is so for the first time
@@ -70,8 +70,9 @@ class SectionScan:
     def feed(self, frame: TransferFrame) -> bool:
         """Follow the message through a frame; return False if `problem` says what is wrong.
 
-        Afterwards `frame` is what is to be sent on, without the delivery annotations: the frame
-        given, with its bounds moved, or another. As long as `is_headed` is False nothing is.
+        Afterwards `frame` is the frame to forward, without the delivery annotations: the frame
+        given, with its bounds moved, or another. While `is_headed` is False there is none to
+        forward.
         """
         if self.problem:
             return False

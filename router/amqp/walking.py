@@ -44,7 +44,7 @@ KNOWN = bytes(
 
 
 class Walk:
-    """Position in encoded octets that are checked value by value, and what is left of the limits.
+    """Position in encoded octets that are checked value by value, with the remaining limits.
 
     `depth_left` is how many more lists, maps, arrays and descriptors may be nested, `items_left`
     how many more values may follow.
@@ -109,7 +109,7 @@ class Walk:
         return found
 
     def _code(self) -> int:
-        """Take a format code."""
+        """Consume the next format code and advance past it."""
         at = self.at
         if at >= self.end:
             raise malformed("the octets end where a value should begin")

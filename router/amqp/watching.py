@@ -34,7 +34,7 @@ class SeenHeader:
 class SeenFrame:
     """Frame that was seen, or the beginning of a long one.
 
-    `body` is what was kept behind the header, and `left` how many octets of the body were not kept.
+    `body` is the part kept after the header, and `left` how many octets of the body were not kept.
     `size` is that of the whole frame.
     """
 
@@ -70,7 +70,7 @@ class Watcher:
         self._passing += count
 
     def feed(self, octets: Buffer) -> list[Seen]:
-        """Take in the octets that pass next; return what was seen, in order."""
+        """Process the octets that pass next; return the frames and headers seen, in order."""
         seen: list[Seen] = []
         at, end = 0, len(octets)
         while at < end and not self.lost:

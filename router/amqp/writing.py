@@ -14,7 +14,7 @@ from router.amqp import codes, octets
 if TYPE_CHECKING:
     from router.amqp.octets import Buffer
 
-# The most octets that a transfer needs besides its payload: frame header 8, descriptor 3,
+# The most octets that a transfer needs in addition to its payload: frame header 8, descriptor 3,
 # list8 header 3, handle 5, delivery-id 5, tag 34, message-format 5 and seven single octets.
 TRANSFER_OVERHEAD = 72
 FLOW_BYTES = 80

@@ -49,7 +49,7 @@ CONNECT_TIMEOUT_S = 10.0
 CLOSE_TIMEOUT_S = 2.0
 # The filter for JMS selectors, by the name that brokers know.
 SELECTOR = Symbol("apache.org:selector-filter:string")
-# The session window bounds what a server may send ahead: 16 MiB that nobody has taken.
+# The session window bounds what a server may send ahead: 16 MiB that the program has not taken yet.
 MAX_FRAME_SIZE = 16384
 WINDOW_FRAMES = 1024
 
@@ -123,7 +123,7 @@ async def _opened(
                     await client.aclose()
                 client.stop()
     except BaseExceptionGroup as group:
-        # The connection's own task raises nothing, so what comes is what the block raised.
+        # The connection's own task raises nothing, so the exception is from the block.
         if len(group.exceptions) > 1:
             raise
         only = group.exceptions[0]
@@ -152,7 +152,7 @@ def _reason(error: OSError) -> str:
     told_by = cause if isinstance(cause, OSError) else error
     if isinstance(told_by, socket.gaierror) or not told_by.errno:
         return told_by.strerror or str(told_by)
-    # trio puts the place into the text as well
+    # trio puts the host and port into the text as well
     return os.strerror(told_by.errno)
 
 
@@ -279,7 +279,7 @@ class ClientConnection:
         self._over.set()
 
     def stop(self) -> None:
-        """Give up the socket, whatever is still unsent."""
+        """Close the socket at once, discarding anything still unsent."""
         self._living.cancel()
 
     async def wait_until_open(self, deadline: float, timeout_s: float) -> None:
@@ -292,7 +292,7 @@ class ClientConnection:
             raise self.failure(ConnectFailed)
 
     async def aclose(self) -> None:
-        """Send what is still unsent, close, and wait for the peer's close."""
+        """Send all unsent output, close, and wait for the peer's close."""
         if not self._over.is_set():
             self._hub.begin_turn()
             for owner in self._owners():
@@ -362,7 +362,7 @@ class ClientConnection:
             self._error = error
 
     def room_made(self) -> None:
-        """Let senders go on: there is room in the socket or in the session's window."""
+        """Let senders continue: there is room in the socket or in the session's window."""
         for owner in self._owners():
             if isinstance(owner, Sender):
                 owner.room_made()

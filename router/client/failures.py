@@ -23,7 +23,7 @@ class ClientError(TriouteError):
 
 
 class ConnectFailed(ClientError):
-    """Failure to connect: nobody listens, or the peer refused the connection."""
+    """Failure to connect: no server listens there, or the peer refused the connection."""
 
 
 class ConnectionLost(ClientError):

@@ -39,7 +39,7 @@ Row = tuple[Any, ...]
 
 
 class NoResponse(ClientError):
-    """Lack of a response: none came in time, or nobody was there to take the request."""
+    """Lack of a response: none came in time, or there was no receiver for the request."""
 
 
 class RequestRefused(TriouteError):
@@ -126,7 +126,8 @@ class ManagementClient:
     async def open_receiver(self, *, credit: int) -> Receiver:
         """Open another receiver on the same connection, from a dynamic node.
 
-        It is for what an operation sends besides its response. Raises LinkLost and ConnectionLost.
+        It is for messages that an operation sends in addition to its response. Raises LinkLost and
+        ConnectionLost.
         """
         return await self._connection.open_receiver(None, credit=credit)
 
@@ -309,7 +310,7 @@ def _map(body: object) -> Attributes:
 
 
 def _table(body: object) -> Table:
-    """Return the body of a response to QUERY; raise NoResponse if it is no table."""
+    """Return the body of a response to QUERY; raise NoResponse if it is not a table."""
     names, rows = (_map(body).get(name) for name in ("attributeNames", "results"))
     if not isinstance(names, list) or not isinstance(rows, list):
         raise NoResponse("", "the response to a QUERY lacks attributeNames or results")

@@ -1,7 +1,7 @@
 """Receive messages: `async for delivery in receiver`, with a window of credit kept open.
 
 Whole messages are handed out, in the order in which they came. No more than `credit` of them are on
-their way or unsettled at once, so a receiver that settles nothing gets nothing more. Octets are
+their way or unsettled at once, so a receiver that settles none gets no further messages. Octets are
 bounded too, by the session's window.
 """
 

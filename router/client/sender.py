@@ -146,8 +146,9 @@ class Sender(ClientLink[OutgoingLink]):
     def send_nowait(self, message: Message | bytes | bytearray | memoryview) -> SentMessage:
         """Queue a message, or an encoded one; it is sent when the caller next awaits.
 
-        A memoryview is not copied: its content must not change until the message is settled.
-        Raises trio.WouldBlock if there is no room, and LinkLost or ConnectionLost.
+        A memoryview is not copied: its content must not change until the message is settled. Raises
+        trio.WouldBlock if there is no room, and LinkLost or ConnectionLost if the link or
+        connection is gone.
         """
         link, session = self.link, self.session
         if not self.has_room():
@@ -208,7 +209,7 @@ class Sender(ClientLink[OutgoingLink]):
             self.session.use_up_credit(link)
 
     def room_made(self) -> None:
-        """Go on with the current delivery: the session's window or the socket has room again."""
+        """Continue the current delivery: the session's window or the socket has room again."""
         if self._rest is not None and not self.is_over:
             delivery, payload, at = self._rest
             if self.session.remote_incoming_window > 0:

@@ -60,7 +60,7 @@ class Line(SupervisedLink[AutoLink]):
 class AutoLinkPlans:
     """Configured auto-links, with indexes to find them.
 
-    Each change of the configuration makes a new one beside the one that counts until then.
+    Each change of the configuration makes a new object; the former one stays in effect until then.
     """
 
     def __init__(self, plans: Iterable[AutoLinkRule] = ()) -> None:
@@ -74,7 +74,7 @@ class AutoLinkPlans:
             self._enter(plan)
 
     def put(self, name: str, plan: AutoLinkRule | None) -> None:
-        """Replace the auto-link of a name, or remove it; the others cost nothing."""
+        """Replace the auto-link of a name, or remove it, at no cost for the others."""
         before = self.plans.get(name)
         if before is not None:
             its, address = self.by_container[_key(before)], address_name(before.address)
@@ -137,7 +137,7 @@ class AutoLinks(LinkSupervisor[Line]):
         return self._wanted.plans
 
     def configure(self, plans: Iterable[AutoLinkRule]) -> None:
-        """Make these the configured auto-links, and no others; otherwise as `change`."""
+        """Make these the only configured auto-links; otherwise as `change`."""
         wanted, before = AutoLinkPlans(plans), self.plans
         names = [*before, *(name for name in wanted.plans if name not in before)]
         others = [name for name in names if before.get(name) != wanted.plans.get(name)]
@@ -159,7 +159,7 @@ class AutoLinks(LinkSupervisor[Line]):
         self.forwarder.turn.deferred.go_through(changed, see_to, over, CHANGES_AT_ONCE)
 
     def change_few(self, plans: dict[str, AutoLinkRule | None]) -> None:
-        """Replace or remove auto-links by name; all others cost nothing. Call it in a turn."""
+        """Replace or remove auto-links by name, at no cost for all others. Call it in a turn."""
         self.forwarder.table.claim(self._wanted.claims)
         for name, plan in plans.items():
             before = self.plans.get(name)
@@ -183,7 +183,7 @@ class AutoLinks(LinkSupervisor[Line]):
                 self._want(new, connection)
 
     def phases_changed(self) -> None:
-        """Check all links after a change of address settings: their phases may differ."""
+        """Check all auto-links after address settings changed: their phases may have changed."""
         every = (
             line for name in list(self._lines) for line in list(self._lines.get(name, {}).values())
         )
@@ -239,7 +239,7 @@ class AutoLinks(LinkSupervisor[Line]):
         self._at(line, self.now + self.retry_s(line))
 
     def take_out(self, line: Line) -> None:
-        """Remove a line from the tables; another one of its name may be there."""
+        """Remove a line from the tables; they may contain another line of its name."""
         if self._is_in_books(line):
             lines = self._lines[line.name]
             del lines[line.connection]
@@ -281,7 +281,7 @@ class AutoLinks(LinkSupervisor[Line]):
     # Announcements.
 
     def tick(self, now: float) -> None:
-        """Do what is due."""
+        """Do all work that is due."""
         super().tick(now)
         self.redirected.tick(now)
         if self._fresh:

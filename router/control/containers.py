@@ -32,7 +32,7 @@ class Containers:
         self._by_id: dict[str, dict[Connection, None]] = {}
         self._by_name: dict[str, dict[Connection, None]] = {}
         self.watchers: list[ContainerObserver] = []
-        # connections that serve one purpose only, by name: who is told of them
+        # connections that serve only one purpose, by name: the observer of each
         self.aside: dict[str, ContainerObserver] = {}
 
     def find(self, container_id: str | None, connection: str | None) -> list[Connection]:
@@ -54,7 +54,7 @@ class Containers:
         return bool(name) and bool(connection.settings.endpoint == name)
 
     def event_received(self, connection: Connection, event: object) -> None:
-        """Record a connection that has opened or closed, and tell the watchers."""
+        """Record a connection that has opened or closed, and notify the watchers."""
         if connection.settings.role != ROLE:
             return
         aside = self.aside.get(connection.settings.endpoint)

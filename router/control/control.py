@@ -47,14 +47,14 @@ class ControlPlane:
             self.edge.configure(configured_plan(configuration))
 
     def event_received(self, connection: Connection, event: object) -> None:
-        """Pass on a rare event of a connection; the core has acted on it already."""
+        """Pass on a rare event of a connection; the core has already acted on it."""
         self.containers.event_received(connection, event)
         self.link_routes.event_received(connection, event)
         if self.network is not None:
             self.network.event_received(connection, event)
 
     def tick(self, now: float) -> None:
-        """Do what is due at `now`, in seconds of the turn's clock."""
+        """Do all work that is due at `now`, in seconds of the turn's clock."""
         self.auto_links.tick(now)
         if self.network is not None:
             self.network.tick(now)

@@ -15,7 +15,7 @@ from router.engine.deferred import CHANGES_AT_ONCE, drained, emptied
 from router.engine.events import ConnectionClosed
 from router.engine.outbox import Turn
 
-# A change of at most so many link routes is made in place.
+# A change of at most this many link routes is made in place.
 MAX_SMALL_CHANGE: Final = 64
 
 
@@ -25,7 +25,7 @@ class LinkRouteChange:
 
     removed: list[str]
     added: list[LinkRouteRule]
-    # after `enter`: the link routes that go and come, and all that are configured then
+    # after `enter`: the link routes to remove and to add, and all that are configured then
     left: list[LinkRoute] = attrs.Factory(list)
     came: list[LinkRoute] = attrs.Factory(list)
     configured: dict[str, LinkRoute] = attrs.Factory(dict)
@@ -57,7 +57,7 @@ class LinkRouting:
     # Configured link routes.
 
     def configure(self, rules: Iterable[LinkRouteRule]) -> None:
-        """Make these the configured link routes, and no others; otherwise as `change`."""
+        """Make these the only configured link routes; otherwise as `change`."""
         wanted = {rule.name: rule for rule in rules}
         before = self._configured
         gone = [name for name, way in before.items() if wanted.get(name) != way.rule]
@@ -67,8 +67,8 @@ class LinkRouting:
     def change(self, removed: Iterable[str], added: Iterable[LinkRouteRule]) -> None:
         """Remove configured link routes by name, and add others. Call it in a turn.
 
-        Those that stay cost nothing and keep their connections. No link ends because its route
-        does.
+        Routes that stay cost nothing and keep their connections. No link ends because its route is
+        removed.
         """
         change = LinkRouteChange(list(removed), list(added))
         for _ in self.enter(change):
@@ -113,7 +113,7 @@ class LinkRouting:
         deferred.go_through(left, self._forget, at_once=CHANGES_AT_ONCE)
 
     def give_up(self, change: LinkRouteChange) -> None:
-        """Undo what `enter` has prepared of a change that is not taken up."""
+        """Undo `enter` for a change that is not put into effect."""
         for way in change.left:
             way.until = NEVER
         self._turn.deferred.go_through(change.came, self._forget)
@@ -134,7 +134,7 @@ class LinkRouting:
         self._routes.remove(way)
         for known, key in self._keys(way.rule):
             ways = known.get(key, {})
-            # if the change was given up half entered, the way is not there
+            # if the change was given up half entered, the route may not exist
             ways.pop(way, None)
             if not ways:
                 known.pop(key, None)
@@ -183,7 +183,7 @@ class LinkRouting:
         return [way for ways in self._of_connection.values() for way in ways.values()]
 
     def ask(self, rule: LinkRouteRule) -> LinkRoute:
-        """Add a link route for a connection, the `scope` of the rule; it has none of this name."""
+        """Add a link route for a connection, the rule's `scope`; the name must be new there."""
         way = self._routes.add(rule)
         self._routes.open(way, rule.scope)
         self._of_connection.setdefault(rule.scope, {})[rule.name] = way

@@ -1,9 +1,9 @@
 """Keep the links attached that the router opens itself: proxy links, auto-links.
 
-The caller says which links are wanted, each on one connection. Each of them is a line with a
-status and, unless it is active, a time at which something is done about it, so that none gets
-stuck: an answer is awaited for a limited time, a failed attach is tried again, and a link that is
-not wanted any more has a limited time to settle its deliveries.
+The caller says which links are wanted, each on one connection. Each of them is a line with a status
+and, unless it is active, a time at which it is handled, so that none gets stuck: an answer is
+awaited for a limited time, a failed attach is tried again, and a link that is not wanted any more
+has a limited time to settle its deliveries.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from router.errors import AmqpError, Scope
 # The retry delay varies by up to a quarter, so that lines that failed together are not always tried
 # together.
 RETRY_JITTER: Final = 0.25
-# A link that was attached for so long counts as stable: its attempts start anew.
+# A link that was attached for this long counts as stable: its attempts start anew.
 STABLE_S: Final = 10.0
 # How long the peer may take to answer.
 ANSWER_TIMEOUT_S: Final = 10.0
 # Most attaches under way on one connection.
 MAX_ATTACHES: Final = 64
 # Time for a link that is not wanted any more to settle its deliveries, and for those to arrive that
-# the peer sent before it heard of that.
+# the peer sent before it learned of that.
 QUIESCE_TIMEOUT_S: Final = 30.0
 GRACE_S: Final = 0.5
 
@@ -43,7 +43,7 @@ NO_ANSWER: Final = "trioute:no-answer"
 
 
 class Status(StrEnum):
-    """Status of a line, in Dispatch's words for `operStatus`, the best one first."""
+    """Status of a line, with Dispatch's values of `operStatus`, the best one first."""
 
     ACTIVE = "active"
     ATTACHING = "attaching"
@@ -63,11 +63,11 @@ class Attempt(Protocol):
 
     @property
     def is_quiet(self) -> bool:
-        """Return whether nothing of the link is under way or unsettled."""
+        """Return whether the link has no delivery under way or unsettled."""
 
     @property
     def lingers(self) -> bool:
-        """Return whether the peer has not answered the end of a session that is over."""
+        """Return whether the peer has not yet answered the end of the link's session."""
 
     def begin(self, connection: Connection) -> None:
         """Begin the attempt on a connection; raises `AmqpError` if that is impossible."""
@@ -76,7 +76,7 @@ class Attempt(Protocol):
         """Detach the link, or cancel its attach."""
 
     def quiesce(self, forwarder: Forwarder) -> None:
-        """Accept no new deliveries; those under way go on until they are settled."""
+        """Accept no new deliveries; those under way continue until they are settled."""
 
 
 A = TypeVar("A", bound=Attempt)
@@ -98,20 +98,20 @@ class SupervisedLink(Generic[A]):
         self.since = now
         self.attempts = 0
         self.own: A | None = None
-        # why it failed last, and when
+        # the reason of its last failure, and when that was
         self.error: Error | None = None
         self.failed_at = 0.0
         # when `tick` handles the line unless an event comes first
         self.due: float | None = None
-        # the keeper has forgotten it
+        # the supervisor has forgotten it
         self.is_over = False
 
     def attached(self, own: A) -> None:
-        """Tell the keeper that the peer has answered the attach."""
+        """Tell the supervisor that the peer has answered the attach."""
         self.keeper.line_attached(self)
 
     def over(self, own: A, error: Error | None) -> None:
-        """Tell the keeper that the link was refused, detached or lost."""
+        """Tell the supervisor that the link was refused, detached or lost."""
         self.keeper.line_over(self, own, error)
 
 
@@ -133,8 +133,8 @@ class _ConnectionLines(Generic[L]):
 class LinkSupervisor(Generic[L]):
     """Lines, from when they are wanted until their links are gone.
 
-    Subclasses override `make`, `retry_s` and `take_out`; they know the kind of the links, and keep
-    the tables of those that are wanted.
+    Subclasses override `make`, `retry_s` and `take_out`; they know the kind of link, and keep the
+    tables of wanted lines.
     """
 
     # name of the other end in error messages
@@ -322,7 +322,7 @@ class LinkSupervisor(Generic[L]):
     # The clock.
 
     def tick(self, now: float) -> None:
-        """Do what is due; if there are very many lines, the last follow in later turns."""
+        """Do all work that is due; if there are very many lines, the last follow in later turns."""
         if not self._is_looking:
             self._is_looking = True
             self.forwarder.turn.deferred.work_off(self._looks(), THINGS_A_STEP)
@@ -346,12 +346,12 @@ class LinkSupervisor(Generic[L]):
         self._is_looking = False
 
     def see_to(self, line: L, own: Attempt, now: float) -> None:
-        """Detach a line that is quiescing once nothing of it is under way."""
+        """Detach a quiescing line once it has no delivery under way."""
         if self.is_quiet(line, own, now):
             own.detach()
 
     def is_quiet(self, line: L, own: Attempt, now: float) -> bool:
-        """Return whether a quiescing line has nothing under way, and its grace period is over."""
+        """Return whether a quiescing line has no delivery left and its grace period is over."""
         return own.is_quiet and now - line.since >= GRACE_S
 
     def _at(self, line: L, when: float) -> None:
@@ -361,7 +361,7 @@ class LinkSupervisor(Generic[L]):
     def _is_due(self, line: L) -> None:
         own = line.own
         if line in self.leaving:
-            # what is unsettled now is also unsettled at the peer, which can send it again
+            # deliveries unsettled here are also unsettled at the peer, which can send them again
             if own is not None:
                 own.detach()
         elif own is not None and not own.is_over:

@@ -1,8 +1,8 @@
 """Interfaces that the parts of core have for each other and for the layers above.
 
-Most functions of core get the router's forwarder, but are imported by it: they name what they
-use of it by `Core`. Import this module under `TYPE_CHECKING` only; nothing of it is used when a
-router runs, so it may name classes of all packages of core.
+Most functions of core take the router's forwarder, but are imported by it: `Core` declares the part
+of it that they use. Import this module under `TYPE_CHECKING` only; nothing of it is used at run
+time, so it may name classes of all packages of core.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
 
 class Observer(Protocol):
-    """Receiver of rare events (logs, metrics, plugins); it never hears of deliveries."""
+    """Receiver of rare events (logs, metrics, plugins); it is never told of deliveries."""
 
     def event_received(self, connection: Connection, event: object) -> None:
-        """Take in an event of a connection."""
+        """Process an event of a connection."""
 
 
 class Settlement(Protocol):
@@ -63,14 +63,14 @@ class Settlement(Protocol):
         """Merge the outcome of a copy into that of its message."""
 
     def note_sender(self, link: IncomingLink) -> None:
-        """Have the credit of a link's sender checked at the end of the turn."""
+        """Note that the credit of a link's sender has to be checked at the end of the turn."""
 
 
 class CreditNotes(Protocol):
     """Senders whose credit is checked at the end of the turn; `CreditSharing` implements it."""
 
     def note(self, address: Address | None, producer: Producer | None) -> None:
-        """Have the credit of an address's senders, or of an anonymous one, checked."""
+        """Note an address, or an anonymous sender, whose senders' credit has to be checked."""
 
 
 class Queues(Protocol):
@@ -81,7 +81,7 @@ class Queues(Protocol):
     is_cut_short: bool
 
     def serve(self, consumer: Consumer) -> None:
-        """Send a consumer what waits for it, as far as there is room."""
+        """Send a consumer the messages that wait for it, as far as there is room."""
 
     def wait(self, address: Address, delivery: Delivery) -> None:
         """Queue a delivery at its address, for the first consumer that has room."""
@@ -109,7 +109,7 @@ class Distribution(Protocol):
         """Return the consumer for a delivery that comes from a side; None if none has room."""
 
     def no_destination(self, address: Address, delivery: Delivery) -> None:
-        """Release a message, because nobody receives from its address."""
+        """Release a message, because its address has no receiver."""
 
 
 class Copies(Protocol):
@@ -129,7 +129,7 @@ class Copies(Protocol):
 
 
 class RepeatedTask(Protocol):
-    """Task that shares an address's credit in later turns; those of `credit` and `across` do."""
+    """Task that shares an address's credit in later turns, as in `credit` and `across`."""
 
     is_again_due: bool
     """Something has changed meanwhile: it has to begin anew."""
@@ -152,7 +152,7 @@ class Refusing(Protocol):
     """Another receiver has gone since it began."""
 
     def begin(self) -> None:
-        """Check what waits."""
+        """Check the waiting messages."""
 
 
 class FallbackMove(Protocol):
@@ -166,19 +166,19 @@ class FallbackMove(Protocol):
 
 
 class TransitWay(Protocol):
-    """Way of messages through this router to another one; `Transit` implements it."""
+    """Path of messages through this router to another one; `Transit` implements it."""
 
     destination: str
     lane: Lane
 
     def add(self, producer: Producer, said: int, shows: bool) -> None:
-        """Add a link that has come, with the cost that it declares."""
+        """Add a new incoming link, with the cost that it declares."""
 
     def left(self, producer: Producer) -> None:
-        """Remove a link that has gone."""
+        """Remove a link that has ended."""
 
     def see_to(self) -> None:
-        """Update the link to the next router, and the credit of those before."""
+        """Update the link to the next router, and the credit of the incoming links."""
 
 
 class Withholding(Protocol):
@@ -189,7 +189,7 @@ class Withholding(Protocol):
 
 
 class Resuming(Protocol):
-    """What a receiver's link gets before any new delivery, such as those that it resumes."""
+    """Deliveries that a receiver's link gets before any new one, such as those that it resumes."""
 
     def go_on(self, forwarder: Core, consumer: Consumer) -> bool:
         """Send as much as there is room for; return whether new deliveries may follow."""
@@ -202,7 +202,7 @@ class Moving(Protocol):
     """Moves one delivery a step; the task and anyone who needs all moved share it."""
 
     def go_on_to(self, link: Link) -> None:
-        """Move all deliveries to `link`, by which the terminus is attached now."""
+        """Move all deliveries to `link`, on which the terminus is attached now."""
 
 
 class MovedTerminus(Protocol):
@@ -221,7 +221,7 @@ class Progress(Protocol):
     settles_nothing_since: float | None
 
     def stuck_since(self) -> tuple[float, Inactivity] | None:
-        """Return since when the receiver is stuck, and what it does not do; None if it is not."""
+        """Return since when the receiver is stuck, and what it fails to do; None if not stuck."""
 
 
 class DroppedReceiver(Protocol):
@@ -249,7 +249,7 @@ class DroppedReceiver(Protocol):
 
     @property
     def text(self) -> str:
-        """Return what it did not do."""
+        """Return a description of what it failed to do."""
 
 
 class Core(Protocol):
@@ -283,7 +283,7 @@ class Core(Protocol):
 
     @property
     def settlement(self) -> Settlement:
-        """Return what settles deliveries."""
+        """Return the part that settles deliveries."""
 
     @property
     def queues(self) -> Queues:
@@ -291,10 +291,10 @@ class Core(Protocol):
 
     @property
     def distribution(self) -> Distribution:
-        """Return what chooses consumers."""
+        """Return the part that chooses consumers."""
 
     def credit_received(self, link: OutgoingLink) -> None:
-        """Use the credit of a receiver's link, or go on with what it resumes."""
+        """Use the credit of a receiver's link, or continue to resume its deliveries."""
 
     def transfer_aborted(self, delivery: Delivery) -> None:
         """Abort a delivery towards each receiver that got a part of it."""

@@ -1,13 +1,13 @@
-"""Accounts of the state that peers create: charged to their connections, limited, released.
+"""Accounts of state that peers create: charge it to their connections, limit it, release it.
 
-Only this module adds it up. Sessions, links, dynamic nodes, suspended termini and routes are
-charged when they are created and released when they end. The charge is the measured size of such an
-object plus the octets of its names and maps. What changes with every message is counted where it is
-kept (`Connection.held_bytes`, `Output`, `Unsettled`) and read from there.
+Only this module adds these charges up. Sessions, links, dynamic nodes, suspended termini and routes
+are charged when they are created and released when they end. The charge is the measured size of
+such an object plus the octets of its names and maps. What changes with every message is counted
+where it is kept (`Connection.held_bytes`, `Output`, `Unsettled`) and read from there.
 
-A connection may hold no more than its limit, and all together no more than the router's. But a
-connection that holds less than its fair share is never refused because of what others hold. So the
-router may come to hold several times its limit (docs/decisions/0079 says how many).
+A connection may hold no more than its limit, and all connections together no more than the router's
+limit. But a connection that holds less than its fair share is never refused because of the state of
+others. So the router may come to hold several times its limit (docs/decisions/0079 says how many).
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from router.errors import AmqpError, Scope
 if TYPE_CHECKING:
     from router.amqp.performatives import AnyTerminus, Attach, Open
 
-# Octets that each takes at most in the interpreted build, measured with a thousand of each: a
-# connection with its tasks; a link with an address of its own; a terminus with the connection that
-# left it behind.
+# Octets that each object takes at most in the interpreted build, measured with a thousand of each:
+# a connection with its tasks; a link with an address of its own; a terminus with the connection
+# that left it behind.
 CONNECTION_BYTES: Final = 24 * 1024
 SESSION_BYTES: Final = 4 * 1024
 LINK_BYTES: Final = 5 * 1024
 NODE_BYTES: Final = 1024
 SUSPENDED_BYTES: Final = 14 * 1024
-# A delivery that is unsettled or waits, besides the octets of its message.
+# A delivery that is unsettled or waits, in addition to the octets of its message.
 DELIVERY_BYTES: Final = 1024
-# A link route that an edge or an interior router advertises, besides its name; and a line of a
-# trace that waits, besides its text.
+# A link route that an edge or an interior router advertises, in addition to its name; and a waiting
+# line of a trace, in addition to its text.
 ROUTE_BYTES: Final = 2 * 1024
 LINE_BYTES: Final = 1024
 
@@ -50,8 +50,8 @@ KINDS: Final = (CONNECTION, SESSIONS, LINKS, NODES, SUSPENDED, ROUTES, TRACES)
 # A name is kept once, and an address twice: as text and as a key. If a text is not ASCII, each of
 # its characters may take four octets.
 _WIDEST: Final = 4
-# A peer that goes on although its links are refused loses the session at this part (1/8) of the
-# limit beyond it, and the connection at twice that.
+# A peer that keeps attaching links that are refused loses the session when it exceeds the limit by
+# this part (1/8), and the connection at twice that.
 _PART_BEYOND: Final = 8
 # The limit that was exceeded, as errors name it.
 OWN_LIMIT: Final = "connectionStateLimitBytes"
@@ -63,7 +63,7 @@ LEAST_STATE_BYTES: Final = 64 * 1024 * 1024
 
 @attrs.define
 class Ledger:
-    """Sums of all accounts of a router, and their limits, in octets; 0 is no limit."""
+    """Sums of all accounts of a router, and their limits, in octets; 0 means no limit."""
 
     limit_bytes: int = 0
     connection_limit_bytes: int = 0
@@ -105,7 +105,7 @@ class Account:
         return self._by_kind.get(kind, 0)
 
     def charge(self, kind: str, count: int) -> None:
-        """Charge octets of a kind, whether or not there is room for them (`refusal`)."""
+        """Charge octets of a kind even if there is no room for them; `refusal` checks for room."""
         ledger = self._ledger
         self._by_kind[kind] = self._by_kind.get(kind, 0) + count
         self.total += count
@@ -118,13 +118,13 @@ class Account:
         self._ledger.released += count
 
     def opened(self, octets: int) -> None:
-        """Charge an open connection, and the `octets` of names and maps in its peer's open."""
+        """Charge an open connection, and the `octets` of the names and maps in its peer's open."""
         self._is_open = True
         self._ledger.accounts += 1
         self.charge(CONNECTION, CONNECTION_BYTES + octets)
 
     def closed(self) -> None:
-        """Release what ends with the connection."""
+        """Release the charges for state that ends with the connection."""
         if self._is_open:
             self._is_open = False
             self._ledger.accounts -= 1
@@ -135,8 +135,8 @@ class Account:
     def refusal(self, count: int, scope: Scope = Scope.LINK) -> AmqpError | None:
         """Return the error for a peer that asks for `count` octets more, or None if there is room.
 
-        Its scope is `scope`, or a wider one for a peer that is charged far more than its limit
-        because it goes on although it is refused.
+        Its scope is `scope`, or a wider one for a peer that far exceeds its limit because it keeps
+        asking after it was refused.
         """
         ledger = self._ledger
         limit = ledger.connection_limit_bytes
@@ -169,13 +169,13 @@ def attach_bytes(octets: int, frame: Attach) -> int:
     """
     count = LINK_BYTES + 2 * octets
     for text in (frame.name, _address(frame.source), _address(frame.target)):
-        # once as it came, and once without the separators of an address's parts
+        # once as received, and once without the separators of an address's parts
         count += 0 if text.isascii() else 2 * text_bytes(text)
     return count
 
 
 def link_bytes(name: str, frames: tuple[Attach | None, ...]) -> int:
-    """Return the octets to charge for a link of which these attach frames are kept."""
+    """Return the octets to charge for a link whose attach `frames` are kept."""
     count = LINK_BYTES + text_bytes(name)
     for frame in frames:
         if frame is not None:
@@ -185,7 +185,7 @@ def link_bytes(name: str, frames: tuple[Attach | None, ...]) -> int:
 
 
 def open_bytes(frame: Open) -> int:
-    """Return the octets of an open's names and properties, to charge besides the connection."""
+    """Return the octets of an open's names and properties, charged on top of the connection."""
     return (
         text_bytes(frame.container_id)
         + text_bytes(frame.hostname or "")

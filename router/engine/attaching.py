@@ -85,7 +85,7 @@ def _act_on_attach(connection: Connection, session: Session, remote: Attach) -> 
         if (remote.name, we_receive) in session.errant and remote.unsettled is None:
             # sent before the peer knew: to resume after an error takes an unsettled map (2.6.5)
             raise violations.errant(remote.name)
-        # the attach is kept until it is answered, and its names are in tables meanwhile
+        # the attach is kept until it is answered; until then its names are in tables
         charged = attach_bytes(connection.tabled_bytes, remote)
         refusal = connection.account.refusal(charged)
         if refusal is not None:
@@ -139,9 +139,9 @@ def accept(
 ) -> None:
     """Answer a peer's attach, unless the peer has given the link up by now.
 
-    Settle modes that are not given are those that the peer asked for. `unsettled` is what a resumed
-    terminus remembers, by delivery-tag (section 2.6.13). Raises amqp:frame-size-too-small at
-    session scope if the peer takes no frame of that size.
+    Settle modes that are not given default to those that the peer asked for. `unsettled` is the
+    unsettled map of a resumed terminus, by delivery-tag (section 2.6.13). Raises
+    amqp:frame-size-too-small at session scope if the peer takes no frame of that size.
     """
     if link.state != LinkState.ATTACH_RCVD:
         return
@@ -183,7 +183,7 @@ def answer(link: Link, frame: Attach) -> None:
 
 
 def _forget_said(link: Link, frame: Attach) -> None:
-    """Keep only what is read later of both attaches, and charge for that."""
+    """Keep only the fields of both attaches that are read later, and charge for these."""
     connection = link.session.connection
     keeps = _is_between_routers(connection)
     link.attach = lasting(frame, keeps_properties=keeps)
@@ -198,7 +198,7 @@ def _forget_said(link: Link, frame: Attach) -> None:
 
 
 def _is_between_routers(connection: Connection) -> bool:
-    """Return whether the peer is a router, whose links' properties are kept while they last."""
+    """Return whether the peer is a router: its link properties are kept as long as the link."""
     return connection.settings.role in ("inter-router", "edge")
 
 
@@ -246,7 +246,7 @@ def refuse(link: Link, error: AmqpError) -> None:
     else:
         accept(link, source if source is not None else Source(), None)
     _detach(link, True, error)
-    # it never was a link: a peer may well try again before it has answered the detach
+    # the link never existed: a peer may try again before it has answered the detach
     link.session.errant.pop(_identity(link), None)
     connection = link.session.connection
     connection.handler.event_received(connection, LinkRefused(link, error))
@@ -257,8 +257,8 @@ def detach(
 ) -> None:
     """Detach or close a link, telling the handler first so that nothing is settled afterwards.
 
-    `closed` is what the peer is told. `keeps_terminus` tells the handler that the terminus stays
-    even so.
+    `closed` is the field of the detach that is sent. `keeps_terminus` tells the handler that the
+    terminus stays even so.
     """
     if link.state not in (LinkState.ATTACHED, LinkState.ATTACH_SENT):
         return
@@ -341,12 +341,12 @@ def _forget(link: Link) -> None:
 
 
 def _identity(link: Link) -> tuple[str, bool]:
-    """Return what identifies a link within its session: its name, and whether we receive."""
+    """Return the identity of a link within its session: its name, and whether we receive."""
     return link.name, isinstance(link, IncomingLink)
 
 
 def _mapped(connection: Connection, channel: int) -> Session | None:
-    """Return the session of a channel, or None while it discards what comes."""
+    """Return the session of a channel, or None while the session discards incoming frames."""
     session = session_of(connection, channel)
     if session.state in (SessionState.END_SENT, SessionState.DISCARDING):
         return None

@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 OUTGOING_WINDOW = 0x7FFFFFFF
 # The connection is over and nothing is written any more (`connection.OVER`, which C keeps).
 OVER_PHASE = 3
-# The most octets that a transfer of ours has besides its payload (see amqp.writing).
+# The most octets that our transfers have in addition to the payload (see amqp.writing).
 TRANSFER_OVERHEAD = 72
 
 
 def write(session: Session, performative: Composite) -> None:
-    """Write a frame; raise amqp:frame-size-too-small if the peer takes none of its size."""
+    """Write a frame; raise amqp:frame-size-too-small if it is too large for the peer."""
     limit = session.connection.remote_max_frame_size
     frame = encode_fitting(limit, session.channel, performative)
     if len(frame) > limit:
@@ -52,7 +52,7 @@ def write(session: Session, performative: Composite) -> None:
 
 
 def encode_fitting(limit: int, channel: int, performative: Composite) -> bytes:
-    """Encode a frame; one that is too long goes without its error's description and info."""
+    """Encode a frame; if it is too long, leave out its error's description and info."""
     frame = encode_frame(channel, performative)
     if len(frame) > limit and isinstance(performative, End | Detach | Close) and performative.error:
         short = Error(condition=performative.error.condition)
@@ -61,7 +61,7 @@ def encode_fitting(limit: int, channel: int, performative: Composite) -> bytes:
 
 
 def wire_error(error: AmqpError | None) -> Error | None:
-    """Return an exception as an error for the wire, or None for an orderly end."""
+    """Return the AMQP error for an exception, or None for an orderly end."""
     if error is None:
         return None
     return Error(
@@ -129,7 +129,7 @@ def begin_received(connection: Connection, channel: int, remote: Begin) -> None:
 
 
 def begin_refused(connection: Connection, channel: int, error: AmqpError) -> None:
-    """Answer a begin with invalid fields by a session that ends with the error at once.
+    """Answer a begin that has invalid fields: begin a session and end it at once with the error.
 
     Raises the error if it is unclear which channels are meant, or if none is free.
     """
@@ -140,7 +140,7 @@ def begin_refused(connection: Connection, channel: int, error: AmqpError) -> Non
         or channel > connection.settings.channel_max
         or connection.sessions.find(channel) is not None
         or free is None
-        # it may have been the answer to a begin of ours
+        # the refused begin may have been the answer to one of ours
         or any(each.state == SessionState.BEGIN_SENT for each in connection.local_sessions.values())
     ):
         raise error

@@ -1,8 +1,8 @@
 """Check the large maps of an attach over several turns, before the attach is acted on.
 
 An unsettled map holds a composite for each delivery, which takes some microseconds to check, and a
-frame has room for thousands of them. The connection waits meanwhile, so that nothing behind the
-attach overtakes it (docs/decisions/0090-work-goes-on-in-later-turns.md).
+frame has room for thousands of them. Meanwhile the connection waits, so that no later frame
+overtakes the attach (docs/decisions/0090-work-goes-on-in-later-turns.md).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from router.engine.session import Session
 
     class Working(Protocol):
-        """Connection that takes in a frame, with the work of its turn."""
+        """Connection as seen here: the frame that it processes, and the work left in its turn."""
 
         unfinished: Unfinished | None
 
         def has_room_for(self, count: int) -> bool:
-            """Return whether this turn goes on; if so, deduct the work of `count` frames."""
+            """Return whether this turn has work left; if so, deduct the work of `count` frames."""
 
 
 # Work to check one value of a map, in per-message frames (`Connection.count_work`).
@@ -44,7 +44,7 @@ class RestOfMaps:
     def go_on(self) -> bool:
         """Check as much as the connection's turn has room for; return whether it is done.
 
-        Raises AmqpError, as decoding the whole frame would have.
+        Raises AmqpError for an invalid map, as if the whole frame had been decoded at once.
         """
         connection: Working = self.session.connection
         while connection.has_room_for(WORK):
@@ -57,8 +57,8 @@ class RestOfMaps:
 def once_checked(session: Session, frame: Attach, act: Callable[[], object]) -> bool:
     """Call `act` once all maps of an attach are checked, in a later turn if they are large.
 
-    Returns False, without a call, if nothing is left to check. Raises AmqpError for what the maps
-    may not contain.
+    Returns False, without a call, if nothing is left to check. Raises AmqpError if a map contains a
+    value that it may not contain.
     """
     checks = [each.unchecked for each in _maps(frame) if each.unchecked is not None]
     if not checks:
@@ -71,7 +71,7 @@ def once_checked(session: Session, frame: Attach, act: Callable[[], object]) -> 
 
 
 def _maps(frame: Attach) -> Iterator[EncodedMap]:
-    """Yield the maps of an attach whose values are of certain types."""
+    """Yield the maps of an attach whose values have to be of certain types."""
     found: tuple[object, ...] = (
         frame.unsettled,
         getattr(frame.source, "dynamic_node_properties", None),

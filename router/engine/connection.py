@@ -1,10 +1,10 @@
 """Connection endpoint, sans-I/O: octets and the time go in, calls and octets come out.
 
-`receive` walks the frames of one read. Transfers, flows and dispositions go straight to their
-session. Every other frame is decoded by the table-driven codec and handled in `opening` (open and
-close), `sasl`, `beginning` (sessions) or `attaching` (links). Whatever octets come, no exception
-leaves `receive`: an `AmqpError` ends the link, session or connection that it names, and nothing
-else.
+`receive` goes through the frames of one read from the socket. Transfers, flows and dispositions go
+straight to their session. Every other frame is decoded by the table-driven codec and handled in
+`opening` (open and close), `sasl`, `beginning` (sessions) or `attaching` (links). `receive` raises
+no exception, whatever octets it is given: an `AmqpError` ends the link, session or connection that
+it names, and nothing else.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from router.engine.link import Link
 
     class Unfinished(Protocol):
-        """Rest of a frame's work; nothing that comes behind the frame may overtake it."""
+        """Rest of a frame's work; no later frame is processed before it is done."""
 
         session: Session
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
             """Do as much as the connection's turn has room for; return whether it is done."""
 
 
-# What the next octets are: a protocol header, SASL frames, AMQP frames, or nothing of interest.
+# Kind of the next octets: a protocol header, SASL frames, AMQP frames, or octets to ignore.
 HEADER = 0
 SASL = 1
 AMQP = 2
@@ -53,12 +53,13 @@ MAPPED = int(SessionState.MAPPED)
 BEGIN = int(Descriptor.BEGIN)
 
 FRAME_HEADER_BYTES = 8
-# nothing else can be agreed for SASL frames (section 5.3.1)
+# the frame size of SASL frames cannot be negotiated (section 5.3.1)
 SASL_MAX_FRAME_BYTES = opening.MIN_MAX_FRAME_SIZE
 
-# How much of one read is processed before others have their turn, in per-message frames. A read
-# brings no more of those, but a disposition of thirty octets can name thousands of deliveries
-# (`dispositions`), and a frame that tables decode takes as long as `TABLED_WORK` others.
+# How much of one read is processed before others have their turn, in per-message frames. One read
+# contains no more per-message frames than that, but a disposition of thirty octets can name
+# thousands of deliveries (`dispositions`), and a frame that is decoded by tables takes as long as
+# `TABLED_WORK` per-message frames.
 TURN_WORK = 32768
 TABLED_WORK = 4096
 OCTETS_OF_WORK = 4
@@ -82,20 +83,20 @@ class Connection:
         self.number = 0
         self.user: str | None = None
         self.is_client = is_client
-        # whatever the shell attached to it
+        # for the shell's use: any object that it attaches
         self.owner: Any = None
         self.state = int(ConnectionState.START)
         self.phase = HEADER
-        # what came after a SASL init waits until its outcome is decided
+        # octets after a SASL init wait until its outcome is decided
         self.paused = False
-        # so much work has come that others have their turn before the rest of it
+        # there is so much work that other connections have their turn before the rest is done
         self.is_behind = False
         # the rest of a frame's work, if that is too much for one turn, or None
         self.unfinished: Unfinished | None = None
         # the count of received frames at which the work of this turn is used up
         self.turn_end = TURN_WORK
-        # octets of its deliveries that could not be sent on; whether they exceeded the limit, and
-        # have not fallen to half of it since
+        # octets of its deliveries that could not be forwarded yet; whether they exceeded the limit
+        # and have not fallen to half of it since
         self.held_bytes = 0
         self.held_back = False
         # nothing more will be written: close the socket once the output has been sent
@@ -115,9 +116,9 @@ class Connection:
         # sessions by the peer's channel, and by ours
         self.sessions = Slots()
         self.local_sessions: dict[int, Session] = {}
-        # the channels of these
+        # the channels of these sessions
         self.channels = Numbers()
-        # the session of the last frame, which the next one is for as a rule
+        # the session of the last frame; the next frame is usually for the same one
         self.recent_session: Session | None = None
         self.sessions_due: list[Session] = []
         # sessions whose window is opened later and by more (`flows`), by our channel
@@ -125,7 +126,7 @@ class Connection:
         self.failing: Session | None = None
         self.started_at = turn.now
         self.closed_at = 0.0
-        # when the last whole frame came
+        # when the last whole frame was received
         self.last_received = turn.now
         self.last_sent = turn.now
         self.frames_received = 0
@@ -139,7 +140,7 @@ class Connection:
         # how many frames had been received, and octets sent, when octets last came in
         self.frames_before = 0
         self.sent_before = 0
-        # deliveries of links that are over
+        # deliveries of links that have ended
         self.past_received = 0
         self.past_sent = 0
 
@@ -157,7 +158,8 @@ class Connection:
     def prepare(self, buffer: memoryview) -> int:
         """Put the octets kept of an incomplete frame at the head of the shared read buffer.
 
-        Returns how many; the shell reads behind them and calls `receive` with the whole.
+        Returns how many octets these are; the shell reads behind them and calls `receive` with the
+        whole.
         """
         count = len(self.kept)
         if count:
@@ -195,7 +197,7 @@ class Connection:
     def expects_more(self) -> bool:
         """Return whether the peer will probably send more without being sent anything.
 
-        That is so within a frame or a delivery. It is likely after a frame that came alone and asks
+        It will within a frame or a delivery. It is likely after a frame that came alone and asks
         for nothing, and after the last outcome on a link that has no credit left, if nothing was
         sent to the peer.
         """
@@ -218,7 +220,7 @@ class Connection:
         return (self.turn_end - self.frames_received) * 2 < TURN_WORK
 
     def resume(self) -> None:
-        """Go on after a pause, or after others have had their turn.
+        """Continue after a pause, or after other connections have had their turn.
 
         This does the unfinished rest of a frame, or else reads the octets that were kept.
         """
@@ -241,7 +243,7 @@ class Connection:
         except AmqpError as error:
             self._fail(error)
         self.unfinished = None
-        # what was read behind it has another turn
+        # the octets read after it have another turn
         self.is_behind = bool(self.kept)
 
     def end_of_input(self) -> None:
@@ -249,7 +251,7 @@ class Connection:
         opening.lose(self)
 
     def _read(self, view: Octets, at: int, end: int) -> int:
-        """Read a header, or all frames that are whole; return where the rest begins."""
+        """Process a header, or all frames that are whole; return where the rest begins."""
         if self.phase == HEADER:
             if end - at < FRAME_HEADER_BYTES:
                 self.frame_end = end
@@ -328,7 +330,7 @@ class Connection:
         else:
             self.failing = None
             body = bytes(memoryview(cursor.octets)[at:end])
-            # large ones take long, and others have their turn in between
+            # large frames take long, and other connections have their turn in between
             self.turn_end -= TABLED_WORK + (end - at) // OCTETS_OF_WORK
             self.tabled_bytes = end - at
             try:
@@ -363,18 +365,18 @@ class Connection:
             opening.close(self, error)
 
     def count_work(self, count: int) -> None:
-        """Deduct work from this turn that took as long as `count` frames once per message."""
+        """Deduct work from this turn: as much as `count` per-message frames take."""
         self.turn_end -= count
 
     def has_room_for(self, count: int) -> bool:
-        """Return whether this turn goes on; if so, deduct the work of `count` frames from it."""
+        """Return whether this turn has work left; if so, deduct the work of `count` frames."""
         if self.frames_received >= self.turn_end:
             return False
         self.turn_end -= count
         return True
 
     def fail_link(self, link: Link, error: AmqpError) -> None:
-        """Detach one link with an error; its session and the others go on."""
+        """Detach one link with an error; its session and the other links stay."""
         attaching.detach(link, True, error)
 
     # Octets out.
@@ -384,8 +386,8 @@ class Connection:
         self.outbox.in_turn = False
         if self.sessions_due:
             for session in self.sessions_due:
-                # a session that is over has nothing left to write; one whose begin is unanswered
-                # keeps its flows until something is noted again
+                # a session that has ended has nothing left to write; one whose begin is unanswered
+                # keeps its flows until something else is noted
                 session.in_due = False
                 if session.state == MAPPED:
                     session.write_due()
@@ -407,7 +409,7 @@ class Connection:
         if self.withheld:
             flows.open_withheld(self)
 
-    # What the shell, the core and clients ask for.
+    # Calls from the shell, the core and clients.
 
     def start(self) -> None:
         """Send the first header, as the side that dialled."""
@@ -422,12 +424,12 @@ class Connection:
         opening.close(self, error)
 
     def session_dropped(self, session: Session) -> None:
-        """Add the deliveries of a session that is over to the connection's past ones."""
+        """Add the deliveries of a session that has ended to the connection's past ones."""
         self.past_received += session.received_deliveries
         self.past_sent += session.sent_deliveries
 
     def window_share(self, holds: bool) -> int:
-        """Return how many octets a session's peer may have under way; `holds`: some are held."""
+        """Return how many octets a session's peer may send ahead; `holds`: some are held here."""
         is_scarce = holds and (self.held_back or self.turn.is_pressed)
         return share_of(self.settings.held_limit_bytes, len(self.local_sessions), is_scarce)
 

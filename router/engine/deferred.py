@@ -20,11 +20,11 @@ from typing import Generic, Protocol, TypeVar
 
 # How many steps all turns of one round of the event loop may take at once, together.
 STEPS_A_ROUND = 64
-# How many things are processed in the turn that asks for it, and how many in each step.
+# How many items are processed in the turn that asks for the work, and how many in each step.
 THINGS_AT_ONCE = 1024
 THINGS_A_STEP = 32
-# How many things are processed in the turn of a change of the configuration: fewer, because there
-# may be several kinds of them.
+# How many items are processed in the turn of a configuration change: fewer, because there may be
+# several kinds of items.
 CHANGES_AT_ONCE = 128
 
 T = TypeVar("T")
@@ -57,7 +57,7 @@ class Deferred:
         self.left = STEPS_A_ROUND
 
     def needs_round(self) -> bool:
-        """Return whether another round has tasks to go on with, or a budget to restore."""
+        """Return whether another round is needed: to continue tasks, or to restore the budget."""
         return bool(self.tasks) or self.left < STEPS_A_ROUND
 
     @contextmanager
@@ -85,7 +85,7 @@ class Deferred:
     ) -> None:
         """Do the first `steps` of a task at once and defer the others.
 
-        Fewer are done at once if this round has fewer left; within `all_at_once` all are.
+        Fewer are done at once if this round has fewer left; within `all_at_once` all are done.
         `before_deferring` is called if any are deferred. Each step takes as long as `weight`
         ordinary ones.
         """
@@ -107,8 +107,8 @@ class Deferred:
     ) -> None:
         """Call `act` with the first things now, `at_once` at most, and with the others later.
 
-        `act` must cope with things that have changed meanwhile. `things` yields None after some
-        time spent without finding the next thing. `over` is called after the last one.
+        `act` must cope with things that have changed meanwhile. `things` may also yield None: after
+        some time spent without finding the next thing. `over` is called after the last one.
         """
         self.start(_Things(iter(things), act, over), at_once // THINGS_A_STEP)
 
@@ -130,7 +130,7 @@ class Deferred:
         """Do one step of the task whose turn it is; return whether anything is left to do."""
         if self.tasks:
             task = self.tasks.popleft()
-            # a step may put off other work, which comes before the rest of this
+            # a step may defer other work, which comes before the rest of this task
             if task.step():
                 self.tasks.append(task)
         return bool(self.tasks)
@@ -147,23 +147,23 @@ def grow_old() -> None:
 
 
 def emptied(mapping: MutableMapping[K, V]) -> Iterator[tuple[K, V]]:
-    """Yield the items of a mapping, taking each out of it; see `Deferred.forget`."""
+    """Yield the items of a mapping and remove each from it; see `Deferred.forget`."""
     while mapping:
         yield mapping.popitem()
 
 
 def drained(things: list[V]) -> Iterator[V]:
-    """Yield the items of a list from its end, taking each off it."""
+    """Yield the items of a list from its end and remove each from it."""
     while things:
         yield things.pop()
 
 
 def _nothing(_: object) -> None:
-    """Do nothing: the iterator that yielded the thing has done the work."""
+    """Do nothing: the iterator has done the work already."""
 
 
 class _Things(Generic[T]):
-    """Task that calls a function with one thing after the other."""
+    """Task that calls a function with one item after the other."""
 
     def __init__(
         self, things: Iterator[T | None], act: Callable[[T], None], over: Callable[[], None] | None

@@ -1,8 +1,8 @@
 """Delivery on its way through the router: its sender, its receiver, and what is still open.
 
 A delivery that goes to one receiver is a single object in two unsettled lists, that of the session
-it came in by and that of the session it left by. A copy for each of several receivers is a separate
-object whose `parent` is the delivery that came in.
+that received it and that of the session that sent it. A copy for each of several receivers is a
+separate object whose `parent` is the delivery that was received.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from router.engine.link import IncomingLink
 
-# The bits of `stuck`: still open towards its sender, or towards its receiver.
+# The bits of `stuck`: open for long towards its sender, or towards its receiver.
 STUCK_INCOMING = 1
 STUCK_OUTGOING = 2
 
@@ -21,11 +21,11 @@ class Delivery:
     """Transfer of a message between two links (section 2.6.12), as the router sees it.
 
     Made by `Delivery.__new__(Delivery)`: every field then has its default, and the compiled build
-    makes it without a call into Python.
+    creates the object without a call into Python.
     """
 
-    # where it came from, set as soon as it is made; incoming_open until it is settled towards the
-    # sender
+    # the link it was received on, set as soon as it is made; incoming_open until it is settled
+    # towards the sender
     incoming: IncomingLink
     incoming_id: int
     incoming_open: bool
@@ -43,26 +43,26 @@ class Delivery:
     outgoing_id: int
     outgoing_open: bool
     message_format: int
-    # the sender has settled it, at the start (pre-settled) or since
+    # the sender has settled it, at the start (pre-settled) or later
     settled: bool
-    # the last frame has come in
+    # the last frame has been received
     complete: bool
-    # the rest that still comes in is discarded
+    # the frames that are still to be received are discarded
     discarded: bool
     size: int
-    # the first frame has gone out
+    # the first frame has been sent
     started: bool
     # the position in its sections of a message of several frames
     scan: Any
-    # octets that came in and could not be sent on yet, in order; None when nothing waits
+    # octets that were received and could not be forwarded yet, in order; None if there are none
     chunks: Any
     held_bytes: int
     # the delivery this is a copy of, and the copies that were made of this one
     parent: Any
     copies: Any
-    # the core's: the address it was sent to, its priority (0 to 9) once it has to wait, by which
-    # lane it goes on to other routers, when its ttl ends (0: never) and where the ttl stands in the
-    # first chunk, how many copies are open, the outcome so far
+    # the core's: the address it was sent to, its priority (0 to 9) once it has to wait, the lane by
+    # which it is forwarded to other routers, when its ttl ends (0: never) and where the ttl stands
+    # in the first chunk, how many copies are open, the outcome so far
     address: Any
     priority: int
     lane: int
@@ -78,22 +78,23 @@ class Delivery:
     kept: Any
     # the sender's state, for the first transfer to the receiver; None if there is none
     state: bytes | None
-    # of a delivery between two peers: what its first transfer says of how it is to be settled and
+    # for a delivery on a routed link: what its first transfer says about how to settle it and
     # whether it is resumed (`rare_transfers`), and that its state is not urgent
     manner: int
     batchable: bool
-    # the trace of routers that it has passed, as they wrote it into the message; None without one
+    # the trace of routers that it has passed, as they wrote it into the message; None if absent
     passage: Any
-    # the core's: what remembers the delivery while its sender's link is suspended
+    # the core's: the object that remembers the delivery while its sender's link is suspended
     suspended: Any
-    # when it came, in the turn's time; and in which unsettled lists it is known to be stuck
+    # when it was received, by the turn's clock; and in which unsettled lists it is known to be
+    # stuck
     arrived: float
     stuck: int
     # the delivery-tag to send; None for a sender's short tag of `kept_tag_size` octets, or if that
     # is 0, for a tag made of the delivery-id
     tag: bytes | None
     kept_tag_size: int
-    # the core's: what is recorded of it (`sampling`); None as a rule
+    # the core's: its sample (`sampling`); usually None
     sample: Any
 
 

@@ -1,4 +1,4 @@
-"""Take in dispositions: the state of each delivery of a range (section 2.7.6).
+"""Process dispositions: the state of each delivery of a range (section 2.7.6).
 
 Thirty octets can name thousands of deliveries, and each may cause much work. So each delivery
 counts as work of its connection's turn, and what does not fit into a turn is left to later ones
@@ -19,37 +19,37 @@ if TYPE_CHECKING:
     from router.engine.session import Session
 
     class Working(Protocol):
-        """Connection that takes in a frame, with the work of its turn."""
+        """Connection as seen here: the frame that it processes, and the work left in its turn."""
 
         unfinished: Unfinished | None
 
         def has_room_for(self, count: int) -> bool:
-            """Return whether this turn goes on; if so, deduct the work of `count` frames."""
+            """Return whether this turn has work left; if so, deduct the work of `count` frames."""
 
 
 # Work for one delivery of a range, in per-message frames (`Connection.count_work`).
 WORK = 2
-# How many deliveries are taken in before the room left in the turn is checked again.
+# How many deliveries are processed before the work left in the turn is checked again.
 STEP = 16
 
 
 class RestOfRange:
-    """Part of a disposition's range that is left to take in.
+    """Part of a disposition's range that is left to process.
 
     Made by `RestOfRange.__new__(RestOfRange)`.
     """
 
     session: Session
     frame: DispositionFrame
-    # the ids that have left the ring, and how many of them have been taken in
+    # the ids that have left the ring, and how many of them have been processed
     stragglers: list[int]
     taken: int
-    # the next id of the ring, and how many there are from it on
+    # the next id in the ring, and how many ids of the range are left from there
     number: int
     count: int
 
     def go_on(self) -> bool:
-        """Take in as much of the range as the turn has room for; return whether it is done."""
+        """Process as much of the range as the turn has room for; return whether it is done."""
         return go_on(self)
 
 
@@ -60,7 +60,7 @@ def take_in(session: Session, frame: DispositionFrame) -> None:
     at session scope for a range that runs backwards.
     """
     if not frame.settled and frame.state_code == codes.NO_STATE:
-        return  # neither settles nor tells a state
+        return  # the disposition neither settles nor has a state
     if frame.state_code >= codes.TRANSACTIONAL and transactions.refuse_dispositions(session, frame):
         return
     unsettled = session.outgoing if frame.from_receiver else session.incoming
@@ -84,7 +84,7 @@ def take_in(session: Session, frame: DispositionFrame) -> None:
 
 
 def go_on(rest: RestOfRange) -> bool:
-    """Take in as much of a range as the turn has room for; return whether it is done."""
+    """Process as much of a range as the turn has room for; return whether it is done."""
     session = rest.session
     connection: Working = session.connection
     frame = rest.frame

@@ -1,4 +1,4 @@
-"""Events: what rarely happens on a connection, in the past tense; deliveries are calls instead.
+"""Events: rare occurrences on a connection; deliveries are passed by direct calls instead.
 
 Each event is handed to the handler in the order of the wire, after the engine's own state has
 changed.
@@ -57,7 +57,7 @@ class OpenRefused:
 
 @attrs.frozen
 class ConnectionOpened:
-    """Connection of which both opens have passed."""
+    """Connection that is open: both opens have been exchanged."""
 
     remote_open: Open
 
@@ -75,7 +75,7 @@ class ConnectionClosed:
 
 @attrs.frozen
 class SessionBegun:
-    """Session of which both begins have passed."""
+    """Session that has begun: both begins have been exchanged."""
 
     session: Session
 
@@ -121,7 +121,7 @@ class LinkStolen:
 
 @attrs.frozen
 class LinkStealingRefused:
-    """Attach with the name of a link, `holder`, that the peer may not steal.
+    """Attach that is refused because its name belongs to `holder`, which the peer may not steal.
 
     `LinkRefused` follows.
     """
@@ -132,7 +132,7 @@ class LinkStealingRefused:
 
 @attrs.frozen
 class LinkSuspended:
-    """Link that goes while our terminus stays, with a number of unsettled deliveries.
+    """Suspension of a link that has ended: our terminus stays, with its unsettled deliveries.
 
     `LinkDetached` follows.
     """
@@ -143,7 +143,7 @@ class LinkSuspended:
 
 @attrs.frozen
 class LinkResumed:
-    """Attach that resumes the link `previous`, which is suspended or stolen.
+    """Attach that resumes the link `previous`, which was suspended or stolen.
 
     `unsettled` is how many deliveries are in doubt. `LinkAttachReceived` follows.
     """
@@ -157,7 +157,7 @@ class LinkResumed:
 class FlowIgnored:
     """Flow for a handle whose link, `link_id`, the peer had already detached.
 
-    It answers a drain of ours too late.
+    The flow is a late answer to a drain of ours.
     """
 
     session: Session
@@ -175,9 +175,9 @@ class LinkAttached:
 class LinkDetached:
     """End or suspension of a link: by the peer, by us, or with its session or connection.
 
-    `closed` tells a close from a mere detach. `lost` says that no detach came at all: then `error`
-    is why its session or connection ended. `by_peer` says who ended the link, or what it was lost
-    with.
+    `closed` distinguishes a close from a mere detach. `lost` says that there was no detach at all:
+    then `error` is why its session or connection ended. `by_peer` says whether the peer ended the
+    link, or the session or connection that it was lost with.
     """
 
     link: Link

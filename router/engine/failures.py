@@ -12,7 +12,7 @@ from router.engine.events import ConnectionClosed
 
 
 class NetworkCondition(enum.StrEnum):
-    """Reason why two routers cannot be connected; each is the symbol that the peer reads."""
+    """Reason why two routers cannot be connected; its value is the symbol that the peer is sent."""
 
     NOT_A_ROUTER = "trioute:not-a-router"
     OTHER_VERSION = "trioute:protocol-version"
@@ -23,7 +23,7 @@ class NetworkCondition(enum.StrEnum):
     CONTROL_LINK = "trioute:control-link-lost"
 
 
-# Conditions that last until somebody changes something at one of the two routers.
+# Conditions that last until an operator changes something at one of the two routers.
 LASTING: Final = frozenset(
     {
         NetworkCondition.NOT_A_ROUTER,
@@ -60,7 +60,7 @@ FAILURES: Final = {
 
 
 def failure_of(closed: ConnectionClosed | None, was_open: bool, was_refused: bool) -> Failure:
-    """Return why a connection is over; `was_refused`: the peer's open announced a refusal."""
+    """Return why a connection ended; `was_refused`: the peer's open announced a refusal."""
     error = None if closed is None else closed.error
     if closed is None or error is None:
         return Failure("closed", "the peer has closed the connection")
@@ -87,7 +87,7 @@ def failure_of(closed: ConnectionClosed | None, was_open: bool, was_refused: boo
 
 
 def _cut(text: str | None) -> str | None:
-    """Cut a text to a readable length: peers may write as much as a frame holds."""
+    """Shorten a text to a readable length: a peer's text may be as long as a frame."""
     if text is None or len(text) <= LONGEST_REASON:
         return text
     return f"{text[:LONGEST_REASON]}..."

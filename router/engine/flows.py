@@ -1,7 +1,7 @@
 """Flows: the flow state of a session and of its links (section 2.7.4).
 
-Flows are sent and received once a batch of messages. The session notes when one is due and writes
-it at the end of the turn.
+There is one flow for each batch of messages. The session notes when one is due and writes it at the
+end of the turn.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from router.engine.link import Link
     from router.engine.session import Session
 
-# We never ask a peer to hold back for our sake: our own outgoing window is as wide as allowed.
+# Our own outgoing window is always as wide as allowed, so it never limits a peer.
 OUTGOING_WINDOW = 0x7FFFFFFF
 MAPPED = int(SessionState.MAPPED)
 
 
 def take_in(session: Session, frame: FlowFrame) -> None:
-    """Take in a flow: update the session's windows, then the link it names (section 2.7.4)."""
+    """Process a flow: update the session's windows, then the link it names (section 2.7.4)."""
     was_closed = session.remote_incoming_window <= 0
     if frame.has_next_incoming_id:
         under_way = serial.distance(frame.next_incoming_id, session.next_outgoing_id)
     else:
-        # The peer has not seen our begin: all that we sent is still on its way.
+        # The peer has not seen our begin: everything that we sent is still on its way.
         under_way = serial.distance(0, session.next_outgoing_id)
     session.remote_incoming_window = frame.incoming_window - under_way
     session.next_incoming_id = frame.next_outgoing_id
@@ -49,7 +49,7 @@ def take_in(session: Session, frame: FlowFrame) -> None:
         else:
             is_routed = link.is_routed and not link.is_lost()
             if is_routed:
-                # if an answer is asked for, the other peer gives it
+                # if an answer is requested, it comes from the peer at the other end
                 link.terminus.flow_received(session, link, frame)
             if not link.is_attached():
                 if isinstance(link, OutgoingLink) and not link.is_lost() and not is_routed:
@@ -117,7 +117,7 @@ def has_room(session: Session) -> bool:
 
 
 def withhold(session: Session) -> None:
-    """Delay the opening of a session's window, which would be by too little now."""
+    """Delay the opening of a session's window, which could be opened too little now."""
     window = session.window
     connection = session.connection
     window.withheld_at = connection.turn.now
@@ -125,9 +125,9 @@ def withhold(session: Session) -> None:
 
 
 def open_withheld(connection: Connection) -> None:
-    """Open windows that have waited long enough, however little it is by, and tell the peers.
+    """Open windows that have waited long enough, however little they open, and tell the peers.
 
-    What is held of one link may not leave for long, while messages of another could go through.
+    Messages held for one link may not leave for long, while those of another link could pass.
     """
     now = connection.turn.now
     for channel, session in list(connection.withheld.items()):

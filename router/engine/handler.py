@@ -1,8 +1,8 @@
 """Handler interface: the object that the engine hands its deliveries and events to.
 
-The core's forwarder implements it, and so does the command line's client. Deliveries come as direct
-calls, because there are millions of them; everything rare comes as an event. Both come in the order
-of the wire. A handler answers by calling the session and link it was given.
+The core's forwarder implements it, and so does the command line's client. Deliveries are passed by
+direct calls, because there are millions of them; everything rare is passed as an event. Both come
+in the order of the wire. A handler answers by calling the session and link it was given.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Handler:
     """Upward interface of one or many connections; every method is meant to be overridden."""
 
     def transfer_received(self, delivery: Delivery, frame: TransferFrame) -> None:
-        """Process a frame of `delivery`; its payload is in the frame and nowhere else."""
+        """Process a frame of `delivery`; its payload is kept nowhere but in the frame."""
 
     def transfer_aborted(self, delivery: Delivery) -> None:
         """Process a delivery that its sender aborted before its last frame."""
@@ -36,10 +36,10 @@ class Handler:
         """Process the state of an incoming delivery from its sender, settled or not."""
 
     def credit_received(self, link: OutgoingLink) -> None:
-        """Process a receiver's flow: it changes what may be sent, or asks for a drain."""
+        """Process a receiver's flow: it changes the link's credit, or asks for a drain."""
 
     def flow_received(self, link: IncomingLink) -> None:
-        """Process a sender's flow: what a drain used up, or what is available."""
+        """Process a sender's flow: the credit that a drain used up, or the messages available."""
 
     def available(self, link: OutgoingLink) -> int:
         """Return how many messages wait for this link's credit, to be sent in a flow."""

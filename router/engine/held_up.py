@@ -1,9 +1,9 @@
 """Queues of links that have something to send and no room, in the socket or a session's window.
 
-A link enters when it is found to have no room, and leaves when there is some. So whoever makes room
-looks only at the links that wait for it. The most urgent come first, by the ten levels of a
+A link enters when it is found to have no room, and leaves when there is room. So when room is made,
+only the links that wait for it are looked at. The most urgent come first, by the ten levels of a
 message's priority (section 3.2.1), and within a level the one that has waited longest. Now and then
-a less urgent one comes first, so that these go on as well.
+a less urgent one comes first, so that these make progress as well.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from router.engine.session import Session
 
 LEVELS = 10
-# Stands for a level that was never used.
+# Placeholder for a level that was never used.
 UNUSED: OrderedDict[Link, None] = OrderedDict()
-# After the most urgent have used up the room so many times, one of the others comes first.
+# After the most urgent have used up the room this many times, one of the others comes first.
 PATIENCE = 16
 
 
@@ -28,7 +28,7 @@ class BlockedLinks:
 
     def __init__(self) -> None:
         self.count = 0
-        # the level of the most urgent; -1 if none is here
+        # the level of the most urgent link; -1 if the queue is empty
         self.top = -1
         # the rest of them are served in later turns
         self.is_later = False
@@ -40,7 +40,7 @@ class BlockedLinks:
         self._let_in = 0
 
     def add(self, link: Link, level: int) -> None:
-        """Add a link at a level of urgency; a link that is here already moves to that level."""
+        """Add a link at a level of urgency; a link that is queued already moves to that level."""
         if link.held is not None:
             if link.held is self and link.held_level == level:
                 return
@@ -56,7 +56,7 @@ class BlockedLinks:
             self.top = level
 
     def remove(self, link: Link) -> None:
-        """Remove a link, which must be here."""
+        """Remove a link, which must be in the queue."""
         level = link.held_level
         del self._levels[level][link]
         link.held = None
@@ -67,7 +67,7 @@ class BlockedLinks:
     def take(self) -> Link | None:
         """Remove and return the link that comes next, or None if there is none.
 
-        Its `held_level` is how urgently it waited.
+        Its `held_level` is the level that it waited at.
         """
         level = self.top
         if level < 0:
@@ -99,7 +99,7 @@ class BlockedLinks:
 def block(session: Session, link: OutgoingLink) -> None:
     """Make a link wait for room: in its session's window if that is closed, else in the socket.
 
-    `Handler.room_made` is called when there is some.
+    `Handler.room_made` is called when there is room.
     """
     if link.held is not None:
         return

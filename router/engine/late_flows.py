@@ -2,8 +2,9 @@
 
 A flow for a handle without an attached link ends its session (2.7.4). In some clients, such as
 fe2o3-amqp, one task answers drains and another detaches links, so the answer may follow the detach.
-These clients did nothing wrong before it. So one such flow is ignored for each link that the peer
-detached without answering our drain (docs/decisions/0089-few-and-wide-windows.md, at its end).
+Apart from that flow these clients did nothing wrong. So one such flow is ignored for each link that
+the peer detached without answering our drain (docs/decisions/0089-few-and-wide-windows.md, at its
+end).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Our endpoints of links: the incoming one receives, the outgoing one sends.
 
-An endpoint holds what section 2.6.7 calls the link's flow state, and knows nothing of what messages
-mean: `owner` is whatever the core attached to it. Directions are the router's: a client's *sender*
-attaches to an `IncomingLink`.
+An endpoint holds the link's flow state (section 2.6.7) and does not interpret messages: `owner` is
+an object that the core attached to it. Directions are the router's: a client's *sender* attaches to
+an `IncomingLink`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from router.engine.held_up import BlockedLinks
     from router.engine.session import Session
 
-# States the data plane asks for once per frame; the tables know the rest.
+# States that the data plane checks for every frame; the tables have the others.
 ATTACHED = int(LinkState.ATTACHED)
 ATTACH_RCVD = int(LinkState.ATTACH_RCVD)
 DETACHED = int(LinkState.DETACHED)
-# the max-message-size of a receiver that names none
+# the max-message-size of a receiver that sets none
 UNLIMITED = 2**64 - 1
 MAX_CREDIT = 0xFFFFFFFF
 # the priority of a message without one (section 3.2.1)
@@ -43,7 +43,7 @@ LONG_S = 10.0
 
 
 class Link:
-    """Base of link endpoints: the state that both directions have."""
+    """Base of link endpoints: the state common to both directions."""
 
     def __init__(self, session: Session, name: str, handle: int) -> None:
         self.session = session
@@ -57,7 +57,7 @@ class Link:
         self.owner: Any = None
         # the core's: the terminus that may outlive the link, with its tags; None if nothing does
         self.terminus: Any = None
-        # what its peer is charged for it, in octets
+        # the octets that its peer is charged for it
         self.charged = 0
         # it is one end of a link between two peers, whose frames are passed on unchanged;
         # `terminus` then joins the two ends
@@ -85,9 +85,9 @@ class Link:
         self.close_error: AmqpError | None = None
         # its number among all links, assigned on first use; 0 until then
         self.number = 0
-        # since when there is no credit, if there is none
+        # the time since which there has been no credit, if there is none
         self.dry_since = 0.0
-        # deliveries that were begun, and those of them that need no outcome
+        # deliveries that were begun, and how many of them need no outcome
         self.deliveries = 0
         self.presettled = 0
         self.dropped_presettled = 0
@@ -157,8 +157,8 @@ class IncomingLink(Link):
         self.max_message_size = 0
         # rcv-settle-mode second: the peer settles before we do
         self.settles_second = False
-        # how many may come beyond the credit, such as for credit that was withdrawn, but that the
-        # peer may have used before it knew
+        # how many deliveries are tolerated beyond the credit: for example, the peer may have used
+        # credit before it learned that it was withdrawn
         self.overdraft = 0
         # the least overdraft, each time that the peer is granted credit
         self.lenience = 0
@@ -167,11 +167,11 @@ class IncomingLink(Link):
         self.told_at = 0
         # the peer was asked for a drain, and has not answered since
         self.drain_unanswered = False
-        # the core's: where its peer is in a network of routers, also once `owner` is gone
+        # the core's: where its peer is in a network of routers; kept when `owner` is gone
         self.side = 0
 
     def overdraws(self) -> bool:
-        """Return whether a delivery without credit is taken anyway; it gets one credit then."""
+        """Return whether a delivery without credit is accepted; if so, grant one credit for it."""
         if self.overdraft == 0:
             return False
         self.overdraft -= 1
@@ -179,7 +179,7 @@ class IncomingLink(Link):
         return True
 
     def told(self, frame: FlowFrame) -> None:
-        """Take in a sender's flow; after a drain its delivery-count has advanced."""
+        """Process a sender's flow; after a drain its delivery-count has advanced."""
         if frame.has_delivery_count:
             used = serial.distance(self.delivery_count, frame.delivery_count)
             if 0 < used <= self.credit:
@@ -193,7 +193,7 @@ class IncomingLink(Link):
         self.told_at = self.delivery_count
 
     def available(self) -> int:
-        """Return what the sender said is available, less what has come since; never below 0."""
+        """Return how many messages the sender announced, less those received since; at least 0."""
         came = serial.ahead(self.told_at, self.delivery_count)
         self.told_available = max(self.told_available - came, 0)
         self.told_at = self.delivery_count
@@ -205,9 +205,9 @@ class OutgoingLink(Link):
 
     def __init__(self, session: Session, name: str, handle: int) -> None:
         super().__init__(session, name, handle)
-        # the largest message that the peer takes
+        # the largest message that the peer accepts
         self.max_message_size = UNLIMITED
-        # the delivery-count that our attach told
+        # the initial delivery-count in our attach
         self.initial_count = 0
         # what the peer asked for: None unsettled or mixed, True everything pre-settled
         self.presettles = False
@@ -215,7 +215,7 @@ class OutgoingLink(Link):
         self.urgency = ORDINARY
         # the peer has asked for a drain that is not answered yet
         self.drain_due = False
-        # of the tags of up to eight octets that were kept since it last had nothing unsettled: the
+        # for the tags of up to eight octets that were kept since it last had nothing unsettled: the
         # length of the longest, and the greatest of that length, read from either end (`tags`)
         self.tag_size = 0
         self.greatest_tag = 0
@@ -226,7 +226,7 @@ class OutgoingLink(Link):
         self.terms: Any = None
 
     def told(self, frame: FlowFrame) -> None:
-        """Take in a receiver's flow, whose credit counts from its delivery-count."""
+        """Process a receiver's flow, whose credit counts from its delivery-count."""
         if frame.has_link_credit:
             start = frame.delivery_count if frame.has_delivery_count else self.initial_count
             credit = frame.link_credit - serial.distance(start, self.delivery_count)

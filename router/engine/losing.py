@@ -59,7 +59,7 @@ class LostSessions:
     def start(self, before_deferring: Callable[[], None] | None = None) -> None:
         """Lose the first links at once, and the others in later turns.
 
-        `before_deferring` is called if there are others: it writes what is left to tell the peer.
+        `before_deferring` is called if there are others: it writes the last frames to the peer.
         """
 
         def defer() -> None:
@@ -70,7 +70,7 @@ class LostSessions:
         self._turn.deferred.start(self, AT_ONCE, defer)
 
     def step(self) -> bool:
-        """Lose the next link, or end the session that has none left."""
+        """Lose the next link, or end the session if it has no links left."""
         if self._sessions and self._sessions[0].local_links:
             self._lose_next(self._sessions[0])
             return True
@@ -94,14 +94,14 @@ class LostSessions:
             session.outbox = outbox
 
     def _outbox(self) -> Outbox:
-        """Return the outbox of sessions that are over, the same for all of them."""
+        """Return the outbox that all sessions that are over share."""
         if self._nowhere is None:
             self._nowhere = nowhere(self._turn)
         return self._nowhere
 
     def _lose_next(self, session: Session) -> None:
         """Lose the link with the next handle, unless that is far ahead of the last one."""
-        # making a list of so many links would take long by itself
+        # making a list of this many links would take long by itself
         for _ in range(HANDLES_A_STEP):
             link = session.local_links.get(self._handle)
             self._handle += 1

@@ -20,7 +20,7 @@ def link_identity(link: Link) -> str:
 
 
 def link_address(link: Link) -> str | None:
-    """Return the address of a link, or None if it has none, as an anonymous sender.
+    """Return the address of a link; None if it has none, for example as an anonymous sender.
 
     It is the address that we granted, which names dynamic nodes, or else the one asked for.
     """

@@ -52,9 +52,9 @@ OVER_PHASE = beginning.OVER_PHASE
 MIN_MAX_FRAME_SIZE = 512
 
 # The shortest idle time-out that is accepted (section 2.4.5): a peer must not be able to make the
-# router check clocks all the time. Proton asks for half of its heartbeat, perhaps half a second.
+# router check timers all the time. Proton asks for half of its heartbeat, perhaps half a second.
 LEAST_IDLE_MS = 250
-# The slowest line for a large frame: it may take a second longer for each so many octets.
+# The slowest line for a large frame: it may take a second longer for each this many octets.
 LEAST_BYTES_PER_S = 1024
 
 # The property of our open with the connection's number in our logs. The name is Dispatch's; the
@@ -137,7 +137,7 @@ def header_received(connection: Connection, header: bytes) -> None:
 
 
 def _header_answered(connection: Connection, header: bytes) -> None:
-    """Check as the client that the server's header is the one we sent, or give up."""
+    """As the client, check that the server's header is the one we sent, or give up."""
     state = ConnectionState(connection.state)
     if header == SASL_HEADER and state is ConnectionState.START:
         connection.phase = SASL_PHASE
@@ -156,7 +156,7 @@ def _header_answered(connection: Connection, header: bytes) -> None:
 
 
 def refuse_header(connection: Connection, data: bytes) -> None:
-    """Answer with the header that can be served, if a server, and close (section 2.2.1)."""
+    """As the server, answer with the header that can be served; close (section 2.2.1)."""
     if not connection.is_client:
         settings = connection.settings
         wants_sasl = settings.sasl_mechanisms and settings.sasl_required and connection.user is None
@@ -171,7 +171,7 @@ def refuse_header(connection: Connection, data: bytes) -> None:
 
 
 def _looks_like(connection: Connection, data: bytes) -> str:
-    """Return a note on what the peer speaks instead, in case a port was mistaken."""
+    """Return a note on the protocol that the peer seems to speak, such as TLS on a plain port."""
     what = ""
     # a handshake, or the alert with which a TLS server answers our header
     if data[:2] in (b"\x16\x03", b"\x15\x03"):
@@ -231,7 +231,7 @@ def own_open(settings: ConnectionSettings, number: int = 0) -> Open:
 
 
 def frame_received(connection: Connection, channel: int, performative: Composite | None) -> None:
-    """Take in any frame but transfer, flow and disposition."""
+    """Process any frame except transfer, flow and disposition."""
     state = ConnectionState(connection.state)
     if isinstance(performative, Open):
         if channel:
@@ -291,7 +291,7 @@ def _open_received(connection: Connection, remote: Open) -> None:
     connection.account.opened(octets)
     if refusal is not None and not connection.is_client:
         raise refusal
-    # No more than we take ourselves: a huge frame would hold up the other links of the peer.
+    # Not larger than we accept ourselves: a huge frame would delay the other links of the peer.
     connection.remote_max_frame_size = min(int(remote.max_frame_size), 1 << 20)
     connection.channel_max = min(connection.settings.channel_max, int(remote.channel_max))
     connection.remote_idle_s = (remote.idle_time_out or 0) / 1000
@@ -335,7 +335,7 @@ def close(connection: Connection, error: AmqpError | None) -> None:
         return
     if state in CLOSED_STATES:
         if error is not None and state is ConnectionState.CLOSE_PIPE:
-            # what came is no open, and our close has been sent already
+            # the peer's frame was not an open, and our close has been sent already
             give_up(connection, error)
         return
     if state is ConnectionState.OPEN_RCVD or state is ConnectionState.HDR_EXCH:
@@ -381,7 +381,7 @@ def give_up(connection: Connection, error: AmqpError | None) -> None:
 
 
 def lose(connection: Connection) -> None:
-    """End a connection whose socket is gone; whatever was open is lost with it."""
+    """End a connection whose socket is gone; its sessions and links are lost with it."""
     connection.account.closed()
     connection.outbox.close()
     if connection.phase == OVER_PHASE:
@@ -411,7 +411,7 @@ def tick(connection: Connection) -> None:
         return
     limit = settings.handshake_timeout_s
     if connection.state in CLOSED_STATES:
-        # Nothing may follow a close, no heartbeat either; and its answer need not come.
+        # Nothing may follow a close, not even a heartbeat; and the answer to it may never come.
         if limit and now - connection.closed_at > limit:
             give_up(connection, None)
         return
@@ -424,13 +424,13 @@ def tick(connection: Connection) -> None:
         return
     unsent = connection.outbox.output.size()
     if not unsent and connection.remote_idle_s:
-        # output that waits for a full socket shows as well that we are alive
+        # output that waits for a full socket shows that we are alive as well as a heartbeat would
         if now - connection.last_sent >= connection.remote_idle_s / 2:
             write(connection, encode_frame(0))
     if connection.outbox.congested:
         # We may not read from it until it reads: as long as it takes octets, it is alive.
         connection.last_received = max(connection.last_received, connection.last_sent)
-    # an incomplete frame is no sign of life, but it gets more time for the octets that have come
+    # an incomplete frame is not a sign of life, but each octet of it gives it more time
     patience_s = settings.idle_timeout_s
     if not connection.is_behind:
         patience_s += len(connection.kept) / LEAST_BYTES_PER_S

@@ -1,7 +1,7 @@
 """Outbox of a connection, and the turn that knows which connections have something to send.
 
-A turn is one pass of the loop over something that was received. Whoever writes into an outbox, or
-leaves it a disposition or flow to be written, touches it. At the end of the turn the shell sends
+A turn is one pass of the loop over something that was received. Code that writes into an outbox, or
+notes a disposition or flow to be written, calls `touch`. At the end of the turn the shell sends
 each touched connection once. There is only one thread, so a plain list is enough.
 """
 
@@ -24,18 +24,18 @@ CONGESTED_BYTES = 512 * 1024
 
 
 class Turn:
-    """Pass of the event loop: its time, and the connections that have something to send.
+    """One pass of the event loop: its time, and the connections that have something to send.
 
-    `now` is in seconds of a monotonic clock. `is_pressed` says that so much waits in the router
-    that no more should be let in. `lendable_bytes` is how much more senders of large messages may
-    be let send ahead (`window`).
+    `now` is in seconds of a monotonic clock. `is_pressed` says that so many messages wait in the
+    router that it should accept no more. `lendable_bytes` is how many more octets senders of large
+    messages may be allowed to send ahead (`window`).
     """
 
     def __init__(self) -> None:
         self.now = 0.0
         self.touched: list[Connection] = []
         self.is_pressed = False
-        # work that goes on in later turns
+        # work that continues in later turns
         self.deferred = Deferred()
         # the state that the peers of all connections have created
         self.ledger = Ledger()
@@ -45,8 +45,8 @@ class Turn:
 class Outbox:
     """Output buffer of one connection, and its place in the turn.
 
-    `congested` says that so much waits for the socket that no delivery should be written now:
-    deliveries wait where they can still be routed elsewhere instead.
+    `congested` says that so many octets wait for the socket that no delivery should be written now:
+    deliveries wait where they can still be routed to another connection instead.
     """
 
     def __init__(self, turn: Turn, connection: Any) -> None:
@@ -55,7 +55,7 @@ class Outbox:
         self.output = Output()
         self.in_turn = False
         self.congested = False
-        # the links that wait for congestion to end (`held_up`); None if none ever did
+        # the links that wait for congestion to end (`held_up`); None if no link ever waited
         self.held: BlockedLinks | None = None
 
     def touch(self) -> None:
@@ -81,7 +81,7 @@ class Outbox:
 
 
 def nowhere(turn: Turn) -> Outbox:
-    """Make an outbox for a session that is over: it has no room and is never sent."""
+    """Return a new outbox for a session that is over: it has no room and is never sent."""
     outbox = Outbox(turn, None)
     outbox.in_turn = True
     outbox.congested = True

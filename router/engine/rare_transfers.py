@@ -1,8 +1,8 @@
 """Rare transfers: settle modes, delivery states, aborted and resumed deliveries (section 2.7.5).
 
-A sender may ask with a transfer to settle the delivery in another way than the link's, or tell a
-state of the delivery, which goes to the receiver with the first transfer. We write such transfers
-to abort a delivery, or to resume a delivery of a suspended link.
+With a transfer a sender may ask for another settle mode than the link's, or set a delivery state,
+which the receiver gets with the first transfer. We write such transfers to abort a delivery, or to
+resume a delivery of a suspended link.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def begin(delivery: Delivery, frame: TransferFrame) -> bool:
 
 
 def _keep_manner(delivery: Delivery, frame: TransferFrame) -> bool:
-    """Keep all that the first transfer of a delivery between two peers says, for the receiver.
+    """Keep the settle mode, state and resume flag of a routed link's first transfer, to pass on.
 
     Returns False if the link had to be detached.
     """
@@ -75,7 +75,7 @@ def _keep_manner(delivery: Delivery, frame: TransferFrame) -> bool:
         state = bytes(memoryview(frame.octets)[frame.state_at : frame.state_end])
         check_state(state)
         if len(state) > MAX_KEPT_BYTES:
-            # a shortened state would not be what the peer has sent
+            # a shortened state would differ from the one that the peer has sent
             link = delivery.incoming
             link.session.connection.fail_link(link, violations.state_too_large(len(state)))
             return False
@@ -90,7 +90,7 @@ def _keep_manner(delivery: Delivery, frame: TransferFrame) -> bool:
 def ignore(session: Session, frame: TransferFrame) -> None:
     """Ignore a transfer on a link that is being detached.
 
-    Raises amqp:session:errant-link if the peer must have known of the detach when it sent it.
+    Raises amqp:session:errant-link if the peer must have seen the detach before it sent this.
     """
     expected = session.expected_delivery_id
     if frame.has_delivery_id and (expected < 0 or frame.delivery_id == expected):
@@ -145,7 +145,7 @@ def send_stated(delivery: Delivery, view: Octets, start: int, end: int, more: bo
     """
     link = delivery.outgoing
     session = link.session
-    # the list may need a wider encoding than without a state
+    # with a state the list may need a wider encoding
     state = delivery.state or b""
     room = session.max_frame_payload - len(state) - WIDER
     if room < 0:
@@ -207,7 +207,7 @@ def _written(session: Session) -> None:
 
 
 def abort(delivery: Delivery) -> None:
-    """Abort a half-sent delivery: tell the receiver that the rest never comes."""
+    """Abort a half-sent delivery: tell the receiver that the rest will not come."""
     link = delivery.outgoing
     session = link.session
     session.close_outgoing(delivery)

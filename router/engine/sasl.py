@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def frame_received(connection: Connection, body: bytes) -> None:
-    """Take in one SASL frame, as client or server."""
+    """Process one SASL frame, as client or server."""
     frame, end = decode_frame_body(body, 0, len(body))
     if end != len(body):
         raise AmqpError(
@@ -120,7 +120,7 @@ def own_init(settings: ConnectionSettings, mechanism: str) -> SaslInit:
 
 
 def outcome(connection: Connection, accepted: bool, user: str | None) -> None:
-    """Answer as the server whether the client is let in, and close if not."""
+    """As the server, tell the client the outcome, and close if it is refused."""
     if connection.phase != opening.SASL_PHASE:
         return
     code = SaslCode.OK if accepted else SaslCode.AUTH

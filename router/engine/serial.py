@@ -10,7 +10,7 @@ from __future__ import annotations
 
 
 def add(number: int, count: int) -> int:
-    """Return `number` moved on by `count`, which may be negative."""
+    """Return `number` plus `count`, which may be negative, wrapping around."""
     return (number + count) & 0xFFFFFFFF
 
 

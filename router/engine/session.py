@@ -42,7 +42,7 @@ class Session:
         self, connection: Connection, channel: int, window_limit: int, largest_frame_bytes: int
     ) -> None:
         self.connection = connection
-        # the core's: what it was begun for, None where the peer began it
+        # the core's: the object that it was begun for; None if the peer began it
         self.owner: Any = None
         # the core's: the outcomes that the peer understands (`peer_outcomes`), None for all
         self.vocabulary: Any = None
@@ -50,23 +50,23 @@ class Session:
         self.handler: Handler = connection.handler
         self.channel = channel
         self.remote_channel, self.state = -1, 0
-        # what its peer is charged for it, in octets
+        # the octets that its peer is charged for it
         self.charged = 0
         self.next_outgoing_id = self.remote_incoming_window = 0
         self.next_incoming_id = 0
-        # only tracked, not enforced: a peer that exceeds it only breaks its own word, and many
-        # clients announce a window that they do not mean
+        # only tracked, not enforced: a peer that exceeds it only contradicts itself, and many
+        # clients announce a window that they do not respect
         self.remote_outgoing_window = 0
         self.window = IncomingWindow(window_limit, largest_frame_bytes)
         self.max_frame_payload = 0
         self.incoming = Unsettled()
         self.outgoing = Unsettled()
         self.next_delivery_id, self.expected_delivery_id = 0, -1
-        # by all links, those that are over among them
+        # on all links, including those that have ended
         self.received_deliveries = self.sent_deliveries = 0
         # links by the peer's handle (what frames name) and by ours
         self.links = Slots()
-        # the link of the last transfer, which the next one is for as a rule
+        # the link of the last transfer; the next transfer is usually for the same one
         self.recent_link: IncomingLink | None = None
         # the handle of the link whose credit last ran out
         self.dry_handle = 0
@@ -74,22 +74,22 @@ class Session:
         self.handles = Numbers()
         # links of ours whose attach the peer has not answered, by name and whether we receive
         self.unanswered: dict[tuple[str, bool], Link] = {}
-        # those detached for an error, until the peer has detached them too, by the same
+        # links detached for an error, until the peer has detached them too, by the same key
         self.errant: dict[tuple[str, bool], Link] = {}
-        # the peer's handles that a late flow may name (`late_flows`); None where none ever was
+        # the peer's handles that a late flow may name (`late_flows`); None if there never were any
         self.late_handles: dict[int, str] | None = None
         self.handle_max = self.remote_handle_max = 0
         # the disposition being merged, and what else is due at the end of the turn
         self.due_first = self.due_last = self.due_code = 0
         self.has_due = self.flow_due = self.window_due = self.in_due = False
         self.links_due: list[Link] = []
-        # the links that wait for the peer's window to open; None where none ever did
+        # the links that wait for the peer's window to open; None if none ever did
         self.held: held_up.BlockedLinks | None = None
 
-    # What comes in.
+    # Incoming frames.
 
     def transfer_received(self, frame: TransferFrame) -> None:
-        """Take in one transfer frame and hand its delivery on."""
+        """Process one transfer frame and pass its delivery to the handler."""
         if self.window.size <= 0:
             raise violations.window_exceeded()
         size = frame.end - frame.payload_at
@@ -180,13 +180,13 @@ class Session:
         dispositions.take_in(self, frame)
 
     def flow_received(self, frame: FlowFrame) -> None:
-        """Take in a flow, of the session or of one of its links."""
+        """Process a flow, of the session or of one of its links."""
         flows.take_in(self, frame)
 
-    # What goes out.
+    # Outgoing frames.
 
     def can_send(self, link: OutgoingLink) -> bool:
-        """Return whether a delivery can begin on this link now; without room it waits for some."""
+        """Return whether a delivery can begin on this link now; if not, the link waits for room."""
         if link.credit == 0 or link.current is not None or link.state != ATTACHED:
             return False
         if self.remote_incoming_window > 0 and not self.outbox.congested:
@@ -196,7 +196,7 @@ class Session:
         return False
 
     def awaits_credit(self) -> bool:
-        """Return whether the link that last ran out of credit has none, and nothing unsettled."""
+        """Return whether the link that last ran dry has no credit and nothing unsettled."""
         link = self.local_links.get(self.dry_handle)
         return link is not None and link.credit == 0 and link.unsettled == 0
 
@@ -265,7 +265,7 @@ class Session:
     ) -> None:
         """Tell the sender of an incoming delivery its state; forget the delivery if it is settled.
 
-        A state without fields (`count` 0) is told by its code, merged with its neighbours'.
+        A state without fields (`count` 0) is sent as its code, merged with adjacent dispositions.
         """
         if not delivery.incoming_open:
             if delivery.suspended is not None and settled:
@@ -281,7 +281,7 @@ class Session:
         self._tell(True, delivery.incoming_id, settled, code, view, start, count)
 
     def tell_sender_code(self, delivery: Delivery, code: int) -> None:
-        """Settle an incoming delivery by a state without fields, merged with its neighbours'."""
+        """Settle an incoming delivery with a state without fields, merged with adjacent ones."""
         if delivery.incoming_open:
             self.close_incoming(delivery)
             self._merge(delivery.incoming_id, code)
@@ -303,7 +303,7 @@ class Session:
     def tell_receiver(
         self, delivery: Delivery, settled: bool, code: int, view: Octets, start: int, count: int
     ) -> None:
-        """Tell a receiver the sender's state of a delivery; unsettled only if there is room."""
+        """Tell a receiver the sender's delivery state; if unsettled, only when there is room."""
         if not delivery.outgoing_open or (self.outbox.congested and not settled):
             return
         if settled:
@@ -320,7 +320,7 @@ class Session:
         start: int,
         count: int,
     ) -> None:
-        """Write one delivery's state, without its fields if they are too long for a frame."""
+        """Write a disposition for one delivery, without the state's fields if they do not fit."""
         if count > self.max_frame_payload:
             count = 0
             code = codes.NO_STATE if code == codes.UNREAD_STATE else code
@@ -336,7 +336,7 @@ class Session:
             self._note()
 
     def close_incoming(self, delivery: Delivery) -> None:
-        """Forget an incoming delivery that is settled, or never will be."""
+        """Forget an incoming delivery that is settled, or that never will be settled."""
         if delivery.incoming_open:
             delivery.incoming_open = False
             delivery.incoming.unsettled -= 1
@@ -346,7 +346,7 @@ class Session:
             self.incoming.remove(delivery.incoming_id)
 
     def close_outgoing(self, delivery: Delivery) -> None:
-        """Forget an outgoing delivery that is settled, or never will be."""
+        """Forget an outgoing delivery that is settled, or that never will be settled."""
         if delivery.outgoing_open:
             delivery.outgoing_open = False
             delivery.outgoing.unsettled -= 1
@@ -357,10 +357,10 @@ class Session:
                 delivery.outgoing.stuck -= 1
             self.outgoing.remove(delivery.outgoing_id)
 
-    # What is due at the end of the turn.
+    # Frames that are due at the end of the turn.
 
     def grant(self, link: IncomingLink, credit: int, drain: bool) -> None:
-        """Let the peer send `credit` more messages from here on, and note a flow that says so.
+        """Set the peer's credit to `credit` messages from now on, and note that a flow is due.
 
         The link's `lenience` says how many more are tolerated.
         """
@@ -388,16 +388,16 @@ class Session:
         self.note_link(link)
 
     def note_window(self) -> None:
-        """Open the window after held frames have left: by half or more, or by less in a while."""
+        """Open the window after held frames have left: by half or more at once, by less later."""
         self.window.is_moving = True
-        # one that is used up is checked once per turn, because that checks all links
+        # a used-up window is checked once per turn, because that looks at all links
         if self.window.size <= 0 or self.window_due or self.window.can_open(self.local_links):
             self.note_spent()
         elif self.window.withheld_at < 0:
             flows.withhold(self)
 
     def note_spent(self) -> None:
-        """Open the window at the end of the turn, if there is enough to open it by."""
+        """Open the window at the end of the turn, if it can be opened far enough."""
         self.window_due = True
         self._note()
 
@@ -432,7 +432,7 @@ class Session:
                 flows.write(self, link)
                 told = True
         if not told and (self.flow_due or self.window.size != before):
-            # all of these links may be detached by now, and their flows would have told it
+            # all of these links may be detached by now; their flows would have included the windows
             flows.write(self, None)
         self.links_due.clear()
         self.flow_due = False

@@ -19,7 +19,7 @@ class ConnectionSettings:
     """
 
     container_id: str
-    # the name and role of the listener or connector that the connection is of
+    # the name and role of the connection's listener or connector
     endpoint: str = ""
     role: str = "normal"
     # the cost of the connection, if it leads to another router
@@ -28,13 +28,13 @@ class ConnectionSettings:
     max_frame_size: int = 65536
     channel_max: int = 32767
     handle_max: int = 65535
-    # how many transfer frames a peer may send ahead, on each session
+    # how many transfer frames a peer may send ahead on each session
     window_limit: int = 2048
     idle_timeout_s: float = 16.0
     # how long a peer may take from connecting to its open; 0 switches it off
     handshake_timeout_s: float = 10.0
-    # as a server: the mechanisms offered, and whether a peer must use SASL;
-    # as a client: with an empty tuple it dials without SASL
+    # as a server: the mechanisms offered, and whether a peer must use SASL; as a client: an empty
+    # tuple means to connect without SASL
     sasl_mechanisms: tuple[str, ...] = ("ANONYMOUS",)
     sasl_required: bool = False
     sasl_username: str | None = None

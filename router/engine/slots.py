@@ -1,9 +1,9 @@
 """Tables by numbers that the peer chooses: channels and handles (sections 2.5.1 and 2.6.2).
 
 Every frame names its session and most name a link, so a look-up has to be as cheap as a list index.
-But a peer may choose the highest number there is, so a list must not grow as long as that. Small
-numbers, from peers that count from 0, are in a list. Numbers far beyond the count in use are in a
-dict, which costs memory only for what is there.
+But a peer may choose the highest possible number, so a list must not grow that long. Small numbers,
+from peers that count from 0, are in a list. Numbers far beyond the count in use are in a dict,
+which costs memory only for its entries.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """State tables of connections, sessions and links, with every transition that is allowed.
 
-A row says: in this state, when this is sent or received, go there. A transition without a row is
-not allowed and raises amqp:illegal-state: sending it is our bug, receiving it the peer's. TRANSFER,
-FLOW and DISPOSITION change no state; the data plane checks `MAPPED` and `ATTACHED` directly instead
-of walking a table once per message.
+A row has a state, an action (a frame sent or received) and the state that follows. A transition
+without a row is not allowed and raises amqp:illegal-state: sending it is our bug, receiving it the
+peer's. TRANSFER, FLOW and DISPOSITION change no state; the data plane checks `MAPPED` and
+`ATTACHED` directly instead of walking a table for every message.
 
 In the specification's words (part 2, sections 2.4.6, 2.5.5 and 2.6.3): both peers send at the same
 time, so each of open, begin and attach passes through "sent" and "received" in either order. After
-close, end or detach has been *sent with an error*, the peer may go on sending. That is DISCARDING,
-where everything but the answering close, end or detach is ignored.
+close, end or detach has been *sent with an error*, the peer may continue to send. That is
+DISCARDING, where everything but the answering close, end or detach is ignored.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Settling(enum.IntEnum):
 
     # we settle as soon as there is an outcome
     FIRST = 0
-    # the sender settles once it has been told the outcome, and we after it
+    # the sender settles once it has been told the outcome, and we settle after it
     SECOND = 1
     # the sender has been told: only its settlement is awaited
     TOLD = 2
@@ -75,7 +75,7 @@ class Settling(enum.IntEnum):
 
 
 class Act(enum.Enum):
-    """Action on an endpoint: a frame sent or received; X_ERROR is one sent with an error."""
+    """Action on an endpoint: a frame sent or received; X_ERROR is X sent with an error."""
 
     SEND_HEADER = enum.auto()
     RECV_HEADER = enum.auto()
@@ -172,8 +172,8 @@ def next_connection_state(state: int, act: Act) -> ConnectionState:
 def next_session_state(state: int, act: Act) -> SessionState:
     """Return the session's state after `act`; raise amqp:illegal-state at connection scope.
 
-    A begin or end out of place means that the peers disagree about which channels are in use. So
-    the error is the connection's, not the session's.
+    A begin or end in the wrong state means that the peers disagree about which channels are in use.
+    So the error is the connection's, not the session's.
     """
     following = SESSION_TABLE.get((SessionState(state), act))
     if following is None:

@@ -1,10 +1,10 @@
 """Choose delivery-tags: the sender's tag is kept if it is certain to be unique on its link.
 
-It has to be unique among the link's unsettled deliveries. Several senders whose messages leave by
+It has to be unique among the link's unsettled deliveries. Several senders whose messages leave on
 one link may choose the same tags, and one sender may use a tag twice, so uniqueness is proved
 (docs/decisions/0006). A tag of up to eight octets is kept if it is greater than those kept before
-it, read from either end, because most senders count. A longer tag is kept if a set of those in use
-does not contain it. Otherwise the tag is made of the delivery-id, in a form that no kept tag has.
+it, read from either end, because most senders count. A longer tag is kept if it is not in the set
+of those in use. Otherwise a tag is made from the delivery-id, in a form that no kept tag has.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _is_new(link: OutgoingLink, size: int, word: int) -> bool:
 
 
 def _claim(link: OutgoingLink, delivery: Delivery) -> None:
-    """Keep a long tag unless an unsettled delivery of the link has the same."""
+    """Keep a long tag unless an unsettled delivery of the link has the same one."""
     tags = link.long_tags
     if tags is None:
         tags = link.long_tags = set()
@@ -95,7 +95,7 @@ def release(link: OutgoingLink, delivery: Delivery) -> None:
 
 
 def octets_of(delivery: Delivery) -> bytes:
-    """Return the octets of the tag that a delivery leaves with."""
+    """Return the octets of the tag that a delivery is sent with."""
     if delivery.tag is not None:
         return delivery.tag
     if delivery.kept_tag_size:

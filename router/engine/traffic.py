@@ -25,7 +25,7 @@ class Traffic:
 
 
 def traffic_of(connection: Connection) -> Traffic:
-    """Return what one connection has carried so far, in its past and present sessions."""
+    """Return the traffic of one connection so far, in its past and present sessions."""
     traffic = Traffic(
         connection.received_bytes,
         connection.sent_bytes,

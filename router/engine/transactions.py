@@ -1,8 +1,8 @@
 """Refuse frames that are part of a transaction (section 4.4) on links that cannot take part in one.
 
-The router does not coordinate transactions. A link that is routed to a container takes part in
-those of the container, and its frames are passed on. On any other link the message would be
-delivered, or the outcome told, before the transaction is discharged, so the link is detached before
+The router does not coordinate transactions. A link that is routed to a container takes part in the
+container's transactions, and its frames are passed on. On any other link the message would be
+delivered, or the outcome sent, before the transaction is discharged, so the link is detached before
 that happens. A link between routers is left alone, because it serves many senders: the router that
 a sender is connected to has refused it already, unless that router is of an older version.
 
@@ -47,7 +47,8 @@ def is_transactional(state: bytes | None) -> bool:
 def refuse(link: Link) -> bool:
     """Detach a link that is used in a transaction, if it cannot take part in one.
 
-    Returns whether it cannot; a link that is routed or leads to another router is left alone.
+    Returns whether the link is refused; one that is routed or leads to another router is left
+    alone.
     """
     if link.is_routed or link.session.connection.settings.role in _BETWEEN_ROUTERS:
         return False
@@ -74,8 +75,8 @@ def refuse_acquisition(link: Link, frame: FlowFrame) -> bool:
 def refuse_dispositions(session: Session, frame: DispositionFrame) -> bool:
     """Detach the links whose deliveries a transactional disposition names (sections 4.4.1, 4.4.2).
 
-    Returns whether all of the deliveries it names are of links that were refused, so that nothing
-    of it is left to take in.
+    Returns whether all deliveries that it names are of refused links, so that nothing is left to
+    process.
     """
     beginning = min(frame.state_at + _LONGEST, frame.state_end)
     if not is_transactional(bytes(memoryview(frame.octets)[frame.state_at : beginning])):

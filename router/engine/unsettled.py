@@ -2,8 +2,9 @@
 
 Delivery-ids are handed out in order, so the recent ones are in a ring indexed by id: adding,
 finding and removing cost an index each. A receiver that keeps one delivery for hours while it
-settles millions of others would make the ring as long as that span. So what falls more than
-`RING_LIMIT` behind the newest moves into a dictionary. Memory follows what is unsettled, not ids.
+settles millions of others would make the ring as long as that span. So a delivery more than
+`RING_LIMIT` ids behind the newest moves into a dictionary. Memory depends on the number of
+unsettled deliveries, not on the span of ids.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from router.engine.link import Link
 
 RING_START = 64
 RING_LIMIT = 65536
-# A ring of at least this span with at most one unsettled id in so many is emptied after a walk.
+# A ring of at least this span is emptied after a walk if at most one id in this many is unsettled.
 THIN_SPAN = 64
 THIN_SHARE = 8
 # A ring that is longer than this is not walked for each of its links.
@@ -39,13 +40,13 @@ class Unsettled:
         self.count = 0
         self.stragglers: dict[int, Delivery] = {}
         # the ids of each link's deliveries, for all ids before `_noted_to` but those in `_unnoted`,
-        # which are older than the ring; None as a rule (`of_link`). The keys are `id(link)`, which
+        # which are older than the ring; usually None (`of_link`). The keys are `id(link)`, which
         # keep no link alive; a new link with the same key only finds ids that are not its own.
         self._by_link: dict[int, list[int]] | None = None
         self._noted = 0
         self._noted_to = 0
         self._unnoted: deque[int] = deque()
-        # how many have been taken from these, ever
+        # how many deliveries have ever been removed from these
         self._taken = 0
 
     def add(self, number: int, delivery: Delivery) -> None:
@@ -54,7 +55,7 @@ class Unsettled:
             self.base = number
             self.span = 0
             self._by_link = None
-        # So many ids may pass unused that the new one seems to lie behind, but it is ahead.
+        # If very many ids pass unused, the new one seems to lie behind the others, but it is ahead.
         ahead = serial.ahead(self.base, number)
         if ahead > self.mask:
             self._make_room(number)
@@ -100,7 +101,7 @@ class Unsettled:
         return None
 
     def stragglers_between(self, first: int, last: int) -> list[int]:
-        """Return the ids from first to last that have left the ring, in no order."""
+        """Return the ids from first to last that have left the ring, in no particular order."""
         width = serial.distance(first, last) + 1
         if width <= len(self.stragglers):
             ids = [serial.add(first, step) for step in range(width)]
@@ -147,10 +148,10 @@ class Unsettled:
         self.span = 0
 
     def of_link(self, link: Link) -> list[Delivery]:
-        """Return the deliveries that came in or go out by one link, oldest first.
+        """Return the unsettled deliveries that were received or sent on one link, oldest first.
 
         None is removed. Thousands of links of a session may be lost one after the other. So that a
-        long ring is not walked for each of them, the first walk notes what each link has.
+        long ring is not walked for each of them, the first walk notes each link's deliveries.
         """
         if self.count == 0:
             self._by_link = None
@@ -176,8 +177,8 @@ class Unsettled:
     def search(self, link: Link) -> Iterator[Delivery | None]:
         """Yield the deliveries that a link has now, oldest first, if still unsettled by then.
 
-        None is yielded after each few others that are looked at, so that the search can go on in
-        later turns. What a link that is still attached sends or gets meanwhile is not yielded.
+        Also yield None after every few deliveries of other links, so that the search can continue
+        in later turns. Deliveries that are added during the search are not yielded.
         """
         if self.span + len(self.stragglers) <= NOTED_SPAN:
             yield from self.of_link(link)
@@ -188,7 +189,8 @@ class Unsettled:
             if notes is None or self._by_link is not notes:
                 self._begin_to_note()
                 notes = self._by_link
-                # up to what is there now, so that the search ends whatever is added meanwhile
+                # up to the newest one now, so that the search ends even if others are added
+                # meanwhile
                 end, last = serial.add(self.base, self.span), self._taken + len(self._unnoted)
             if not self._note_some(end, last):
                 break
@@ -208,7 +210,7 @@ class Unsettled:
         numbers[:] = left
 
     def links_changed(self) -> None:
-        """Discard the notes on which link has what: some deliveries have moved to other links."""
+        """Discard the notes of each link's deliveries: some have moved to other links."""
         self._by_link = None
 
     def _walked(self, link: Link) -> list[Delivery]:
@@ -221,7 +223,7 @@ class Unsettled:
         return found
 
     def _begin_to_note(self) -> None:
-        """Start the notes anew, unless much of what is noted is still unsettled."""
+        """Start the notes anew, unless many of the noted deliveries are still unsettled."""
         newer = serial.distance(self._noted_to, serial.add(self.base, self.span))
         if (
             self._by_link is None
@@ -307,7 +309,7 @@ class Unsettled:
             else:
                 self.base = number
         if size == self.mask + 1:
-            # what was moved out has made room
+            # moving deliveries out has made room
             return
         ring: list[Delivery | None] = [None] * size
         for ahead in range(self.span):

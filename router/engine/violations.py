@@ -38,7 +38,7 @@ def unattached(handle: int, handle_max: int) -> AmqpError:
 
 
 def not_incoming(found: object, handle: int, handle_max: int) -> AmqpError:
-    """Return the error for a transfer on a link that we send on, or on no link."""
+    """Return the error for a transfer whose handle names a link that we send on, or no link."""
     if found is None:
         return unattached(handle, handle_max)
     return AmqpError(
@@ -49,7 +49,7 @@ def not_incoming(found: object, handle: int, handle_max: int) -> AmqpError:
 
 
 def check_continuation(delivery: Delivery, frame: TransferFrame) -> None:
-    """Raise AmqpError if a later transfer is of another delivery than the first (2.7.5)."""
+    """Raise AmqpError if a later transfer is for another delivery than the first (2.7.5)."""
     begun, number = delivery.incoming_id, frame.delivery_id
     if frame.has_delivery_id and number != begun:
         problem = f"delivery {number} begins before {begun} is complete"
@@ -121,7 +121,7 @@ def check_errant(link: IncomingLink) -> None:
 
 
 def errant(name: str) -> AmqpError:
-    """Return the error for a peer that goes on with a link detached for an error."""
+    """Return the error for a peer that keeps using a link detached for an error."""
     return AmqpError(
         Condition.ERRANT_LINK,
         f"link {name!r} was detached for an error and must be detached by the peer first",
@@ -130,7 +130,7 @@ def errant(name: str) -> AmqpError:
 
 
 def state_too_large(size: int) -> AmqpError:
-    """Return the error for a transfer whose state is larger than what is kept of a delivery."""
+    """Return the error for a transfer whose state is too large to be kept with a delivery."""
     return AmqpError(
         Condition.RESOURCE_LIMIT_EXCEEDED,
         f"the state of a delivery has {size} octets; {MAX_KEPT_BYTES} are allowed",

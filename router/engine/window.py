@@ -1,14 +1,14 @@
 """Incoming window of a session: how many frames the peer may send ahead (section 2.5.6).
 
 The specification counts frames, but memory is octets. So a window depends on what the session's
-recent frames carried. It is wide while they are small and narrows as they grow, so that what may
-come fits into the session's share of what its connection may hold. Frames that could not be sent on
-are not replaced. A peer that keeps to its window is therefore always read: what it sends besides
-transfers may be what lets something leave (docs/decisions/0004).
+recent frames carried. It is wide while frames are small and narrows as they grow, so that what the
+peer may send fits into the session's share of its connection's limit. Held frames, which could not
+be forwarded yet, are deducted. So a peer that respects its window is always read from: its other
+frames, such as flows, may be what lets a message leave (docs/decisions/0004).
 
-Each opening of the window costs some senders time in proportion to what is left of their message.
-So it is opened rarely, and by much: never for the few frames that a busy receiver has just taken,
-and twice as far each time while a large message passes through (docs/decisions/0089).
+For some senders each opening of the window costs time in proportion to the rest of their message.
+So the window is opened rarely, and by much: never for the few frames that a busy receiver has just
+taken, and twice as far each time while a large message passes through (docs/decisions/0089).
 """
 
 from __future__ import annotations
@@ -20,37 +20,38 @@ from router.engine.outbox import Turn
 if TYPE_CHECKING:
     from router.engine.link import Link
 
-# How much a session's peer may have under way: at most, and at least if many share.
+# How many octets a session's peer may have under way: at most, and at least if many sessions share.
 MOST_BYTES = 4 * 1024 * 1024
 LEAST_BYTES = 256 * 1024
-# Frames of any size that are always allowed: one on its way, and one to come after it.
+# Frames of any size that are always allowed: one on its way, and one after it.
 LEAST_FRAMES = 2
 # What was granted cannot be taken back, and small frames may be followed by the largest. So no
-# frame counts as less than this part of the largest, and at worst so many times the share comes.
+# frame counts as less than this part of the largest, and at worst this many times the share is
+# received.
 LEAST_PART = 16
-# A message of which so much has come is large, if it goes on: the window may grow with it.
+# A message that is not complete after this many octets is large: the window may grow with it.
 LARGE_BYTES = MOST_BYTES // 2
 # For how long held frames that keep leaving may delay the opening of the window.
 PATIENCE_S = 1.0
 
 
 class IncomingWindow:
-    """Incoming window of one session: what its peer may still send, and may send next."""
+    """Incoming window of one session: how many frames its peer may send, now and next."""
 
     def __init__(self, limit: int, largest_bytes: int) -> None:
         self.limit = limit
         # octets that may be under way; octets beyond the session's share, for a large message; and
-        # how much has been borrowed for these from the router (`Turn`)
+        # how many of these are borrowed from the router (`Turn`)
         self.share = 0
         self.grown = 0
         self.borrowed = 0
-        # frames that came and have not been sent on
+        # frames that were received and not forwarded yet
         self.held_frames = 0
         # the size of a frame, rising at once and falling slowly; at first the largest
         self.frame_bytes = largest_bytes
         self.largest_bytes = largest_bytes
         self.least_frame_bytes = largest_bytes // LEAST_PART
-        # frames that may still come, and how few of them make a flow due
+        # frames that the peer may still send, and how few of them make a flow due
         self.size = 0
         self.mark = 0
         # held frames have left recently; and since when an opening is delayed for that, or -1
@@ -61,7 +62,7 @@ class IncomingWindow:
         """Count a frame of `count` octets; return whether the window should be opened again."""
         self.size -= 1
         if count > self.frame_bytes:
-            # up at once: a window that was granted cannot be taken back
+            # raised at once: a window that was granted cannot be taken back
             self.frame_bytes = count
         else:
             self.frame_bytes += (count - self.frame_bytes) >> 3
@@ -77,14 +78,14 @@ class IncomingWindow:
         return window
 
     def affordable(self) -> int:
-        """Return how many frames may come: the whole window, less what is held."""
+        """Return how many frames the peer may send: the whole window less the frames held here."""
         return self.whole() - self.held_frames
 
     def widen(self, share: int, links: dict[int, Link]) -> None:
         """Open the window as far as `share` octets allow; the caller sends the flow.
 
-        What came on one of the session's links may wait for the rest of a delivery on another link.
-        So a few frames may come for such a delivery, however much is held.
+        Messages from one of the session's links may wait for the rest of a delivery on another
+        link. So a few frames are allowed for such a delivery, however many are held.
         """
         self.share = share
         self.withheld_at = -1.0
@@ -99,10 +100,10 @@ class IncomingWindow:
             self.mark = min(self.mark, share // max(1, self.frame_bytes) >> 1)
 
     def stretch(self, turn: Turn, share: int, most: int, is_large: bool) -> None:
-        """Double the window's reach, up to `most` octets, while a large message passes through.
+        """Double the window, up to `most` octets, while a large message passes through.
 
         All senders together are lent no more than `Turn.lendable_bytes`, and each at most half of
-        what is left of it. What was granted stays lent until it has been used.
+        what is left of that. Octets that were granted stay lent until they are used.
         """
         lendable = turn.lendable_bytes + self.borrowed
         grown = 0
@@ -119,15 +120,15 @@ class IncomingWindow:
         self.grown = grown
 
     def give_back(self, turn: Turn) -> None:
-        """Give back what was lent to the session, which is over."""
+        """Return the octets lent to the session, which is over, to the turn."""
         turn.lendable_bytes += self.borrowed
         self.borrowed = self.grown = 0
 
     def can_open(self, links: dict[int, Link]) -> bool:
         """Return whether the window can be opened by enough to tell the peer.
 
-        While held frames keep leaving, that is half of the whole window. If they do not leave, what
-        is left besides them is all there is, and doubling what the peer was told is enough.
+        While held frames keep leaving, that is half of the whole window. If they do not leave, only
+        the rest of the window can be granted, and doubling the peer's present window is enough.
         """
         whole = self.whole()
         gain = whole - self.held_frames - self.size
@@ -148,7 +149,7 @@ class IncomingWindow:
 
 
 def is_awaited(links: dict[int, Link]) -> bool:
-    """Return whether a receiver has all that has come of a message and waits for its rest."""
+    """Return whether a receiver has got all frames so far of a message and waits for its rest."""
     for link in links.values():
         current = link.current
         if current is None or current.incoming is not link or current.complete:
@@ -162,8 +163,8 @@ def is_awaited(links: dict[int, Link]) -> bool:
 def share_of(limit_bytes: int, sessions: int, is_scarce: bool) -> int:
     """Return how many octets one of a connection's sessions may have under way.
 
-    All together get half of what the connection may hold. Where memory is scarce, each gets the
-    least share, so that little more follows what is held.
+    All sessions together get half of what the connection may hold. Where memory is scarce, each
+    gets the least share, so that little more is received while messages are held.
     """
     half = limit_bytes // 2
     least = min(LEAST_BYTES, half)

@@ -1,9 +1,10 @@
-"""Access control for management: which operations a connection may ask for.
+"""Access control for management: which operations a connection may request.
 
 The right is the `management` setting of the connection's listener or connector. A request comes
-with the number of the connection that brought it. The router writes that number on what it delivers
-to itself, in place of any value under that name (`core/deliveries/router_annotations.py`), so no
-peer can forge it. (docs/decisions/0037-who-may-manage.md.)
+with the number of the connection that brought it. The router writes that number into messages that
+it delivers to itself, in place of any value under that name
+(`core/deliveries/router_annotations.py`), so no peer can forge it.
+(docs/decisions/0037-who-may-manage.md.)
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from router.management.requests import FORBIDDEN, Refused
 MAX_CHANGE_BYTES: Final = 2 * 2**20
 MAX_READ_BYTES: Final = 65536
 
-# Any other operation may change something.
+# Any other operation may change the router.
 READ_ONLY_OPERATIONS: Final = frozenset({"QUERY", "READ", "EXPLAIN"})
 READ_ONLY_PREFIX: Final = "GET-"
 
@@ -42,8 +43,8 @@ READ_ONLY_PREFIX: Final = "GET-"
 class Requester:
     """Sender of a request.
 
-    `connection` is the number of the connection that it came by, None if unknown. `may_change` says
-    whether the router at its other end states that its client may change things.
+    `connection` is the number of the connection that the request came from, None if unknown.
+    `may_change` says whether the router at its other end states that its client may change things.
     """
 
     connection: int | None = None
@@ -73,7 +74,7 @@ def requester_of(payload: bytes) -> Requester:
 def rights_of(pumps: Mapping[int, ConnectionRecord], asker: Requester) -> str:
     """Return the rights of the sender of a request: NONE, READ or CHANGE.
 
-    They are NONE if the connection is gone, because nobody can tell any more whose it was.
+    They are NONE if the connection is gone, because its peer is no longer known.
     """
     pump = None if asker.connection is None else pumps.get(asker.connection)
     return NONE if pump is None else effective_right(pump.connection, asker.may_change)
@@ -85,7 +86,7 @@ def is_read_only(operation: str) -> bool:
 
 
 def check(pumps: Mapping[int, ConnectionRecord], asker: Requester, operation: str) -> None:
-    """Raise Refused with 403 if the sender may not ask for an operation."""
+    """Raise Refused with 403 if the sender may not request an operation."""
     rights = rights_of(pumps, asker)
     if rights == CHANGE or (rights == READ and is_read_only(operation)):
         return

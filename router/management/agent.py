@@ -78,7 +78,7 @@ class Agent:
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Answer requests until cancelled; connect again if the connection is lost.
 
-        Report to `task_status` when the first requests can come.
+        Report to `task_status` when it can receive requests.
         """
         while True:
             try:
@@ -101,7 +101,7 @@ class Agent:
             try:
                 async for received in requests:
                     await self._serve_one(received, sender)
-                    # an answer may have taken a while to make: let other tasks run
+                    # making an answer may have taken a while: let other tasks run
                     await trio.lowlevel.checkpoint()
             finally:
                 self.router.streams.connection = None
@@ -165,7 +165,7 @@ class Agent:
         return payload
 
     async def _allowed(self, request: Request) -> Answer:
-        """Return the answer to a request, or a refusal if its sender may not ask for it."""
+        """Return the answer to a request, or a refusal if its sender may not make it."""
         log.debug("management request", connection=request.connection, **request.subject)
         try:
             asker = Requester(request.connection, request.may_change)
@@ -173,7 +173,7 @@ class Agent:
         except Refused as refused:
             return Answer({}, refused.status, refused.description)
         if not is_read_only(request.operation):
-            # for audits; the log lines of the connection tell who the peer is
+            # for audits; the log lines of the connection identify the peer
             log.info("management change", connection=request.connection, **request.subject)
         return await answer(self.router, request)
 

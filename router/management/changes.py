@@ -64,7 +64,7 @@ from router.management.views import ConnectionView, RouterView
 
 # Maximum length of a list of reasons in a status description, in characters.
 LONGEST_REASON: Final = 1000
-# From so many entities of a kind on, keep the garbage collector from scanning all of them again.
+# From this many entities of a kind on, keep the garbage collector from scanning all of them again.
 MANY_ENTITIES: Final = 4096
 # Marks an attribute that a request does not have; null is a value.
 _NOT_GIVEN: Final = object()
@@ -74,7 +74,7 @@ LOG_SETTINGS: Final = _BY_NAME["log"]
 
 
 async def create(router: RouterView, request: Request) -> Answer:
-    """Create an entity from the attributes in the body, or several from a list: all or none."""
+    """Create an entity from the attributes in the body, or several from a list (all or none)."""
     bodies: list[object] = request.body if isinstance(request.body, list) else [request.body]
     if not bodies:
         raise Refused(
@@ -90,7 +90,7 @@ async def create(router: RouterView, request: Request) -> Answer:
     edits: list[Edit] = []
     new: dict[str, list[object]] = {}
     count = len(bodies)
-    # free each after it is read: freeing very many at once would take long
+    # free each entity after it is read: freeing very many at once would take long
     bodies.reverse()
     for number, body in enumerate(drained(bodies), 1):
         try:
@@ -116,7 +116,7 @@ async def create(router: RouterView, request: Request) -> Answer:
         applied = await _apply(router, request, configuration, what, edits)
     except Refused as refused:
         if len(made) == 1 and await _is_taken(router, made[0]):
-            # Dispatch's words, which programs compare
+            # Dispatch's description, which programs compare
             reason = f"Name conflicts with an existing entity: {refused.description}"
             raise Refused(refused.status, reason) from None
         _let_go(router, made)
@@ -201,7 +201,7 @@ async def delete(router: RouterView, request: Request) -> Answer:
     wanted = _with(configuration, {entity.attribute: (*every[:at], *every[at + 1 :])})
     edits = [Edit(entity, every[at], None)]
     if entity.name == "exchange":
-        # as in Dispatch, its bindings go with it
+        # as in Dispatch, its bindings are deleted with it
         name = settings_of(found.entity).name
         its = [each for each in wanted.bindings if each.exchange_name == name]
         if its:
@@ -325,7 +325,7 @@ def _with_another(
 
 
 def _with(configuration: Configuration, values: Mapping[str, Any]) -> Configuration:
-    """Return a configuration with other values of some attributes, which are of their types."""
+    """Return a configuration with other values of some attributes, already of the right types."""
     return attrs.evolve(configuration, **values)
 
 
@@ -371,7 +371,7 @@ async def _apply(
     return applied
 
 
-# Updates of connections and log modules, which are no entities of the configuration.
+# Updates of connections and log modules, which are not entities of the configuration.
 
 
 async def _update_connection(
@@ -423,7 +423,7 @@ async def _update_log(
 
 
 def _levels(enabled: object) -> str | None:
-    """Return the levels that Dispatch's words mean, in any case; None for those of DEFAULT.
+    """Return the levels that Dispatch's names mean, ignoring case; None for those of DEFAULT.
 
     Empty text means `none`.
     """

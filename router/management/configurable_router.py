@@ -19,22 +19,22 @@ class ConfigurableRouter(Protocol):
 
     @property
     def configuration(self) -> Configuration:
-        """Return the configuration that it runs."""
+        """Return the configuration that the router runs."""
 
     @property
     def history(self) -> History:
-        """Return the revisions that it has run, including the current one."""
+        """Return the revisions that the router has run, including the current one."""
 
     @property
     def base(self) -> BaseConfiguration:
-        """Return what its configuration file says."""
+        """Return the content of its configuration file."""
 
     @property
     def kept_in(self) -> str | None:
         """Return where changes are saved for the next start; None if they are lost."""
 
     async def examine(self, wanted: Configuration) -> tuple[Difference, ...]:
-        """Return what `apply` would change; raise `NotApplied` as it does."""
+        """Return the differences that `apply` would make; raise `NotApplied` as it does."""
 
     async def apply(
         self,
@@ -46,9 +46,9 @@ class ConfigurableRouter(Protocol):
         """Apply the configuration `wanted` under traffic, as a whole or not at all.
 
         Concurrent calls are served one after the other, so make `wanted` from `configuration`
-        without waiting in between. `cause` says in the history what the change was for:
-        `CREATE listener edge`. `base` is the new content of the configuration file, if that has
-        changed. `edits` are all differences of `wanted` from `configuration`, if they are known:
-        that makes the change cheaper. Raise `router.config.differences.NotApplied`, with a text for
-        the requester, if `wanted` cannot be applied; then nothing has changed.
+        without waiting in between. `cause` is the reason for the change in the history: `CREATE
+        listener edge`. `base` is the new content of the configuration file, if that has changed.
+        `edits` are all differences of `wanted` from `configuration`, if they are known: that makes
+        the change cheaper. Raise `router.config.differences.NotApplied`, with a text for the
+        requester, if `wanted` cannot be applied; then nothing has changed.
         """

@@ -1,8 +1,8 @@
 """Operations on the whole configuration: show it, apply another one, roll back.
 
-They are operations of the node itself, and this router's own; Dispatch has none like them. A
-configuration is exchanged as TOML. Passwords in it are shown as `(a secret)`. If that is applied in
-place of a password, the connector keeps the one that it has.
+They are operations of the node itself, which Dispatch does not have. A configuration is exchanged
+as TOML. Passwords in it are shown as `(a secret)`. If that text is applied in place of a password,
+the connector keeps its present one.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ OPERATIONS: Final = (
 )
 # Name of the applied configuration in error messages.
 SOURCE: Final = "the configuration"
-# Maximum number of differences in an answer, and of places for each revision in a list.
+# Maximum number of differences in an answer, and of changed entities for each revision in a list.
 MAX_DIFFERENCES: Final = 1000
 MAX_PLACES: Final = 20
 # Maximum length of a list of reasons in a status description, in characters.
@@ -90,7 +90,7 @@ async def get_revisions(router: RouterView, _: Request) -> list[AnswerMap]:
 
 
 async def apply(router: RouterView, request: Request) -> Answer:
-    """Apply the configuration in the body, or only return what that would change."""
+    """Apply the configuration in the body, or only return the differences that it would make."""
     changeable = configurable_of(router)
     if not isinstance(request.body, str):
         raise Refused(
@@ -109,7 +109,7 @@ async def apply(router: RouterView, request: Request) -> Answer:
 
 
 async def roll_back(router: RouterView, request: Request) -> Answer:
-    """Apply the previous revision, or the one with the number that is given."""
+    """Apply the previous revision, or the one with the given number."""
     changeable = configurable_of(router)
     number = request.count("revision")
     if number is None:
@@ -153,14 +153,14 @@ async def _become(
         },
         description=description,
     )
-    # without a change nobody else holds a reference to them
+    # without a change there is no other reference to them
     pieces = drained(differences)
     router.observed.turn.deferred.forget(pieces)
     return answer
 
 
 def status_description(done: str, applied: Applied) -> str:
-    """Return what was done, and whether it is lost when the router stops."""
+    """Return a description of the change, and whether it is lost when the router stops."""
     if applied.saved is not None or not applied.differences:
         return done
     return f"{done}; the change is not saved, and is lost when the router stops"
@@ -191,7 +191,7 @@ def configurable_of(router: RouterView) -> ConfigurableRouter:
 
 
 def requester_name(router: RouterView, request: Request) -> str:
-    """Return who sent a request, for the history: the authenticated user and its address."""
+    """Return the sender of a request for the history: the authenticated user and its address."""
     number = request.connection
     pump = None if number is None else router.observed.pumps.get(number)
     if pump is None:

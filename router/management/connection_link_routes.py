@@ -1,7 +1,7 @@
-"""Link routes that a connection asks for by requests to $management, and that lead to itself.
+"""Link routes that a connection requests from $management, and that lead to itself.
 
-They are not configuration: no other connection sees them here, no file has them, and they end with
-their connection. Only those who may change things may ask for them
+They are not configuration: other connections do not see them here, no file contains them, and they
+end with their connection. Only clients that may change things may request them
 (docs/decisions/0037-who-may-manage.md).
 """
 

@@ -1,8 +1,7 @@
-"""Trace of deliveries: where each came in, where it waits, where it went, and its outcomes.
+"""Trace of deliveries: where each was received, waits and was sent, and its outcomes.
 
-The lines combine the frames of all connections with the engine's records of the deliveries in
-them. A presettled delivery has no record once it has gone out; then it is recognised by its
-content.
+The lines combine the frames of all connections with the engine's records of the deliveries in them.
+A presettled delivery has no record once it has been sent; then it is recognised by its content.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from router.management.ports import ConnectionRecord, RouterInternals, TracedFra
 from router.management.running_traces import Line, Trace
 
 MAX_FOLLOWED: Final = 1000
-# Maximum number of deliveries in the router that are looked at when a trace starts.
+# Maximum number of deliveries in the router that are examined when a trace starts.
 MAX_SCANNED: Final = 100_000
 IDS: Final = 2**32
 
@@ -54,8 +53,8 @@ Values: TypeAlias = Mapping[str, object]
 class DeliveryFilter:
     """Criteria for the deliveries to follow; None matches any delivery.
 
-    `link` is the identity of the link that they come in by. `tag` is their delivery-tag as text, in
-    hexadecimal, or as `trioute trace` shows it. `message_id` is the message-id, as text.
+    `link` is the identity of the link that they are received on. `tag` is their delivery-tag as
+    text, in hexadecimal, or as `trioute trace` shows it. `message_id` is the message-id, as text.
     """
 
     address: str | None = None
@@ -81,7 +80,7 @@ class DeliveryFilter:
 
 @attrs.frozen
 class _Coming:
-    """Properties of a delivery that comes in."""
+    """Properties of a delivery that is being received."""
 
     link: str
     delivery_id: int
@@ -108,7 +107,7 @@ class _Followed:
     is_settled: bool = False
     octets: int = 0
     link: str = ""
-    # the deliveries that it went out as, with the identities of their links
+    # the deliveries that it was sent as, with the identities of their links
     outs: dict[Key, str] = attrs.field(factory=dict)
 
 
@@ -189,7 +188,7 @@ class DeliveryTracer:
             self._tell_waiting(followed, delivery)
 
     def look_again(self) -> None:
-        """Report deliveries whose sender is gone: nobody will get their outcomes."""
+        """Report deliveries whose sender is gone: their outcomes will not be sent."""
         pumps = self._observed.pumps
         for followed in list(self._followed.values()):
             if followed.key[0] not in pumps:
@@ -199,7 +198,7 @@ class DeliveryTracer:
     # Frames.
 
     def hear(self, frame: TracedFrame) -> None:
-        """Handle a frame; an incoming one has had no effect yet."""
+        """Handle a frame; an incoming frame has not been acted on yet."""
         if not isinstance(frame.seen, SeenFrame) or frame.seen.body[:3] in _OTHERS:
             return
         name = frame.words.name
@@ -259,7 +258,7 @@ class DeliveryTracer:
             self._tell(followed, what, followed.link, bytes=followed.octets)
 
     def turned(self) -> None:
-        """Report the deliveries that came in, now that their frames have had their effects."""
+        """Report the deliveries that were received, now that their frames have been acted on."""
         arrived, self._arrived = self._arrived, []
         for frame, session, link, address in arrived:
             self._came_in(frame, session, link, address)
@@ -295,7 +294,7 @@ class DeliveryTracer:
 
     def _transfer_out(self, frame: TracedFrame, session: Session, values: Values) -> None:
         if "delivery_id" not in values:
-            # a further frame of a delivery that went out
+            # a further frame of a delivery that was sent
             return
         id_ = _number(values, "delivery_id")
         delivery = session.outgoing.find(id_)
@@ -334,7 +333,7 @@ class DeliveryTracer:
         first = _number(values, "first")
         width = (_number(values, "last", first) - first) % IDS
         from_receiver = bool(values.get("role"))
-        # outgoing deliveries: the peer speaks as their receiver, or this router as their sender
+        # outgoing deliveries: the disposition is the peer's as receiver, or this router's as sender
         outs = frame.incoming is from_receiver
         events = ("outcome", "was settled by us") if outs else ("told", "was settled by its sender")
         facts: Line = {"settled": bool(values.get("settled"))}
@@ -404,7 +403,7 @@ class DeliveryTracer:
 
 
 def _payload(frame: TracedFrame) -> bytes:
-    """Return what was kept of the payload of a frame."""
+    """Return the kept part of a frame's payload."""
     seen = frame.seen
     return seen.body[frame.words.payload_at :] if isinstance(seen, SeenFrame) else b""
 

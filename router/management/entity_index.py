@@ -42,8 +42,8 @@ LONGEST_NUMBER: Final = 18
 # If more entities than this change at once, an index is built anew.
 MAX_EDITS: Final = 64
 
-# What a configured entity is read from, made from its settings, by type, for the types that have an
-# index; their name is their identity.
+# Makers of the object that a configured entity is read from, given its settings, by type, for the
+# types that have an index; their name is their identity.
 _View: TypeAlias = Callable[[RouterView, Any], object]
 _TOLD: Final[dict[str, _View]] = {
     CONFIGURED_ADDRESS.long_name: lambda _, settings: settings,
@@ -98,7 +98,7 @@ class EntityIndex:
                 self._enter(edit.new, number)
 
     def pieces(self) -> Iterator[object]:
-        """Take the index apart, piece by piece (`router.engine.deferred`)."""
+        """Take the index apart in small steps, yielding after each (`router.engine.deferred`)."""
         return emptied(self._by_name)
 
     def _place_of(self, settings: object) -> int:
@@ -125,8 +125,8 @@ async def look_up(
 ) -> Iterable[object] | None:
     """Return the entities of a type whose attribute `wanted` may be `key`.
 
-    Return None if all entities have to be searched. A None among the entities is one step of an
-    entity that takes long.
+    Return None if all entities have to be searched. A None among the entities stands for one step
+    of an entity that takes long.
     """
     tell = _TOLD.get(entity_type.long_name)
     if tell is not None:
@@ -138,7 +138,7 @@ async def look_up(
 
 
 def view_of(router: RouterView, entity_type: AnyEntityType, settings: object) -> object:
-    """Return what a configured entity is read from; None for types without an index."""
+    """Return the object that a configured entity is read from; None for types without an index."""
     tell = _TOLD.get(entity_type.long_name)
     return None if tell is None else tell(router, settings)
 

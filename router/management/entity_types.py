@@ -1,7 +1,7 @@
 """Entity types of the node, under Dispatch's names.
 
-Every value is one that the router knows. Attributes of Dispatch's that this router has no value for
-are left out, or are null if Dispatch's tools need them.
+Attributes of Dispatch that this router has no value for are left out, or are null if Dispatch's
+tools need them.
 """
 
 from __future__ import annotations

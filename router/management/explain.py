@@ -1,8 +1,8 @@
-"""EXPLAIN: what happens to messages that a user sends to an address, or wants from it, and why.
+"""EXPLAIN: what happens to messages that a user sends to an address or receives from it.
 
 Nothing is changed: asking about an address does not bring it into use, and no redirect is counted.
-`router.core.diagnosis.blocking` finds out why nothing flows. This module adds which listeners admit
-the user, which rule applies to the address, and who is at its other end.
+`router.core.diagnosis.blocking` finds out why no messages flow. This module adds which listeners
+admit the user, which rule applies to the address, and the clients at its other end.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ T = TypeVar("T")
 
 
 class Flow(TypedDict):
-    """Part of the answer that tells why messages flow or not."""
+    """Part of the answer that explains why messages flow or not."""
 
     reasons: list[dict[str, str]]
     senders: list[AnswerMap]
@@ -173,7 +173,7 @@ def explain(router: RouterView, request: Request) -> AnswerMap:
 
 
 def _is_nobody(reasons: list[dict[str, str]]) -> bool:
-    """Return whether the only reason is that nobody receives here."""
+    """Return whether the only reason is that there is no receiver here."""
     return [each["reason"] for each in reasons] == [str(Reason.NO_CONSUMER)]
 
 
@@ -181,7 +181,7 @@ def _is_nobody(reasons: list[dict[str, str]]) -> bool:
 
 
 def _listener(listener: ListenerSettings, user: str | None) -> AnswerMap:
-    """Describe a listener, and whether it admits a user, as far as its configuration says."""
+    """Describe a listener, and whether it admits a user according to its configuration."""
     admits, text = True, "the peer may stay anonymous"
     if listener.role in ROLES:
         admits, text = False, "it is for other routers only"
@@ -255,7 +255,7 @@ def _reason(reason: Reason) -> dict[str, str]:
 def _flow(
     survey: Survey, question: Question, address: Address | None, chosen: list[Consumer]
 ) -> Flow:
-    """Return why messages flow or not, with all that it follows from."""
+    """Return why messages flow or not, with the facts that this follows from."""
     if address is None:
         return {
             "reasons": [_reason(Reason.NO_CONSUMER) if question.sends else NO_SENDER],
@@ -295,7 +295,7 @@ def _flow(
 
 
 def _of_sending(survey: Survey, state: AddressState) -> list[dict[str, str]]:
-    """Return what would hold back messages that are sent to an address now."""
+    """Return the reasons that would hold back messages sent to an address now."""
     reasons = [state.flow_reason, state.credit_reason]
     if survey.forwarder.turn.is_pressed:
         reasons.append(Reason.MEMORY_FULL)
@@ -307,9 +307,9 @@ def _of_sending(survey: Survey, state: AddressState) -> list[dict[str, str]]:
 
 
 def _of_receiving(survey: Survey, address: Address, own: Sequence[Link]) -> list[dict[str, str]]:
-    """Return why nothing is received.
+    """Return why no messages are received.
 
-    Nobody sends, none of the user's receivers can take anything, or no sender can send.
+    There is no sender, none of the user's receivers can take a message, or no sender can send.
     """
     if not address.producers:
         return [NO_SENDER]
@@ -330,7 +330,7 @@ def _next(survey: Survey, address: Address) -> list[Consumer]:
 
 
 def _chosen(survey: Survey, address: Address) -> list[Consumer]:
-    """Return who would get the next small message: the consumer whose turn it is, or all."""
+    """Return the consumers that would get the next small message: all, or the one in turn."""
     if address.treatment == MULTICAST:
         receivers = receivers_for(address, HERE, OWN_TREE)
         return [each for each in receivers if of_receiver(each) is None]
@@ -339,7 +339,7 @@ def _chosen(survey: Survey, address: Address) -> list[Consumer]:
         consumer = survey.forwarder.distribution.choose_across(address, 0, HERE, 0)
     else:
         consumer = None if address.waiting else survey.forwarder.distribution.choose(address, 0)
-    # restore whose turn it is: nothing has been sent
+    # restore whose turn it is: no message has been sent
     address.rotation = rotation
     return [] if consumer is None else [consumer]
 
@@ -408,7 +408,7 @@ def _why(reason: Reason | None, text: str | None) -> dict[str, str | None]:
 
 
 def _counters(counters: Counters) -> dict[str, int]:
-    """Return what the address has counted since it came into use."""
+    """Return the counters of the address since it came into use."""
     return {
         "ingress": router_traffic.entered(counters),
         "egress": router_traffic.left(counters),

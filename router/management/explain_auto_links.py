@@ -50,7 +50,7 @@ def describe_auto_links(states: list[AutoLinkState]) -> list[AnswerMap]:
 def reasons_of(states: list[AutoLinkState], *, sends: bool) -> list[dict[str, str]]:
     """Return why the auto-links at the other end are not active.
 
-    With `sends` they would receive what is sent, otherwise send what is received.
+    With `sends` they would receive the messages sent, otherwise send those received.
     """
     return [
         {"reason": f"auto_link_{each.status}", "text": _why(each)}

@@ -1,4 +1,4 @@
-"""EXPLAIN of an address with a link route: where its links are forwarded, or why nowhere."""
+"""EXPLAIN of an address with a link route: where its links are forwarded, or why not."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _NOBODY_SENDS: Final = "no link leads there yet: one is attached when a client s
 
 
 class _Why(TypedDict):
-    """Why nothing goes somewhere now; both are None if something can."""
+    """Reason why no message goes to a router now; both are None if messages can go."""
 
     reason: str | None
     text: str | None
@@ -84,9 +84,9 @@ class _UplinkAnswer(TypedDict):
 
 @attrs.frozen
 class NetworkExplanation:
-    """Answer about other routers, and why nothing goes there if nobody receives here.
+    """Part of an explanation about other routers: where messages go, or why they do not.
 
-    `told` is None if the router is not part of a network.
+    `told` (the network's facts) is None if the router is not part of a network.
     """
 
     told: AnswerMap | None
@@ -95,7 +95,7 @@ class NetworkExplanation:
 
 @attrs.frozen
 class _Asked:
-    """Address that is asked about; it may be a stand-in for one that is not in use."""
+    """Address of the question; it may be a stand-in for one that is not in use."""
 
     router: RouterView
     address: Address
@@ -108,7 +108,7 @@ class _Asked:
 
     @property
     def key(self) -> str:
-        """Return the key by which routers tell each other about the address."""
+        """Return the key by which routers announce the address to each other."""
         return edge_key_in(self.address.name) or key_at(self.address.name, self.address.phase)
 
 
@@ -129,7 +129,7 @@ def stand_in_address(router: RouterView, name: str, treatment: int, phase: int) 
 def explain_network(
     router: RouterView, address: Address, chosen: list[Consumer]
 ) -> NetworkExplanation:
-    """Return where else messages go; `chosen` would get the next one sent here."""
+    """Return the other destinations of messages; `chosen` would get the next one sent here."""
     asked = _Asked(router, address, chosen)
     network = asked.network
     if not network.is_on and network.edges is None:
@@ -222,7 +222,7 @@ def _link(link: OutLink | BranchLink | None, chosen: list[Consumer]) -> _LinkAns
 
 
 def _why_not(asked: _Asked, router: str, link: OutLink | None, *, is_used: bool) -> _Why:
-    """Return why nothing goes to a router now."""
+    """Return why no message goes to a router now."""
     if not is_used:
         return _why("not_used", "other routers are nearer")
     if link is None:
@@ -304,7 +304,7 @@ def _reasons(
     branches: list[_BranchAnswer],
     uplinks: list[_UplinkAnswer],
 ) -> list[dict[str, str]]:
-    """Return why nothing goes to other routers, if nobody receives here."""
+    """Return why no messages go to other routers, if there is no receiver here."""
     network = asked.network
     missing = why_unreachable(network, asked.address.name)
     if missing is not None:

@@ -21,7 +21,7 @@ def explain_stuck(places: Iterable[Address], now: float) -> AnswerMap | None:
     """Describe the stuck receivers of multicast addresses; None if no address is multicast.
 
     `droppedInSeconds` is None for a receiver that is never dropped. At 0 it is dropped as soon as
-    it holds up another receiver. Times are in seconds.
+    it delays another receiver. Times are in seconds.
     """
     multicasts = [each for each in places if each.treatment == MULTICAST]
     if not multicasts:

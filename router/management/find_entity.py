@@ -20,7 +20,7 @@ from router.management.views import RouterView
 
 # Names of the node's type: the standard's, and Dispatch's.
 NODE_TYPES: Final = ("org.amqp.management", MANAGEMENT.long_name)
-# Entities that are looked at before other tasks run.
+# Entities that are examined before other tasks run.
 STEPS_PER_CHECKPOINT: Final = 32
 
 
@@ -39,7 +39,7 @@ class FoundEntity:
 def attributes_of(entity_type: AnyEntityType, entity: object) -> AnswerMap:
     """Return all attributes of an entity.
 
-    Those without a value are left out, unless Dispatch tells them as well.
+    Those without a value are left out, unless Dispatch includes them as well.
     """
     values = {each.name: each.read(entity) for each in entity_type.attributes}
     if entity_type.includes_null:
@@ -85,7 +85,7 @@ async def find(router: RouterView, request: Request) -> FoundEntity:
         raise Refused(
             BAD_REQUEST, f"the entity with the {wanted} {key[:100]!r} is not of the type {kind}"
         )
-    # Dispatch's words, which the users of its tools know
+    # Dispatch's description, which users of its tools know
     raise Refused(NOT_FOUND, f"No entity with {wanted}={key[:100]}")
 
 
@@ -100,7 +100,7 @@ async def _search(
         assert attribute is not None
         looked_up = await look_up(router, entity_type, wanted, key)
         for entity in entities(router) if looked_up is None else looked_up:
-            # None is one step of an entity that takes long
+            # None stands for one step of an entity that takes long
             if entity is not None and attribute.read(entity) == key:
                 found.append(FoundEntity(entity_type, entity))
             steps += 1

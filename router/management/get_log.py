@@ -1,4 +1,4 @@
-"""GET-LOG: the last lines of the log, as Dispatch's tools take them."""
+"""GET-LOG: the last lines of the log, in the form that Dispatch's tools expect."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Operations of `$management`: from the request to the answer, without socket or clock.
 
 The operations, their arguments and the status codes are Dispatch's (AMQP management, working draft
-9). Wrong requests get 400, 404 or 501 and a sentence.
+9). Wrong requests get the status 400, 404 or 501 and a description.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ WIDEST_INDENT: Final = 16
 
 
 async def answer(router: RouterView, request: Request) -> Answer:
-    """Return the answer to one request, whatever it asks."""
+    """Return the answer to one request."""
     router.asker = request.connection
     try:
         answered = _perform(router, request)
@@ -96,7 +96,7 @@ def _rows(
 ) -> Iterator[list[object] | None]:
     """Yield the values of `count` entities after the first `offset`, or of all.
 
-    Yield None for each skipped entity, and for each step of an entity that takes long.
+    Also yield None for each skipped entity, and for each step of an entity that takes long.
     """
     left = count or -1
     known = types_of(router)
@@ -153,7 +153,7 @@ def _get_operations(router: RouterView, request: Request) -> AnswerMap:
 
 
 def _get_annotations(router: RouterView, request: Request) -> AnswerMap:
-    # types without annotations are left out, and no type has any
+    # types without annotations are left out, and here no type has annotations
     _types(router, request)
     return {}
 

@@ -1,4 +1,4 @@
-"""Protocols of what management needs of a running router, its connections and its plugins.
+"""Protocols: the parts of a running router, its connections and plugins that management uses.
 
 The classes that implement them are in packages above this one: `router.net` and `router.hosting`.
 """
@@ -27,7 +27,7 @@ class ConnectionRecord(Protocol):
 
     @property
     def number(self) -> int:
-        """Return its number, which no other connection of this router ever has."""
+        """Return the connection's number, which no other connection of this router ever has."""
 
     @property
     def connection(self) -> Connection:
@@ -35,7 +35,7 @@ class ConnectionRecord(Protocol):
 
     @property
     def tally(self) -> EndpointView | None:
-        """Return the tally of its listener or connector."""
+        """Return the counters of the connection's listener or connector."""
 
 
 class ConnectorStatus(ConnectorState, Protocol):
@@ -46,23 +46,23 @@ class ConnectorStatus(ConnectorState, Protocol):
 
     @property
     def round(self) -> Sequence[object]:
-        """Return all places, the current one first; their text is a URL."""
+        """Return all hosts and ports, the current one first; their text is a URL."""
 
     @property
     def at(self) -> object:
-        """Return the place that it connects to or is connected to."""
+        """Return the host and port that the connector connects to or is connected to."""
 
     @property
     def state(self) -> str:
-        """Return Dispatch's word for its state."""
+        """Return the connector's state, as named by Dispatch."""
 
     @property
     def since(self) -> float:
-        """Return since when it has been connected, or not connected."""
+        """Return the time since which the connector has been connected, or not connected."""
 
     @property
     def message(self) -> str:
-        """Return what happened last, in a sentence; empty if nothing has."""
+        """Return a sentence about the last event; empty if there was none."""
 
     @property
     def container(self) -> str | None:
@@ -82,7 +82,7 @@ class ConnectorStatus(ConnectorState, Protocol):
 
     @property
     def next_at(self) -> float | None:
-        """Return the time of the next attempt, while it waits for that."""
+        """Return the time of the next attempt, while the connector waits for that."""
 
     @property
     def vain(self) -> int:
@@ -98,7 +98,7 @@ class Endpoint(EndpointView, Protocol):
 
     @property
     def is_over(self) -> bool:
-        """Return whether it has been removed from the configuration."""
+        """Return whether the endpoint has been removed from the configuration."""
 
 
 class TracedFrame(Protocol):
@@ -110,19 +110,19 @@ class TracedFrame(Protocol):
 
     @property
     def incoming(self) -> bool:
-        """Return whether it is from the peer."""
+        """Return whether the frame is from the peer."""
 
     @property
     def channel(self) -> int:
-        """Return its channel; 0 if it is no frame."""
+        """Return the frame's channel; 0 for a protocol header."""
 
     @property
     def seen(self) -> Seen:
-        """Return what was seen of it."""
+        """Return the part of it that was seen."""
 
     @property
     def words(self) -> Words:
-        """Return its description; ask for it while the frame passes, or never."""
+        """Return the frame's description; call this only while the frame passes."""
 
 
 class FrameTraces(Protocol):
@@ -136,7 +136,8 @@ class FrameTraces(Protocol):
     ) -> Opaque:
         """Report the frames of wanted connections to `hear`, until `stop`.
 
-        `turned` is called when what was read has had its effects. Return what `stop` takes.
+        `turned` is called when the frames of a read have been acted on. Return the argument for
+        `stop`.
         """
 
     def stop(self, listening: Opaque) -> None:
@@ -178,17 +179,17 @@ class RouterInternals(Protocol):
 
     @property
     def auto_links(self) -> AutoLinks | None:
-        """Return what keeps auto-links attached; None if there are none."""
+        """Return the part that keeps auto-links attached; None if there are none."""
 
     @property
     def tallies(self) -> Sequence[Endpoint]:
         """Return its listeners and connectors."""
 
     def begin_turn(self) -> None:
-        """Begin a turn, before anything is done."""
+        """Begin a turn, before any other work."""
 
     def finish_turn(self) -> None:
-        """Finish the turn: send what it led to."""
+        """Finish the turn: send its output."""
 
 
 class PluginState(Protocol):
@@ -200,7 +201,7 @@ class PluginState(Protocol):
 
     @property
     def reason(self) -> str:
-        """Return why it is not running, in words; empty if it is."""
+        """Return why the plugin is not running, as text; empty if it is running."""
 
     @property
     def failure(self) -> str:
@@ -208,7 +209,7 @@ class PluginState(Protocol):
 
     @property
     def lost_events(self) -> int:
-        """Return the number of events that it did not take in time."""
+        """Return the number of events that the plugin did not take in time."""
 
 
 class ReportedAttribute(Protocol):
@@ -220,7 +221,7 @@ class ReportedAttribute(Protocol):
 
     @property
     def type(self) -> str:
-        """Return Dispatch's word for the type of its values."""
+        """Return Dispatch's name for the type of its values."""
 
     @property
     def description(self) -> str:

@@ -1,7 +1,7 @@
 """Make settings from the attributes of a request: check names, convert and check values.
 
-Values are taken as Dispatch takes them: "5" for 5, "yes" for true, 5 for "5", and null for what is
-not given. The kinds of the configuration define the allowed values.
+Values are taken as Dispatch takes them: "5" for 5, "yes" for true, 5 for "5", and null for a
+missing value. The kinds of the configuration define the allowed values.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TEXT_ALONE: Final = ("prefix", "pattern")
 # Former names of attributes, which Dispatch accepts, too.
 _OLD_NAMES: Final = {"addr": "address", "dir": "direction", "externalAddr": "externalAddress"}
 _HAD_OLD_NAMES: Final = ("router.config.autoLink", "router.config.linkRoute")
-# No number that is allowed anywhere has more digits.
+# No allowed number has more digits.
 _LONGEST_NUMBER: Final = 20
 
 
@@ -117,7 +117,7 @@ def setting_value(attribute: AnyAttribute, value: object) -> object:
 
 
 def _plain(value: object) -> object:
-    """Return a value without the types that AMQP has beyond Python's."""
+    """Return a value with AMQP-only types replaced by plain Python ones."""
     if isinstance(value, bool) or value is None:
         return value
     for plain in (int, float, str):
@@ -131,7 +131,7 @@ def _plain(value: object) -> object:
 
 
 def _converted(field: SettingField, value: object) -> object:
-    """Return a value as in the configuration file, if it can be taken as one."""
+    """Return a value in the form of the configuration file, if it can be converted."""
     kind = wire_kind(field)
     if kind == "boolean":
         return read_flag(value)

@@ -39,8 +39,8 @@ class Refused(Exception):
 class Request:
     """Content of a request: the application-properties and the body of its message.
 
-    `connection` is the number of the connection that it came by, None if unknown. `may_change` says
-    whether another router states that its sender may change things.
+    `connection` is the number of the connection that the request came from, None if unknown.
+    `may_change` says whether another router states that its sender may change things.
     """
 
     properties: Mapping[str, object]
@@ -75,7 +75,7 @@ class Request:
         return value
 
     def count(self, name: str) -> int | None:
-        """Return a property that is a whole number from 0 on, None if absent.
+        """Return a property that is a non-negative whole number, None if absent.
 
         Some tools send it as text. Raise Refused if it is anything else.
         """
@@ -98,8 +98,8 @@ class Request:
 class QueryRows:
     """Body of the answer to a QUERY.
 
-    `rows` yields rows of the values of `names`, or None if there is nothing to tell. Each step is
-    short. Other tasks may run between two steps, so each entity is told as it is when it is
+    `rows` yields rows of the values of `names`, or None for a step without a row. Each step is
+    short. Other tasks may run between two steps, so each entity is reported as it is when it is
     reached.
     """
 
@@ -116,7 +116,7 @@ class LongList:
 
 @attrs.frozen
 class Answer:
-    """Answer to a request; `body` is what AMQP can carry, or Rows, or Listed."""
+    """Answer to a request; `body` is a value that AMQP can carry, or Rows, or Listed."""
 
     body: Any = attrs.Factory(dict)
     status: int = OK

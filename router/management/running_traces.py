@@ -1,4 +1,4 @@
-"""Running traces: what passes over connections, sent to the requester while it happens.
+"""Running traces: lines about frames on connections, sent to the requester as they pass.
 
 TRACE (`router.management.trace`) starts a trace, which is sent to a receiver of the requester and
 uses its credit. Without credit a limited number of lines wait; further ones are dropped and
@@ -30,7 +30,7 @@ from router.engine.account import LINE_BYTES, TRACES, Account, text_bytes
 log = structlog.get_logger("router.management")
 
 MAX_TRACES: Final = 8
-# Maximum that waits for credit from the receiver of one trace.
+# Maximum of lines and octets that wait for credit from the receiver of one trace.
 MAX_WAITING_LINES: Final = 2000
 MAX_WAITING_CHARACTERS: Final = 1024 * 1024
 # Maximum size of one message, and number of unsettled messages.
@@ -55,7 +55,7 @@ class Trace:
         self.asker = asker
         # charged for the lines that wait
         self._account = account
-        # called when the trace ends, and at each beat until then
+        # called when the trace ends, and at each interval until then
         self.on_end: Callable[[], None] = _nothing
         self.on_heartbeat: Callable[[], None] = _nothing
         self.dropped = 0
@@ -66,7 +66,7 @@ class Trace:
         self._sent: dict[SentMessage, int] = {}
 
     def add(self, line: Line) -> None:
-        """Queue a line, or count it as dropped if too much waits already."""
+        """Queue a line, or count it as dropped if too many wait already."""
         size = sum(text_bytes(value) for value in line.values() if isinstance(value, str))
         fields = line.get("fields")
         if isinstance(fields, dict):
@@ -117,7 +117,7 @@ class Trace:
         self._sent[sender.send_nowait(encode_message(message))] = len(taken)
 
     def end(self) -> None:
-        """Drop the lines that wait, because nobody receives them any more."""
+        """Drop the waiting lines, because they have no receiver any more."""
         self._account.release(TRACES, LINE_BYTES * len(self._lines) + self._characters)
         self._lines.clear()
         self._characters = 0

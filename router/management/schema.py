@@ -63,7 +63,7 @@ class Setting:
 class Attribute(Generic[E_contra]):
     """Attribute of an entity type, whose entities are read from objects of one class.
 
-    `kind` is Dispatch's word for the type of its values. `read` takes the object that an entity is
+    `kind` is Dispatch's name for the type of its values. `read` takes the object that an entity is
     read from, and returns a value that AMQP can carry, None for no value. Without `given` it cannot
     be set, unless `changes` says that it can be changed.
     """
@@ -92,8 +92,8 @@ class EntityType(Generic[E_contra]):
 
     `name` is without the common prefix. `unsupported` are attributes that this type has in Dispatch
     and that have no value here: an answer to a request for them leaves them out. `entity` is the
-    configuration's entity for this type. `missing_feature` names the part that the router lacks if
-    operations are not implemented for want of it. With `includes_null`, READ includes attributes
+    configuration's entity for this type. `missing_feature` names the missing part of the router
+    because of which operations are not implemented. With `includes_null`, READ includes attributes
     without a value, as Dispatch does for entities of its core.
     """
 
@@ -126,7 +126,7 @@ class EntityType(Generic[E_contra]):
         return next((each for each in self.attributes if each.name == name), None)
 
 
-# Of any class: whoever reads an entity knows that it is of its type's class.
+# Of any class: a reader of an entity knows that it is of its type's class.
 AnyAttribute: TypeAlias = Attribute[Any]
 AnyEntityType: TypeAlias = EntityType[Any]
 
@@ -140,7 +140,7 @@ class LiveEntity:
 
 
 def settings_of(entity: object) -> Any:
-    """Return the settings of an entity: an object of one of the configuration's classes."""
+    """Return the settings of an entity: an instance of one of the configuration classes."""
     return entity.settings if isinstance(entity, LiveEntity) else entity
 
 
@@ -186,7 +186,7 @@ def settings_attributes(entity: Entity) -> Iterator[Attribute[object]]:
 
 
 def wire_kind(field: SettingField) -> str:
-    """Return Dispatch's word for the type that `wire_value` makes of a setting."""
+    """Return Dispatch's name for the type that `wire_value` makes of a setting."""
     declared = str(field.type)
     if "Literal" in declared and "tuple" not in declared:
         # even if the choices include other types
@@ -201,9 +201,9 @@ def wire_kind(field: SettingField) -> str:
 
 
 def wire_value(name: str, value: object) -> object:
-    """Return a configured value as Dispatch tells it.
+    """Return a configured value in Dispatch's form.
 
-    Ports and lists are text. Passwords are never told.
+    Ports and lists are text. Passwords are never returned.
     """
     if value is None or isinstance(value, Secret):
         return None

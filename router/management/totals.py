@@ -29,8 +29,8 @@ LINKS_PER_STEP: Final = 128
 class Totals:
     """Sums over all addresses, connections and links of a router.
 
-    `counters` exclude what the router itself has sent and received. `of_containers` is the traffic
-    of connections to containers, including those that are closed.
+    `counters` exclude deliveries that the router itself has sent and received. `of_containers` is
+    the traffic of connections to containers, including those that are closed.
     """
 
     counters: Counters = attrs.Factory(Counters)
@@ -80,8 +80,8 @@ def compute_link_sums(address: Address) -> Generator[None, None, LinkSums]:
 def compute_totals(observed: RouterInternals) -> Generator[None, None, Totals]:
     """Add up all totals, in steps between which other tasks may run.
 
-    Nothing is counted twice: what leaves meanwhile is counted as it is when it is reached, and what
-    comes is not counted.
+    No link is counted twice: one that leaves meanwhile is counted as it is when it is reached, and
+    new ones are not counted.
     """
     totals = Totals()
     yield from _count_addresses(totals.counters, observed.table)
@@ -128,9 +128,9 @@ def _count_connection(
 
 
 def _leave_out(total: Counters, own: Connection) -> None:
-    """Subtract what the router itself has sent and received.
+    """Subtract the deliveries that the router itself has sent and received.
 
-    As in Dispatch, a request is a delivery that came in, and its answer one that went out.
+    As in Dispatch, a request is a delivery that was received, and its answer one that was sent.
     """
     traffic = traffic_of(own)
     total.ingress -= traffic.received_deliveries

@@ -70,7 +70,7 @@ def trace(router: RouterView, request: Request) -> AnswerMap:
 
 
 def _follow(router: RouterView, started: Trace, wanted: DeliveryFilter) -> AnswerMap:
-    """Follow deliveries over all connections, and report those that are here."""
+    """Follow deliveries over all connections, and report those that are in the router now."""
 
     def is_carrier(number: int) -> bool:
         return number in router.streams.carriers()
@@ -110,7 +110,7 @@ def _deliveries(asked: object) -> DeliveryFilter:
 def _start(router: RouterView, to: str, asker: int | None, receivers: set[int]) -> Trace:
     """Start a trace, and charge its waiting lines to the requester's connection.
 
-    If that is not known, charge them to a connection that receives the trace.
+    If that connection is not known, charge them to one that receives the trace.
     """
     pumps = router.observed.pumps
     holder = pumps.get(asker or 0) or pumps[min(receivers)]
@@ -178,7 +178,7 @@ class FrameTracer:
             return
         self.report_peer(frame.pump)
         if self._trace.is_full():
-            # it would be dropped, so do not format it
+            # the line would be dropped, so do not format it
             self._trace.dropped += 1
             return
         words = frame.words
@@ -198,7 +198,7 @@ class FrameTracer:
         self._trace.add(line)
 
     def report_peer(self, pump: ConnectionRecord) -> None:
-        """Report the peer of a connection, once it is known and whenever that changes."""
+        """Report the peer of a connection, once it is known and whenever it changes."""
         line = connection_line(pump)
         if self._told.get(pump.number) != line:
             self._told[pump.number] = line
@@ -207,7 +207,7 @@ class FrameTracer:
                 self._told.popitem(last=False)
 
     def look(self) -> None:
-        """Report the connections that are gone."""
+        """Report the connections that have ended."""
         pumps = self._router.observed.pumps
         for number in [number for number in self._told if number not in pumps]:
             self._trace.add({**self._told.pop(number), "gone": True})

@@ -1,8 +1,8 @@
 """Answers that their receivers have not settled, and the limits on their number.
 
 Programs written for Dispatch often forget to settle answers, because Dispatch does it itself. So
-many small answers may be unsettled, and one that is older than its TTL does not count any more: it
-has expired, or was sent.
+many small answers may be unsettled, and an answer older than its TTL no longer counts: it has
+expired, or was sent.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import attrs
 
 from router.client import SentMessage
 
-# For one reply-to: so many answers of any size, and more while their total size is small.
+# For one reply-to: this many answers of any size, and more while their total size is small.
 MAX_ANSWERS: Final = 20
 MAX_SMALL_ANSWERS: Final = 250
 MAX_SMALL_BYTES: Final = 256 * 1024
@@ -59,7 +59,7 @@ class UnsettledAnswers:
         self._at.setdefault(reply_to, {})[sending] = answer
 
     def taken(self, sending: SentMessage) -> None:
-        """Forget an answer that has an outcome, whatever it is, or does not count any more."""
+        """Forget an answer that has an outcome of any kind, or that no longer counts."""
         answer = self._answers.pop(sending, None)
         if answer is None:
             return

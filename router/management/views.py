@@ -1,4 +1,4 @@
-"""Views that entities are read from: a router's records, with what the attributes need.
+"""Views that entities are read from: a router's records, prepared for the attributes.
 
 Nothing is kept or counted here: each property reads the router as it is.
 """
@@ -55,7 +55,7 @@ MAX_SEARCHED: Final = 1000
 class RouterView:
     """View of the router as a whole.
 
-    `started_at` is on the engine's clock; `configuration` is what it runs at the moment.
+    `started_at` is on the engine's clock; `configuration` is the present one.
     """
 
     id: str
@@ -69,7 +69,7 @@ class RouterView:
     changeable: ConfigurableRouter | None = attrs.field(default=None, repr=False)
     # the control of addresses and routes
     control: ControlPlane | None = attrs.field(default=None, repr=False)
-    # its plugins; None if it cannot run any
+    # the router's plugins; None if it cannot run any
     plugins: Plugins | None = attrs.field(default=None, repr=False)
     # number of the connection whose request is being answered; there is one at a time
     asker: int | None = attrs.field(default=None, init=False, repr=False)
@@ -82,7 +82,7 @@ class RouterView:
 
     @property
     def survey(self) -> Survey:
-        """Return what holds links back in this turn."""
+        """Return the survey of blocked links in this turn."""
         now = self.observed.turn.now
         if self._survey is None or self._survey[0] != now:
             self._survey = (now, Survey(self.observed.forwarder))
@@ -99,7 +99,7 @@ class RouterView:
         return int(self.observed.turn.now - self.started_at)
 
     def close(self, view: ConnectionView, reason: AmqpError) -> None:
-        """Close a connection, and tell its peer why."""
+        """Close a connection, and tell its peer the reason."""
         self.observed.begin_turn()
         view.connection.close(reason)
         self.observed.finish_turn()
@@ -196,7 +196,7 @@ class ConnectionView:
 
     @property
     def use(self) -> tuple[bool | None, str | None]:
-        """Return whether an edge router uses it, and why; None if it is not an edge's."""
+        """Return whether an edge router uses the connection, and why; None if not an edge's."""
         core = self.connection.handler
         edges = core.network.edges if isinstance(core, Forwarder) else None
         return (None, None) if edges is None else edges.use_of(self.connection)
@@ -225,7 +225,7 @@ class LinkView:
 
     @property
     def owner(self) -> Producer | Consumer:
-        """Return what the core attached to it."""
+        """Return the object that the core attached to the link."""
         owner: Producer | Consumer = self.link.owner
         return owner
 
@@ -247,18 +247,18 @@ class LinkView:
 
     @property
     def blocked_reason(self) -> str | None:
-        """Return why nothing can come or go by it now, in a word; None if it can."""
+        """Return why no message can pass on the link now, in a word; None if one can."""
         reason = self.router.survey.link(self.link)
         return None if reason is None else str(reason)
 
     @property
     def blocked_text(self) -> str | None:
-        """Return the same in words, which name the router that is waited for."""
+        """Return the same as text, which names the router that is waited for."""
         return self.router.survey.words(self.link)
 
     @property
     def zero_credit_s(self) -> int:
-        """Return for how many seconds it has had no credit; 0 if it has some."""
+        """Return for how many seconds the link has had no credit; 0 if it has some."""
         return int(stuck_deliveries.without_credit_s(self.link, self.router.observed.turn.now))
 
     @property
@@ -268,12 +268,12 @@ class LinkView:
 
     @property
     def ingress_histogram(self) -> list[int] | None:
-        """Return its outgoing deliveries by ingress router: all by this one."""
+        """Return the link's outgoing deliveries by ingress router: all count for this one."""
         return None if self.is_incoming else [int(self.link.deliveries)]
 
     @property
     def capacity(self) -> int:
-        """Return the most credit that a sender is given, or what a receiver has given."""
+        """Return the most credit that a sender is given, or the credit given by a receiver."""
         owner = self.owner
         # a routed link grants the credit that its other end has been granted
         if isinstance(owner, Consumer) or self.link.is_routed:
@@ -282,7 +282,7 @@ class LinkView:
 
     @property
     def peer(self) -> str | None:
-        """Return the identity of the link that it is joined to; None if it is not routed."""
+        """Return the identity of the link that this link is joined to; None if it is not routed."""
         if not self.link.is_routed:
             return None
         other = self.link.terminus.other(self.link)
@@ -290,7 +290,7 @@ class LinkView:
 
     @property
     def undelivered(self) -> int | None:
-        """Return how many deliveries of it, or for it alone, wait in the router.
+        """Return how many deliveries from the link, or for it alone, wait in the router.
 
         Return None if that would take too long to find out.
         """
@@ -327,12 +327,12 @@ class AddressView:
 
     @property
     def key(self) -> str:
-        """Return its name in Dispatch."""
+        """Return the address's name in Dispatch."""
         return address_key(self.address, self.router_id)
 
     @property
     def remote_routers(self) -> list[str]:
-        """Return the other routers that have receivers for it."""
+        """Return the other routers that have receivers for the address."""
         return sorted(self.reach.wanted.get(key_of(self.address), ()))
 
     @property
@@ -347,17 +347,17 @@ class AddressView:
 
     @property
     def in_process(self) -> int:
-        """Return how many of its receivers are the router itself."""
+        """Return how many receivers of the address are the router itself."""
         return self.sums.in_process
 
     @property
     def subscribers(self) -> int:
-        """Return how many other receivers it has here."""
+        """Return how many other receivers the address has here."""
         return self.sums.receivers - self.sums.in_process
 
     @property
     def blocked_reason(self) -> str | None:
-        """Return why messages sent to it here would wait now, in a word."""
+        """Return why messages sent to the address here would wait now, in a word."""
         reason = self.router.survey.address(self.address).flow_reason
         return None if reason is None else str(reason)
 

@@ -13,16 +13,18 @@ import trio
 log = structlog.get_logger("router.listener")
 
 Handler = Callable[[trio.SocketStream], Awaitable[object]]
-# Frees descriptors when they are short, if it can.
+# Function that frees descriptors when they are short, if it can.
 Relieve = Callable[[], None]
 
 # Errors of accept when the process or the system is short of descriptors or memory.
 SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
-# How long accepting pauses then. New connections wait in the socket's backlog meanwhile.
+# How long accepting pauses after such an error. New connections wait in the socket's backlog
+# meanwhile.
 PAUSE_S = 0.1
 # How often a lasting shortage is logged.
 WARN_EVERY_S = 10.0
-# With `relieve`, one of so many descriptors of the process is reserved, and at most this many are.
+# With `relieve`, one in this many descriptors of the process is reserved, and at most this many in
+# all.
 RESERVED_PART = 8
 MOST_RESERVED = 2048
 

@@ -1,9 +1,9 @@
 """Accept crowds of connections quickly, and begin to serve them host by host.
 
 The backlog of a listening socket is a single queue: a new connection waits until all earlier ones
-have been accepted. So everything in the backlog is accepted at once, which costs little, and waits
-here by host. Hosts take turns to have connections served. If too many wait, the oldest connections
-of the host with most are closed before any task is started for them
+have been accepted. So all connections in the backlog are accepted at once, which costs little, and
+wait here by host. Hosts take turns to have connections served. If too many wait, the oldest
+connections of the host with most are closed before any task is started for them
 (docs/decisions/0083-room-for-probes.md).
 """
 
@@ -22,11 +22,11 @@ from router.net.accepting import SHORTAGES, WARN_EVERY_S, Handler, Shortage, han
 
 log = structlog.get_logger("router.listener")
 
-# Waits until connections may be served, and returns how many.
+# Function that waits until connections may be served, and returns how many.
 Room = Callable[[], Awaitable[int]]
 
-# Connections that are accepted in one round of the loop, which takes some milliseconds, and that
-# begin to be served in one. Each of these costs as much as accepting dozens.
+# How many connections are accepted in one round of the loop, which takes some milliseconds, and how
+# many begin to be served in one round. Each of these costs as much as accepting dozens.
 ACCEPTED_AT_ONCE: Final = 256
 BEGUN_AT_ONCE: Final = 8
 # Fewer begin while the backlog may hold more, a probe among them.
@@ -168,7 +168,7 @@ async def _begin(
 ) -> None:
     while True:
         await arrivals.some()
-        # let earlier tasks take their room: tasks begin in the next round, in any order
+        # let tasks that were started earlier begin: tasks begin in the next round, in any order
         for _ in range(2):
             await trio.lowlevel.checkpoint()
         count = min(BEGUN_IN_A_RUSH if arrivals.is_rush else BEGUN_AT_ONCE, await room())

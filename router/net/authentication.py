@@ -46,7 +46,7 @@ class Authenticator:
             return None
         identity, name, password = parts
         if identity and identity != name:
-            # this router grants no other authorization identity than the user's own
+            # this router grants only the user's own identity as authorization identity
             return None
         try:
             user, secret = name.decode(), password.decode()

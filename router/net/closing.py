@@ -1,7 +1,7 @@
-"""Close connections that are done with their sockets, a few in each round of the event loop.
+"""Close connections that no longer need their sockets, a few per round of the event loop.
 
-A pulled cable or a dead client host ends thousands of connections in one round. Those that the
-round has no room for wait in the queue of deferred work (`router.engine.deferred`).
+A pulled cable or a dead client host ends thousands of connections in one round. Connections for
+which the round has no room wait in the queue of deferred work (`router.engine.deferred`).
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from typing import Final, Protocol
 
 from router.engine.deferred import Deferred
 
-# Closing a socket and ending its task costs as much as so many ordinary steps.
+# Closing a socket and ending its task costs as much as this many ordinary steps.
 CLOSING_STEPS: Final = 8
 
 
 class Closing(Protocol):
-    """Connection that is done with its socket."""
+    """Connection that no longer needs its socket."""
 
     def refuse_deliveries(self) -> None:
         """Refuse deliveries from now on: the connection is closed in a later turn."""
 
     def close(self) -> None:
-        """Close the socket, within a turn, and resolve what the connection carried."""
+        """Close the socket, within a turn, and resolve the connection's deliveries."""
 
 
 def close(deferred: Deferred, pump: Closing) -> bool:

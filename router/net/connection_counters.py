@@ -32,7 +32,7 @@ class ConnectionCounters:
     past: Traffic = attrs.Factory(Traffic)
     # status of the connector; None for a listener
     status: ConnectorStatus | None = None
-    # its listener or connector has been removed
+    # whether its listener or connector has been removed
     is_over: bool = False
 
     def count(self, event: object) -> None:
@@ -40,8 +40,8 @@ class ConnectionCounters:
         if isinstance(event, events.ConnectionOpened):
             self.opened += 1
         elif isinstance(event, events.ConnectionClosed) and event.error is not None:
-            # Our redirect of a peer is no failure; the peer's redirect of a connector is counted
-            # there.
+            # Our redirect of a peer is not a failure; a peer's redirect of a connector is counted
+            # by the connector.
             is_sent = event.by_peer == (self.direction == "out")
             if event.error.condition != Condition.CONNECTION_REDIRECT or not is_sent:
                 self.failed += 1

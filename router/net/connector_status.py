@@ -15,7 +15,7 @@ CONNECTING: Final = "CONNECTING"
 SUCCESS: Final = "SUCCESS"
 FAILED: Final = "FAILED"
 
-# Kinds of failure that retrying does not cure: something has to be changed at either end.
+# Kinds of failure that retrying does not cure: the setup of one end has to be changed.
 PERMANENT_FAILURES: Final = frozenset({"unauthorized", "refused"})
 
 
@@ -24,7 +24,7 @@ class ConnectorCounts:
     """Counters of a connector; they only grow."""
 
     attempts: int = 0
-    # number of times that it went on to another of its places
+    # number of times that it moved on to another of its hosts
     failovers: int = 0
     # by the kind of failure
     failures: Counter[str] = attrs.Factory(lambda: Counter(dict.fromkeys(FAILURES, 0)))
@@ -34,7 +34,7 @@ class ConnectorCounts:
 class ConnectorStatus:
     """Status of a connector; all times are by the engine's clock."""
 
-    # all places, the current one first
+    # all hosts and ports, the current one first
     round: tuple[Place, ...]
     # time since which it has been connected, or not connected
     since: float

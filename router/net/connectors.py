@@ -32,23 +32,24 @@ from router.net.shutdown import close_in_order
 log = structlog.get_logger("router.connector")
 
 FIRST_DELAY_S = 0.25
-# A broker that restarts takes some seconds, and its clients wait no longer than this afterwards.
-# Each attempt at a dead host costs a packet.
+# A broker restart takes some seconds; afterwards clients wait no longer than this. Each attempt at
+# a dead host costs a packet.
 LONGEST_DELAY_S = 5.0
 # How long a connection has to last to count as a success. The delay grows after a server that opens
 # and closes at once as after one that does not answer.
 LASTING_CONNECTION_S = 10.0
 # How long a peer whose open announces a refusal may take to close the connection.
 REFUSAL_S = 5.0
-# How many rejected places of a failover list are logged, with a line for each.
+# How many rejected entries of a failover list are logged, with a line for each.
 MOST_LOGGED: Final = 5
 
 
 def backoff_delays(uniform: Callable[[float, float], float] = random.uniform) -> Iterator[float]:
     """Yield the delay in seconds before each further attempt: doubling up to a limit, with jitter.
 
-    Jitter, from half of the delay to all of it, keeps a hundred routers from reconnecting in step
-    to a broker that comes back. `uniform` returns a random number between its two arguments.
+    Jitter, from half of the delay to all of it, keeps a hundred routers from reconnecting at the
+    same moment to a broker that comes back. `uniform` returns a random number between its two
+    arguments.
     """
     longest = FIRST_DELAY_S
     while True:
@@ -57,7 +58,7 @@ def backoff_delays(uniform: Callable[[float, float], float] = random.uniform) ->
 
 
 class AmqpConnector:
-    """Configured connector; with `only` it connects to that place instead of its own."""
+    """Configured connector; with `only` it connects to that host and port instead of its own."""
 
     def __init__(
         self,
@@ -120,7 +121,7 @@ class AmqpConnector:
     def lacks(self) -> str | None:
         """Return why the router is not ready without this connection, or None."""
         needed, status = self.connector.needed_for, self.status
-        # a connection from before it was reconfigured counts as well
+        # a connection from before the connector was reconfigured counts as well
         if needed == "nothing" or status.is_connected or (needed == "start" and self.tally.opened):
             return None
         why = f": {status.failure.reason}" if status.failure is not None else ""
@@ -136,7 +137,7 @@ class AmqpConnector:
             place = self.places.here
             self.status.round = self.places.round
             self.status.counts.failovers += place != before
-            # all places are tried before the back-off grows
+            # all hosts are tried before the back-off grows
             delay_s = next(backoff_delays() if is_new else self._waits)
             self.status.next_at = time.monotonic() + delay_s
             self.log.info("reconnecting", to=str(place), in_s=round(delay_s, 3))
@@ -145,10 +146,10 @@ class AmqpConnector:
                 await trio.sleep(delay_s)
 
     async def _visit(self, connections: trio.Nursery) -> bool:
-        """Connect to the current place, and follow redirects from there as far as allowed.
+        """Connect to the current host, and follow redirects from there as far as allowed.
 
         Return whether any connection lasted. Any failure ends the visit, however far it got; the
-        next visit begins at the next place.
+        next visit begins at the next host.
         """
         trail = RedirectChain(self.connector, self.places.here)
         has_lasted = False
@@ -240,7 +241,7 @@ class AmqpConnector:
     # Events of the connection.
 
     def _heard(self, event: object) -> None:
-        """Record events for the status, and learn of other places from the peer."""
+        """Record events for the status, and learn other hosts from the peer."""
         if isinstance(event, ConnectionOpened):
             self._known.set()
             self._opened(event.remote_open)
@@ -259,7 +260,7 @@ class AmqpConnector:
             self._learn(properties[FAILOVER_SERVER_LIST], pump.number)
 
     def _learn(self, value: object, number: int) -> None:
-        """Learn other places of the peer from its failover-server-list."""
+        """Learn the peer's other hosts from its failover-server-list."""
         try:
             learnt = self.places.learn(value)
         except ValueError as damaged:

@@ -49,7 +49,7 @@ def _common_settings(
     membership: Membership | None,
 ) -> dict[str, Any]:
     told = {} if membership is None else membership.properties(endpoint.role, endpoint.cost)
-    # routers trust each other's annotations of where a message has been
+    # routers trust each other's annotations of the routers that a message has passed
     is_router = endpoint.role in ROLES
     return {
         "container_id": container_id,
@@ -82,7 +82,7 @@ def listener_settings(
 ) -> ConnectionSettings:
     """Return the settings of each connection that a listener accepts.
 
-    `membership` is what other routers are told of this one. With authenticatePeer, SASL is
+    `membership` is this router's identity for other routers. With authenticatePeer, SASL is
     required and ANONYMOUS is not offered.
     """
     mechanisms = tuple(
@@ -109,7 +109,7 @@ def connector_settings(
     hostname: str,
     membership: Membership | None = None,
 ) -> ConnectionSettings:
-    """Return the settings of a connector's next connection; read its password anew.
+    """Return the settings of a connector's next connection; reload its password.
 
     `hostname` is the name of the container that it connects to. Raises
     `router.config.secret.SecretUnavailable`.

@@ -1,4 +1,4 @@
-"""Log the events of connections: one line for each that an operator wants to know.
+"""Log the events of connections: one line for each event of interest to operators.
 
 When something ends, the line has the reason (`condition`, `description`) and whether the peer
 gave it (`by_peer`). If a link is lost with its session or connection, the warning is about that:
@@ -68,7 +68,7 @@ def log_event(
         if event.error is not None:
             _end(log, "session ended", event, channel=event.session.channel)
     elif isinstance(event, events.LinkAttachReceived):
-        # a refused link has an event of its own, `LinkRefused`
+        # a refused link has a separate event, `LinkRefused`
         if event.link.is_attached():
             link_log.info("link attached", **_facts(event.link))
     elif isinstance(event, events.LinkRefused):
@@ -105,7 +105,7 @@ def _is_announced(session: Session) -> bool:
 def _is_of_gone_node(event: events.LinkDetached) -> bool:
     """Return whether a link between routers ended because its dynamic node was deleted.
 
-    The peer that had created the node, for replies, has gone: nothing is wrong.
+    The peer that had created the node, for replies, has left: that is not a problem.
     """
     error, role = event.error, event.link.session.connection.settings.role
     return error is not None and error.condition == Condition.RESOURCE_DELETED and role in ROLES
@@ -132,7 +132,7 @@ def _end(
 def _refused(
     log: FilteringBoundLogger, what: str, redirected: str, error: AmqpError, **facts: object
 ) -> None:
-    """Log that a link or connection was refused, or `redirected`, which is nothing wrong."""
+    """Log that a link or connection was refused, or `redirected`, which is not a problem."""
     redirect = read_redirect(error.condition, error.info)
     if redirect is None:
         log.warning(what, by_peer=False, **facts, **_reason(error))

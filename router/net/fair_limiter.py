@@ -1,6 +1,6 @@
 """Limit concurrent work fairly: requesters queue one by one, and their queues take turns.
 
-A requester (`who`) that asks most waits longest, and keeps no other waiting.
+A requester (`who`) with the most requests waits longest, and does not delay the others.
 """
 
 from __future__ import annotations

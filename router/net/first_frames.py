@@ -1,6 +1,6 @@
 """Check a connector's first frames: at most 512 octets each, whatever is configured.
 
-Sections 2.4.1 and 5.3.1. Values known only when connecting (a password that is read anew, the name
+Sections 2.4.1 and 5.3.1. Values known only when connecting (a password that is reloaded, the name
 of another host after a redirect) are measured again when the frame is sent.
 """
 
@@ -19,7 +19,7 @@ from router.engine.opening import LARGEST_NUMBER, MIN_MAX_FRAME_SIZE, own_open
 from router.engine.sasl import own_init
 from router.net.endpoints import connector_settings
 
-# the longest that a router's announcement of itself can be
+# the longest possible open properties of a router
 _LARGEST = Membership("", "interior", LARGEST_INSTANCE, FEATURES_SPOKEN)
 
 

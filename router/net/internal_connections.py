@@ -1,4 +1,4 @@
-"""Connections of the router to itself, by which management and plugins are its clients."""
+"""Connections of the router to itself, through which management and plugins are clients."""
 
 from __future__ import annotations
 

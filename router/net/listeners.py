@@ -33,7 +33,7 @@ async def bind_sockets(
     """Bind the sockets of a listener, one for each address of its host.
 
     `beside` are listening sockets of this process that are about to be closed. An address may be
-    bound by one of them, so that something listens there at every moment.
+    bound by one of them, so that there is a listening socket at every moment.
 
     Raises `OSError`, naming the listener, if its host has no address or a port cannot be bound.
     """
@@ -58,7 +58,7 @@ async def _open_listeners(listener: ListenerSettings, is_shared: bool) -> list[t
         close_sockets(listeners)
         raise OSError(error.errno, f"{error.strerror}: {place}") from error
     except UnicodeError as error:
-        # raised by the resolver for a name that no host can have
+        # raised by the resolver for a name that is not a valid host name
         raise OSError(errno.EINVAL, f"not a host name: {place}") from error
     except BaseException:
         close_sockets(listeners)

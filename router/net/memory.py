@@ -2,8 +2,8 @@
 
 Memory is given back once many connections have closed, or much has been released. The objects of a
 connection are freed when it ends, but their memory is not: Python keeps freed tuples, lists, dicts
-and floats for reuse, and a single one of them keeps its whole mebibyte. The C library keeps what
-lies below its last allocation. Neither ends by itself
+and floats for reuse, and a single one of them keeps its whole mebibyte. The C library keeps free
+memory below its last allocation. Neither is given back without a request
 (docs/decisions/0023-memory-after-connections.md, 0079-accounts.md).
 """
 
@@ -14,13 +14,13 @@ import gc
 import sys
 from collections.abc import Callable
 
-# Fewer closed connections are not worth a collection. While this many come and go between two calls
-# of `look`, it is too early.
+# Fewer closed connections are not worth a collection. While this many are opened and closed between
+# two calls of `look`, it is too early.
 MANY = 100
 # How many must have closed for each open one: a full collection scans the objects that are left. It
-# takes some 70 us per connection with a session and a link, and nothing is forwarded meanwhile.
+# takes some 70 us per connection with a session and a link, and no message is forwarded meanwhile.
 GONE_SHARE = 4
-# How long connections must have been quiet (few come and go) before memory is given back. Trio
+# How long connections must have been quiet (few opened or closed) before memory is given back. Trio
 # keeps the deadlines of lingering connections (`pump.LINGER_S`) until they pass, so less would be
 # too early.
 QUIET_S = 2.5
@@ -29,8 +29,9 @@ QUIET_S = 2.5
 MUCH_BYTES = 16 * 1024 * 1024
 # With this much left, or more, a full collection would take longer than a turn should.
 LITTLE_BYTES = 4 * 1024 * 1024
-# Minimum time between two. Memory is given back twice for each group of closed connections: the
-# second time for what other parts release only after a while (`router.log_limits`).
+# Minimum time between two returns of memory. Memory is given back twice for each group of closed
+# connections: the second time for what other parts release only after a while
+# (`router.log_limits`).
 AT_MOST_EVERY_S = 10.0
 
 # Units of rare work after which new objects are collected, and units in a slice of deferred work.
@@ -52,7 +53,7 @@ def _cache_clearer() -> Callable[[], object]:
     That cache holds the names that were looked up. Some of these were made for a single lookup and
     lie scattered in memory.
     """
-    # From Python 3.13 on the first is the one to use.
+    # From Python 3.13 on the first one has to be used.
     clear: Callable[[], object] = getattr(sys, "_clear_internal_caches", sys._clear_type_cache)
     return clear
 
@@ -69,7 +70,7 @@ def give_back() -> None:
 
 
 def trim() -> None:
-    """Give back what the C library has free, without a collection."""
+    """Return the C library's free memory to the system, without a collection."""
     if _trim is not None:
         _trim(0)
 
@@ -77,9 +78,9 @@ def trim() -> None:
 class Churn:
     """Counter of rare work that triggers collections of new objects.
 
-    By itself, Python collects once so many more objects have been made than freed. If links attach
-    while as many others detach, that may not happen until very many objects are new, and then it
-    takes long (docs/decisions/0008-collector.md).
+    By itself, Python runs a collection once a number of objects more have been made than freed. If
+    links attach while as many others detach, that may not happen until very many objects are new,
+    and then it takes long (docs/decisions/0008-collector.md).
     """
 
     def __init__(self, collect: Callable[[int], object] = gc.collect) -> None:
@@ -91,7 +92,7 @@ class Churn:
         self._left -= work
         if self._left <= 0:
             self._left = CHURN
-            # the young generations, and not what lives long
+            # the young generations, without long-lived objects
             self._collect(1)
 
 
@@ -124,8 +125,8 @@ class Reclaimer:
         """Give memory back if it is time; call this several times a second.
 
         `now` is in seconds. `came` counts all connections ever, `present` those that are open, and
-        `kept_bytes` is what the router keeps for all peers. While it `is_busy` with deferred work,
-        much memory may still be in use, and the collector would have to scan it.
+        `kept_bytes` is the memory that the router keeps for all peers. While it `is_busy` with
+        deferred work, much memory may still be in use, and the collector would have to scan it.
         """
         self._most_kept = max(self._most_kept, kept_bytes)
         if is_busy or now - self._looked_at < QUIET_S:

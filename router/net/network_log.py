@@ -27,7 +27,7 @@ ls_log = structlog.get_logger("router.ls")
 ma_log = structlog.get_logger("router.ma")
 log = structlog.get_logger("router.network")
 
-# How many of the routers that come or go together are named in a line.
+# How many routers that appear or disappear together are named in a line.
 MOST_NAMED: Final = 10
 
 

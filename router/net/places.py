@@ -1,8 +1,9 @@
-"""Places that a connector connects to: configured ones, and those learnt from its peer.
+"""Hosts and ports that a connector connects to: configured, or learnt from its peer.
 
-They are tried one by one, beginning with the connector's own place. A peer's failover-server-list
-is not trusted: it could make the router connect to anything in its reach, and collect its password.
-So only hosts that the configuration names are used (docs/decisions/0051-failover-lists.md).
+They are tried one by one, beginning with the connector's own host and port. A peer's
+failover-server-list is not trusted: it could make the router connect to any host that it can reach,
+and disclose its password there. So only hosts that the configuration names are used
+(docs/decisions/0051-failover-lists.md).
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ class Place:
 
     @property
     def socket(self) -> tuple[str, int]:
-        """Return the host and port, which identify the place; hosts are case-insensitive."""
+        """Return the host and port as a key for comparison; hosts are case-insensitive."""
         return self.host.lower(), self.port
 
     def __str__(self) -> str:
-        """Return the URL of the place."""
+        """Return the URL of the host and port."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"amqp://{host}:{self.port}"
 
@@ -41,8 +42,8 @@ class Place:
 class FailoverListResult:
     """Result of learning a failover list.
 
-    It consists of the new places, the rejected ones with the reason, and the number of entries
-    that could not be understood.
+    It consists of the new hosts and ports, the rejected ones with the reason, and the number of
+    entries that could not be understood.
     """
 
     places: tuple[Place, ...]
@@ -51,14 +52,14 @@ class FailoverListResult:
 
 
 class Places:
-    """Places of one connector; `here` is the current or last one."""
+    """Hosts and ports of one connector; `here` is the current or last one."""
 
     def __init__(self, connector: ConnectorSettings, only: Place | None = None) -> None:
         self._connector = connector
         self._configured = _configured(connector) if only is None else (only,)
         self._learnt: tuple[Place, ...] = ()
         self._at = 0
-        # places left in a row since a connection lasted, or since the back-off
+        # hosts left one after the other since a connection lasted, or since the back-off
         self._left = 0
 
     @property
@@ -67,17 +68,17 @@ class Places:
 
     @property
     def here(self) -> Place:
-        """Return the current place."""
+        """Return the current host and port."""
         return self._all[self._at]
 
     @property
     def round(self) -> tuple[Place, ...]:
-        """Return all places in the order in which they are tried, the current one first."""
+        """Return all hosts and ports in the order of trying them, the current one first."""
         every = self._all
         return (*every[self._at :], *every[: self._at])
 
     def renew(self, connector: ConnectorSettings) -> None:
-        """Replace the configured places, and keep learnt ones that are still allowed."""
+        """Replace the configured hosts and ports, and keep learnt ones that are still allowed."""
         here = self.here
         self._connector = connector
         self._configured = _configured(connector)
@@ -90,11 +91,11 @@ class Places:
         self._stay(here)
 
     def settle(self) -> None:
-        """Begin a new round at the next place, since the connection has lasted."""
+        """Begin a new round at the next host, since the connection has lasted."""
         self._left = 0
 
     def advance(self) -> bool:
-        """Go on to the next place; return whether it was not tried in this round yet."""
+        """Move on to the next host; return whether it was not tried in this round yet."""
         count = len(self._all)
         self._at = (self._at + 1) % count
         self._left += 1
@@ -104,10 +105,10 @@ class Places:
         return False
 
     def learn(self, value: object) -> FailoverListResult:
-        """Replace the learnt places by those of a peer's failover-server-list.
+        """Replace the learnt hosts by those of a peer's failover-server-list.
 
-        The configured places stay, and so does the current one. Raises ValueError if the value is
-        no such list.
+        The configured hosts stay, and so does the current one. Raises ValueError if the value is
+        not such a list.
         """
         servers, damaged = read_failover_list(value)
         here = self.here
@@ -126,7 +127,7 @@ class Places:
         return FailoverListResult(new, tuple(left_out), damaged)
 
     def _objection(self, server: FailoverServer) -> str:
-        """Return why a named place is not used, for people, or an empty string."""
+        """Return why a listed host is not used, for people, or an empty string."""
         if server.scheme != "amqp":
             return f"this connector does not support the scheme {server.scheme}"
         if not self._is_allowed(server.host):
@@ -141,7 +142,7 @@ class Places:
         return host.lower() in {each.lower() for each in named}
 
     def _stay(self, here: Place) -> None:
-        """Stay at a place, or go to the first one if it is gone."""
+        """Stay at the current host, or go to the first one if it was removed."""
         every = self._all
         self._at = every.index(here) if here in every else 0
         self._left = min(self._left, len(every) - 1)
@@ -153,6 +154,6 @@ def _configured(connector: ConnectorSettings) -> tuple[Place, ...]:
     places += [Place(url.host, url.port, url.host) for url in urls]
     found: dict[tuple[str, int], Place] = {}
     for place in places:
-        # a place that is named twice counts once
+        # a host that is listed twice counts once
         found.setdefault(place.socket, place)
     return tuple(found.values())

@@ -3,8 +3,8 @@
     read -> engine and core -> send -> read ...
 
 The pump owns the socket and decides nothing: it carries octets from the socket into the engine, and
-the engine's output of a turn back to the socket. Sending is tried at once, by whichever task
-ends the turn; only if the socket is full, a writer task waits for it. A failure of one connection
+the engine's output of a turn back to the socket. Sending is tried at once, by the task that ends
+the turn; only if the socket is full, a writer task waits for it. A failure of one connection
 affects no other.
 """
 
@@ -56,7 +56,7 @@ class Pump:
         tally: ConnectionCounters | None = None,
     ) -> None:
         self.sock = sock
-        # notices a peer's host that is gone, where there is no idle time-out (section 2.4.5)
+        # for detecting that a peer's host is gone, if there is no idle time-out (section 2.4.5)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         self.connection = connection
         self.exchange = exchange
@@ -74,7 +74,7 @@ class Pump:
         self.opened = trio.Event()
         # called with each event of the connection
         self.observer: Callable[[object], None] | None = None
-        # why the peer closed, if it did and said so
+        # the error with which the peer closed, if any
         self.close_error: Error | None = None
         self._nursery: trio.Nursery | None = None
         self._reading = trio.CancelScope()
@@ -86,10 +86,10 @@ class Pump:
         self._lingers = True
         # whether all of its links are resolved
         self._is_over = False
-        # exception in handling this connection while another had the turn
+        # exception that was raised for this connection in another connection's turn
         self._defect: Exception | None = None
-        # whether its socket is closed, and the event that `run` waits for if others are closed
-        # first
+        # whether its socket is closed, and the event that `run` waits for if other sockets are
+        # closed first
         self._is_closed = False
         self._closed: trio.Event | None = None
         exchange.look(self)
@@ -109,13 +109,13 @@ class Pump:
                     if self._defect is None:
                         await self._linger()
                 finally:
-                    # from here on nobody starts another writer
+                    # from here on no other writer is started
                     self._nursery = None
                 await self._take_turn_to_close()
                 nursery.cancel_scope.cancel()
         finally:
             if not self._is_closed:
-                # cancelled: nobody is left to wait for
+                # cancelled: there is no task left to wait for
                 self.exchange.begin_turn()
                 self.close()
                 self.exchange.finish_turn()
@@ -152,7 +152,7 @@ class Pump:
                 return
 
     def _receive(self) -> bool:
-        """Read once, and process that in a turn; return whether the peer is still there."""
+        """Read once, and process the octets in a turn; return whether the peer is still there."""
         connection = self.connection
         if connection.has_to_wait():
             return True
@@ -181,7 +181,7 @@ class Pump:
         return True
 
     def _acknowledge(self) -> None:
-        """Have the kernel acknowledge at once what was read.
+        """Make the kernel acknowledge received octets at once.
 
         A peer with Nagle's algorithm on keeps the rest of a frame, or its next frame, until then.
         The kernel would delay the acknowledgement by 40 ms, to send it along with an answer, but
@@ -190,7 +190,7 @@ class Pump:
         try:
             self.sock.setsockopt(socket.IPPROTO_TCP, QUICK_ACK, 1)
         except OSError:
-            # not a TCP socket, or one that has failed: the next read notices that
+            # not a TCP socket, or a failed one: the next read notices that
             return
 
     def send(self) -> None:
@@ -266,15 +266,15 @@ class Pump:
             self.exchange.finish_turn()
 
     def _socket_failed(self) -> None:
-        """Resolve, in this turn, what the connection carried: the socket has failed."""
+        """Resolve the connection's deliveries in this turn, because the socket has failed."""
         self.connection.end_of_input()
         self._reading.cancel()
 
     async def _linger(self) -> None:
         """Wait, after our close, until it has been sent and the peer has closed its side.
 
-        What the peer sends meanwhile is discarded. Closing a socket with unread octets in it resets
-        the connection, and the peer might never read why it was closed.
+        Octets that the peer sends meanwhile are discarded. Closing a socket with unread octets in
+        it resets the connection, and the peer might never read why it was closed.
         """
         if not (self.connection.finished and self._lingers):
             return
@@ -298,18 +298,18 @@ class Pump:
             return
 
     async def _take_turn_to_close(self) -> None:
-        """Close the socket, and wait for it: if many are lost at once, others may come first."""
+        """Close the socket, and wait for that: if many are lost at once, others may be first."""
         self.exchange.close(self)
         if not self._is_closed:
             self._closed = trio.Event()
             await self._closed.wait()
 
     def refuse_deliveries(self) -> None:
-        """Stop sending deliveries: the socket is done with, and is closed later."""
+        """Stop sending deliveries: the socket is no longer used, and is closed later."""
         self.connection.outbox.congested = True
 
     def close(self) -> None:
-        """Close the socket, within a turn, and resolve what the connection carried."""
+        """Close the socket, within a turn, and resolve the connection's deliveries."""
         if self._is_closed:
             # its task was cancelled while it waited for its turn
             return
@@ -327,7 +327,7 @@ class Pump:
             self._closed.set()
 
     def read_again(self) -> None:
-        """Resume reading that had to wait."""
+        """Resume reading after a wait."""
         self._may_read.set()
 
     def give_up(self, error: AmqpError) -> None:
@@ -368,8 +368,9 @@ class Pump:
             user = await self.authenticator.authenticate(mechanism, event.initial_response, host)
         except trio.TooSlowError:
             self.exchange.begin_turn()
-            # No SASL outcome: clients take any but success for a wrong password, even one that asks
-            # them to try again. After a lost connection they try again by themselves.
+            # No SASL outcome is sent: clients take any outcome but success for a wrong password,
+            # even one that asks them to try again. After a lost connection they try again by
+            # themselves.
             self.connection.close(TOO_MANY_LOGINS)
         else:
             self.exchange.begin_turn()
@@ -389,7 +390,7 @@ class Pump:
 
 
 class _Gone:
-    """Stand-in for the pump of a connection that is over."""
+    """Placeholder for the pump of a connection that has ended."""
 
     def send(self) -> None:
         """Do nothing: nothing can be sent any more."""
@@ -405,7 +406,7 @@ _GONE = _Gone()
 
 
 class _Ending(_Gone):
-    """Stand-in for the pump of a connection that is over, while its last links are resolved."""
+    """Placeholder for the pump of an ended connection, while its last links are resolved."""
 
     def __init__(self, pump: Pump) -> None:
         self._pump = pump

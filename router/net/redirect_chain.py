@@ -1,8 +1,8 @@
 """Follow redirects of a connector by amqp:connection:redirect (section 2.8.16).
 
-A redirect lets the peer choose what the router connects to, and shows its user and password to it.
-So a redirect is followed only if the configuration allows it, never in a circle, and only so many
-times in a row.
+A redirect lets the peer choose the host that the router connects to and sends its user and password
+to. So a redirect is followed only if the configuration allows it, never in a circle, and only a
+limited number of times in a row.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MOST_HOPS = 5
 
 
 class RedirectChain:
-    """Chain of redirects from one of a connector's places; `here` is its end."""
+    """Chain of redirects from one of a connector's hosts; `here` is its end."""
 
     def __init__(self, connector: ConnectorSettings, start: Place) -> None:
         self._connector = connector
@@ -34,7 +34,7 @@ class RedirectChain:
     def settle(self) -> None:
         """Begin a new chain here, since the connection has lasted.
 
-        A redirect away from here, and another one back later, is then no circle.
+        A redirect away from here, and another one back later, is then not a circle.
         """
         self._seen = {_key(self.here)}
 
@@ -54,9 +54,9 @@ class RedirectChain:
 
 
 def redirect_objection(connector: ConnectorSettings, start: Place, redirect: Redirect) -> str:
-    """Return why a connector that began at `start` may not follow a redirect, or nothing.
+    """Return why a connector that began at `start` may not follow a redirect; "" if it may.
 
-    The places that it connects to anyway have its password already.
+    Hosts that it is configured to connect to are always allowed: they have its password.
     """
     host = redirect.host
     if not connector.allow_redirect:
@@ -70,7 +70,7 @@ def redirect_objection(connector: ConnectorSettings, start: Place, redirect: Red
 
 
 def place_of(redirect: Redirect) -> Place | None:
-    """Return the place that a redirect leads to, or None if it names no host."""
+    """Return the host and port that a redirect leads to, or None if it names no host."""
     host = redirect.host
     if host is None:
         return None
@@ -79,5 +79,5 @@ def place_of(redirect: Redirect) -> Place | None:
 
 
 def _key(place: Place) -> tuple[str, int, str]:
-    """Return what identifies a place; hosts are case-insensitive."""
+    """Return the key of a host and port; hosts are case-insensitive."""
     return place.host.lower(), place.port, place.hostname.lower()

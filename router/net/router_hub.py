@@ -1,8 +1,7 @@
 """Hub of connections: one turn, one core, one read buffer, and sending at the end of a turn.
 
-After octets are received, the engine and the core do everything that follows. Then `finish_turn`
-sends the output of each connection, once. Nothing in between awaits, so a turn has the whole router
-to itself.
+After octets are received, the engine and the core process them. Then `finish_turn` sends the output
+of each connection, once. There is no await in between, so a turn runs without interruption.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ READ_BYTES = 256 * 1024
 # matter to time-outs in seconds. If a peer has a shorter time-out, timers are checked more often.
 TICK_S = 0.25
 # Duration of a turn of deferred work: other turns wait no longer than this, and it is long enough
-# that most of it is work.
+# to keep the overhead small.
 SLICE_S = 0.0005
 # Connections whose timers are checked in one turn.
 TICKS_A_TURN = 256
@@ -69,8 +68,8 @@ class Hub:
         self.own_pump: Pump | None = None
         self._next_number = 0
         self._empty = trio.Event()
-        # held for a long turn: of the connections with much to do, one at a time does a part of it,
-        # and connections with little to do are served before the next one
+        # held for a long turn: among connections with much work, one at a time does a part of it,
+        # and connections with little work are served before the next one
         self.long_turns = trio.Lock()
         # set when there is work for later turns
         self._work = trio.Event()
@@ -80,7 +79,7 @@ class Hub:
     def provide_for(self, largest_frame_bytes: int) -> None:
         """Let connections that begin from now on receive frames of this size.
 
-        Behind an incomplete frame that a connection kept, there is always room for a full read.
+        The buffer always has room for a full read after an incomplete frame that is left in it.
         """
         needed = READ_BYTES + largest_frame_bytes
         if len(self.buffer) < needed:
@@ -104,10 +103,10 @@ class Hub:
             self._empty.set()
 
     def look(self, pump: Pump) -> None:
-        """Handle news of a connection; a hook for subclasses."""
+        """Handle a change of a connection; a hook for subclasses."""
 
     def close(self, pump: Closing) -> None:
-        """Close a connection that is done with its socket, now or after others."""
+        """Close a connection that no longer needs its socket, now or after others."""
         self.begin_turn()
         if close(self.turn.deferred, pump):
             self.finish_turn()
@@ -133,14 +132,14 @@ class Hub:
             turn.touched = []
             for connection in touched:
                 connection.owner.send()
-            # sending makes room, which may have released more deliveries
+            # sending makes room, which may have let more deliveries leave
             self.before_sending()
         # what `needs_round` returns, without a call for each turn
         if turn.deferred.tasks or turn.deferred.left < STEPS_A_ROUND:
             self.wake()
 
     def before_sending(self) -> None:
-        """Do what a turn deferred to its end; a hook for subclasses."""
+        """Do the work that a turn deferred to its end; a hook for subclasses."""
 
     async def run(self) -> None:
         """Check timers and do deferred work, for ever."""
@@ -166,7 +165,7 @@ class Hub:
             self.go_on()
 
     def has_work(self) -> bool:
-        """Return whether the next round has deferred work to do, or to allow."""
+        """Return whether a next round is needed, to do or to allow deferred work."""
         return self.turn.deferred.needs_round()
 
     def go_on(self, slice_s: float = SLICE_S) -> None:
@@ -195,7 +194,7 @@ class Hub:
                 await trio.lowlevel.checkpoint()
 
     def check_timers(self) -> None:
-        """Check the timers of all connections, and do whatever else is due."""
+        """Check the timers of all connections, and do other work that is due."""
         for _ in self.looks():
             pass
 
@@ -225,7 +224,7 @@ class Hub:
         self.tidy()
 
     async def round_trip(self) -> str | None:
-        """Take a turn after a round of the loop; return what is wrong, or None if all is well."""
+        """Take a turn after a round of the loop; return a description of a problem, or None."""
         await trio.lowlevel.checkpoint()
         self.begin_turn()
         self.finish_turn()
@@ -241,7 +240,7 @@ class Hub:
         return self._tick_s
 
     def expire(self) -> None:
-        """Give up what has expired by now; a hook for subclasses."""
+        """Give up items that have expired by now; a hook for subclasses."""
 
     def tidy(self) -> None:
         """Do work that can wait for the timer check; a hook for subclasses."""
@@ -282,7 +281,7 @@ class RouterHub(Hub):
         self.network: Any = None
         # whether a turn of network work is scheduled
         self._is_hurried = False
-        # what this router tells other routers of itself; None on a standalone router
+        # this router's identity for other routers; None on a standalone router
         self.membership: Membership | None = None
         # called at the end of each turn, before anything is sent; returns whether it did anything
         # that the core has to handle
@@ -317,7 +316,7 @@ class RouterHub(Hub):
         super().leave(number)
 
     def _each_connection(self) -> Iterator[Connection]:
-        """Yield each connection; others may come and go meanwhile."""
+        """Yield each connection; others may be added and removed meanwhile."""
         return (pump.connection for pump in self.pumps.each())
 
     def look(self, pump: Pump) -> None:
@@ -350,7 +349,7 @@ class RouterHub(Hub):
             listener(connection, event)
 
     def before_sending(self) -> None:
-        """Shed what exceeds the memory limit, and grant credit after all input of this turn."""
+        """Shed deliveries above the memory limit, and grant credit after this turn's input."""
         backlog = self.forwarder.backlog
         if backlog.held_bytes > backlog.limit_bytes:
             self.shedding.tick()
@@ -401,7 +400,7 @@ class RouterHub(Hub):
         self.forwarder.backlog.wall_ahead_s = time.time() - self.turn.now
 
     def expire(self) -> None:
-        """Give up what has expired: messages, drains, and termini without a link."""
+        """Give up expired items: messages, drains, and termini without a link."""
         if self._honours_absolute_expiry:
             self._tell_wall_clock()
         expiry = self.forwarder.backlog.deadlines.next
@@ -416,7 +415,7 @@ class RouterHub(Hub):
             look(self.turn.now)
 
     def tidy(self) -> None:
-        """Do the chores, and give back memory that closed connections left behind."""
+        """Do periodic work, and return memory of closed connections to the system."""
         now = self.turn.now
         for chore in self.chores:
             chore(now)
@@ -443,6 +442,6 @@ class _NetworkWork:
         self._exchange = exchange
 
     def step(self) -> bool:
-        """Do some of it as the turn ends; if there is more, that asks for another turn."""
+        """Do some of the work at the end of the turn; if more is left, request another turn."""
         self._exchange.go_on_with_network()
         return False

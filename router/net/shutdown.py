@@ -17,7 +17,7 @@ from router.net.router_hub import RouterHub
 
 # How long peers have to read their close; then their sockets are closed.
 FAREWELL_S = 2.0
-# Resolving the deliveries of a link, or detaching it, costs as much as so many small steps.
+# Resolving the deliveries of a link, or detaching it, costs as much as this many small steps.
 LOOKS_A_LINK = 8
 
 

@@ -1,7 +1,12 @@
 """Trace connections: report each frame that passes to the listeners that want it.
 
+<<<<<<< ours
 A connection that is not traced has no tap. Checking that, once per read and per send, is all that
 it costs. A traced connection is slower: each frame is decoded a second time.
+=======
+A connection that is not traced has no tap, and costs only a check for one at each read and send. A
+traced connection is slower: each frame is decoded a second time.
+>>>>>>> theirs
 """
 
 from __future__ import annotations
@@ -23,7 +28,7 @@ if TYPE_CHECKING:
 class Frame:
     """Frame or protocol header that passed over a connection; `incoming` is from its peer.
 
-    It is described only on demand, since that takes longer than all the rest.
+    Its text is made only on demand, since that takes longer than everything else here.
     """
 
     pump: Pump
@@ -35,7 +40,7 @@ class Frame:
 
     @property
     def words(self) -> Words:
-        """Return the description of the frame. Ask for it while the frame passes, or never."""
+        """Return the description of the frame. Call this only while the frame passes."""
         if self._words is None:
             self._words = self._describer.describe(self.seen)
         return self._words
@@ -50,8 +55,8 @@ class Frame:
 class FrameListener:
     """Listener to the frames of the connections that `wants` selects.
 
-    `hear` is called before the frame has any effect, `turned` when what was read has had all its
-    effects.
+    `hear` is called before the frame has any effect, `turned` when all frames of a read have had
+    their effects.
     """
 
     wants: Callable[[Pump], bool]
@@ -97,7 +102,7 @@ class Tap:
         self._tell(self._outgoing, octets, incoming=False)
 
     def turned(self) -> None:
-        """Report that what was read has had its effects, except for output."""
+        """Report that the frames read have had their effects, except for output."""
         for listening in self.listening:
             if listening.turned is not None:
                 listening.turned()
@@ -144,7 +149,7 @@ class Tracer:
         self.update_taps()
 
     def is_idle(self) -> bool:
-        """Return whether nothing but the log listens to connections."""
+        """Return whether only the log listens to connections."""
         return not self._listening
 
     def log_all(self, on: bool) -> None:
@@ -167,7 +172,7 @@ class Tracer:
             self.look(pump)
 
     def look(self, pump: Pump) -> None:
-        """Update the tap of a connection that is new, or of which more is known."""
+        """Update the tap of a connection that is new, or whose peer has become known."""
         if pump.connection.settings.is_own:
             return
         listening = [each for each in (self._log, *self._listening) if each.wants(pump)]

@@ -1,7 +1,7 @@
 """Close connections that have not been opened yet when descriptors are short.
 
-Before its open, with SASL unfinished or not even begun, a connection is of no use to anybody yet.
-A host with many such connections has some of them closed, so that others can connect.
+Before its open, with SASL unfinished or not even begun, a connection is of no use to its client
+yet. A host with many such connections has some of them closed, so that others can connect.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from router.fairness import HostFairQueue
 from router.net.endpoints import endpoint_host
 from router.net.pump import Pump
 
-# How long each has to be opened, however many others wait.
+# How long each connection has to be opened, however many others wait.
 GRACE_S: Final = 1.0
 # How many are closed at a time.
 MOST_AT_ONCE: Final = 64
@@ -52,7 +52,7 @@ class UnopenedConnections:
     def make_room(self) -> None:
         """Close the oldest connection of the host with most, repeatedly.
 
-        At most `MOST_AT_ONCE` are closed, and none that began less than `GRACE_S` ago.
+        At most `MOST_AT_ONCE` are closed, and none that was accepted less than `GRACE_S` ago.
         """
         for _ in range(min(MOST_AT_ONCE, len(self._pumps))):
             pump = self._pumps.oldest(self._pumps.largest())

@@ -61,7 +61,7 @@ def configured_plan(configuration: Configuration) -> UplinkPlan:
 
 
 class _Heartbeat:
-    """Heartbeat state of an uplink: when the interior was heard last, when the next beat is due."""
+    """Heartbeat state of an uplink: the time of the last message, and of the next beat."""
 
     def __init__(self, now: float) -> None:
         self.heard_at = now
@@ -83,7 +83,7 @@ class EdgeRouter:
         self._connections: dict[int, Connection] = {}
         # uplinks that opened in this turn, and the routers they lead to
         self._fresh: dict[Connection, str] = {}
-        # what was last reported of each uplink
+        # the state of each uplink that was last reported
         self._told: dict[int, UplinkChanged] = {}
         self._pulses: dict[Connection, _Heartbeat] = {}
         # number of uplinks given up for silence
@@ -102,8 +102,8 @@ class EdgeRouter:
     ) -> None:
         """Add an uplink that is open, and whose control link can be used.
 
-        It can become active at the end of the turn: an interior that refuses this router answers
-        its open and closes in one go.
+        It can become active at the end of the turn: an interior that refuses this router sends its
+        open and a close at once.
         """
         self.forwarder.network.edge_sides[connection] = MESH
         self._connections[connection.number] = connection
@@ -113,7 +113,7 @@ class EdgeRouter:
         self._note()
 
     def connection_left(self, connection: Connection) -> None:
-        """Remove an uplink that is over."""
+        """Remove an uplink that has ended."""
         if self._pulses.pop(connection, None) is None:
             return
         self._fresh.pop(connection, None)
@@ -177,9 +177,9 @@ class EdgeRouter:
         self._note()
 
     def open_route(self, address: Address, side: int) -> bool:
-        """Return whether a message from a side, for an address without consumers here, may go up.
+        """Return whether a message from a side may go to the interior, if it has no consumer here.
 
-        If so, the address has a consumer from now on, for which the message waits.
+        If so, the address now has a consumer, for which the message waits.
         """
         return side != MESH and self.proxies.open_route(address)
 
@@ -188,7 +188,7 @@ class EdgeRouter:
         return self.proxies.may_be_beyond(name)
 
     def lacks(self, name: str) -> bool:
-        """Return whether a name is at another router that no interior knows."""
+        """Return whether a name is at another router that is unknown to every interior."""
         return self.proxies.is_nowhere(name)
 
     def use_of(self, connection: Connection) -> tuple[bool | None, str | None]:
@@ -228,7 +228,7 @@ class EdgeRouter:
     # The clock.
 
     def tick(self, now: float) -> None:
-        """Do what is due."""
+        """Do all work that is due."""
         for connection, pulse in list(self._pulses.items()):
             age_s = now - pulse.heard_at
             if age_s >= self.plan.max_age_s:

@@ -1,8 +1,8 @@
 """Tell edge routers which of the addresses that they watch have consumers beyond them.
 
-An edge watches the addresses that it has senders for, and sends up only what has a consumer
-somewhere but at that edge: at another edge here, at this router, or at other routers. Changes
-within a turn are told once, at its end; if there are very many addresses, the last are looked at in
+An edge watches the addresses that it has senders for, and sends only messages that have a consumer
+elsewhere than at that edge: at another edge here, at this router, or at other routers. Changes
+within a turn are sent once, at its end; if there are very many addresses, the last are examined in
 later turns.
 """
 
@@ -65,9 +65,9 @@ class EdgeWatches:
     def __init__(self, side: int, tell: Callable[[Message], None]) -> None:
         self.side = side
         self.tell = tell
-        # the watched keys, with the state that the edge was told last
+        # the watched keys, with the state that the edge was sent last
         self.told: dict[str, tuple[bool, int] | None] = {}
-        # keys to look at, and changes to tell at the end of the turn
+        # keys to examine, and changes to send at the end of the turn
         self.due: dict[str, None] = {}
         self.changed: list[InteriorAddress] = []
         self.is_looked_at = False
@@ -81,9 +81,9 @@ class Watches:
         self.by_key: dict[str, dict[EdgeWatches, None]] = {}
         # those of them whose names have a location
         self._placed: dict[str, None] = {}
-        # watchers with due keys, or with changes to tell
+        # watchers with due keys, or with changes to send
         self._due: dict[EdgeWatches, None] = {}
-        # prefixes of keys to look at again
+        # prefixes of keys to examine again
         self._starts: dict[str, None] = {}
         self._is_noting = False
         forwarder.reach.on_wanted.append(self.key_changed)
@@ -92,7 +92,7 @@ class Watches:
     # Messages of edges.
 
     def received(self, watcher: EdgeWatches, message: Watch) -> None:
-        """Update what an edge watches; it is told the state of each key that it adds.
+        """Update the addresses that an edge watches; send it the state of each key that it adds.
 
         Raises `AmqpError` for a key that is not that of an address, and if there are too many.
         """
@@ -159,11 +159,11 @@ class Watches:
             self.key_changed(mobile_key(key[2:]))
 
     def paths_changed(self) -> None:
-        """Look again at addresses at other routers, as the reachable routers have changed."""
+        """Examine addresses at other routers again, as the reachable routers have changed."""
         self._note_all(MOBILE)
 
     def _note_all(self, start: str) -> None:
-        """Look again at all addresses at a router or edge whose keys begin with `start`."""
+        """Examine again all addresses at a router or edge whose keys begin with `start`."""
         if self._placed:
             self._starts[start] = None
             if not self._is_noting:
@@ -193,7 +193,7 @@ class Watches:
     # Messages to edges.
 
     def tell(self) -> None:
-        """Tell each edge, at the end of a turn, the changes that are known by now."""
+        """Send each edge, at the end of a turn, the changes that are known by now."""
         if not self._due:
             return
         due, self._due = self._due, {}
@@ -220,7 +220,7 @@ class Watches:
                         watcher.changed.append(InteriorAddress(key, *now))
                         self._note_watcher(watcher)
                 yield
-                # each key is as much work as two steps of others
+                # each key takes as much work as two ordinary steps
                 yield
         watcher.is_looked_at = False
         if watcher.changed:

@@ -46,7 +46,7 @@ MAX_AGE_S: Final = 8.0
 LEAST_AGE_S: Final = 0.5
 # Time that a proxy link to an edge stays without senders.
 IDLE_S: Final = 10.0
-# Work of detaching a link, in steps of other work.
+# Work of detaching a link, in ordinary steps.
 THINGS_A_LINK: Final = 4
 
 
@@ -88,7 +88,7 @@ class Edges:
         # addresses at edges that are due, and those without senders by the time when the last left
         self._due: dict[Address, None] = {}
         self._idle: OrderedDict[Address, float] = OrderedDict()
-        # name prefixes of edges that have come or gone in this turn
+        # name prefixes of edges that have connected or left in this turn
         self._moved: dict[str, None] = {}
         # addresses in use that a full pass still has to check
         self._again: list[Address] = []
@@ -103,7 +103,7 @@ class Edges:
         edge = self.by_connection.get(connection)
         return HERE if edge is None else edge.side
 
-    # Edges come and go.
+    # Edges connect and leave.
 
     def connection_came(
         self, connection: Connection, router: str, features: frozenset[str]
@@ -117,7 +117,7 @@ class Edges:
         self._check_at(edge, now + edge.max_age_s)
 
     def connection_left(self, connection: Connection) -> None:
-        """Remove a connection of an edge that is over."""
+        """Remove a connection of an edge that has ended."""
         edge = self.by_connection.pop(connection, None)
         if edge is None:
             return
@@ -223,7 +223,7 @@ class Edges:
         return self._edge_at(name) is not None
 
     def lacks(self, name: str) -> bool:
-        """Return whether a name is at an edge that is connected to no known router."""
+        """Return whether a name is at an edge that is not connected to any known router."""
         key = edge_key_in(name)
         reach = self.forwarder.reach
         return key is not None and key not in reach.here and not reach.wanted.get(key)
@@ -287,7 +287,7 @@ class Edges:
     # The clock.
 
     def tick(self, now: float) -> None:
-        """Do what is due."""
+        """Do all work that is due."""
         while self._deadlines and self._deadlines[0][0] <= now:
             _, _, edge = heapq.heappop(self._deadlines)
             if self.by_connection.get(edge.connection) is edge:
@@ -340,7 +340,7 @@ class Edges:
 
 
 def _proxy(address: Address) -> Proxy:
-    """Return the proxy link by which messages to an address go to the edge that it is at."""
+    """Return the proxy link on which messages to an address go to the edge that it is at."""
     return Proxy(
         address.name, MANAGEMENT_WRITERS if address.phase == MANAGEMENT_WRITERS else 0, False
     )

@@ -1,7 +1,7 @@
-"""Tell a router at the other end of an uplink very many keys, a few in each turn.
+"""Send very many keys to the router at the other end of an uplink, a few in each turn.
 
-A new connection is told all keys. Changes of keys in the meantime are told at once. So the state of
-a key is looked up when its turn comes, and whatever is told later is newer.
+All keys are sent on a new connection. Changes of keys in the meantime are sent at once. So the
+state of a key is looked up when its turn comes, and a later message is always newer.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final, Generic, TypeVar
 
 from router.engine.deferred import Deferred
 
-# Keys told in a step, and steps done at once.
+# Keys sent in a step, and steps done at once.
 KEYS_A_STEP: Final = 256
 STEPS_AT_ONCE: Final = 2
 
@@ -23,9 +23,9 @@ Say = Callable[[C, list[str]], None]
 
 
 class KeyStreams(Generic[C]):
-    """Keys that connections are still to be told of.
+    """Keys that are still to be sent on connections.
 
-    `say` is called with a connection and some keys, and tells the state of these.
+    `say` is called with a connection and some keys, and sends their state.
     """
 
     def __init__(self, deferred: Deferred, say: Say[C]) -> None:
@@ -34,7 +34,7 @@ class KeyStreams(Generic[C]):
         self._untold: dict[C, deque[Iterator[str]]] = {}
 
     def tell(self, connection: C, keys: Iterable[str]) -> None:
-        """Tell a connection of these keys, too; nobody else may change them."""
+        """Send these keys on a connection, too; the caller must not change them any more."""
         untold = self._untold.get(connection)
         if untold is not None:
             untold.append(iter(keys))
@@ -43,13 +43,13 @@ class KeyStreams(Generic[C]):
         self._deferred.start(_Part(self, connection, untold), STEPS_AT_ONCE)
 
     def drop(self, connection: C) -> None:
-        """Stop telling a connection."""
+        """Stop sending on a connection."""
         untold = self._untold.pop(connection, None)
         if untold is not None:
             untold.clear()
 
     def go_on(self, connection: C, untold: deque[Iterator[str]]) -> bool:
-        """Tell a connection of some more keys; return whether there may be others."""
+        """Send some more keys on a connection; return whether there may be others."""
         if untold:
             keys = list(islice(untold[0], KEYS_A_STEP))
             if len(keys) < KEYS_A_STEP:
@@ -64,7 +64,7 @@ class KeyStreams(Generic[C]):
 
 
 class _Part(Generic[C]):
-    """Task of `Deferred`: the keys that one connection is to be told of."""
+    """Task of `Deferred`: the keys that are to be sent on one connection."""
 
     def __init__(self, telling: KeyStreams[C], connection: C, untold: deque[Iterator[str]]) -> None:
         self._telling = telling
@@ -72,5 +72,5 @@ class _Part(Generic[C]):
         self._untold = untold
 
     def step(self) -> bool:
-        """Tell of some keys; return whether there may be others."""
+        """Send some keys; return whether there may be others."""
         return self._telling.go_on(self._connection, self._untold)

@@ -1,9 +1,9 @@
 """Messages between an edge router and an interior on their control link, and their encoding.
 
 Each is an AMQP message of one section, an amqp-value with a list: a symbol for the kind, and the
-fields. Additional fields and messages of unknown kinds are ignored, so that later versions can say
-more. Anything else that cannot be decoded raises `AmqpError`.
-This is no part of the routing protocol: interior routers do not send it to each other.
+fields. Additional fields and messages of unknown kinds are ignored, so that later versions can add
+to them. Anything else that cannot be decoded raises `AmqpError`. This is not a part of the routing
+protocol: interior routers do not send it to each other.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ WORK_OF_USE: Final = 1024
 
 @attrs.frozen
 class UplinkUse:
-    """Message of the edge: this connection is an active uplink, or stands by."""
+    """Message of the edge: this connection is an active uplink, or on standby."""
 
     is_active: bool
 
@@ -110,7 +110,7 @@ class ControlLinks(Protocol):
     """Access to the control links of a router."""
 
     def send(self, connection: Connection, octets: bytes) -> None:
-        """Send a message after all that were sent before it."""
+        """Queue a message behind all earlier ones."""
 
     def fail(self, connection: Connection, error: AmqpError) -> None:
         """Close a connection at once with this error; its links are lost in this turn."""
@@ -223,7 +223,7 @@ def work_of(message: Message | None) -> int:
 
 
 def watches(changes: Iterable[tuple[str, bool]]) -> Iterator[Watch]:
-    """Yield messages of limited size that say whether keys are watched from now on.
+    """Yield messages of limited size that announce whether keys are watched from now on.
 
     The order is kept from message to message; of one key only the last change counts.
     """
@@ -233,7 +233,7 @@ def watches(changes: Iterable[tuple[str, bool]]) -> Iterator[Watch]:
 
 
 def routes(changes: Iterable[tuple[str, bool]]) -> Iterator[Routes]:
-    """Yield messages of limited size that say whether link routes have containers."""
+    """Yield messages of limited size that announce whether link routes have containers."""
     for part in _parts(dict(changes).items()):
         added = tuple(key for key, has_some in part if has_some)
         yield Routes(added, tuple(key for key, has_some in part if not has_some))
@@ -249,7 +249,7 @@ def _parts(items: Iterable[tuple[str, T]]) -> Iterator[list[tuple[str, T]]]:
     part: list[tuple[str, T]] = []
     size = 0
     for key, item in items:
-        # with the octets that an entry takes beside its key
+        # including the octets that an entry takes in addition to its key
         size += len(key.encode()) + 16
         if part and size > PART_BYTES:
             yield part

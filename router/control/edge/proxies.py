@@ -1,10 +1,10 @@
-"""Decide which proxy links an edge router wants, by what its own clients send and receive.
+"""Decide which proxy links an edge router wants, by its own clients' senders and receivers.
 
 If a client receives from an address, the edge receives from its interior, once for all clients. If
-one sends, the edge watches the address, and sends up only while there is a consumer beyond and,
-with the treatment closest, none here. Each change makes an address due, and all due addresses are
-looked at again at the end of the turn; if there are very many, the last follow in later turns.
-(docs/decisions/0066-proxies.md)
+one sends, the edge watches the address, and sends to the interior only while there is a consumer
+beyond and, with the treatment closest, none here. Each change makes an address due, and all due
+addresses are examined again at the end of the turn; if there are very many, the last follow in
+later turns. (docs/decisions/0066-proxies.md)
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ class Proxies:
         self._mine = (f"{AT_AN_EDGE}{me}/", f"{TOPOLOGICAL}{me}/")
         self.lines = ProxyLines(forwarder, lambda _: MESH)
         self.holding = Holds(forwarder)
-        # the active uplinks, with what each tells of watched keys; the first is the primary, for
-        # what may go one way only
+        # the active uplinks, with the state of watched keys from each; the first is the primary,
+        # for messages that may take one path only
         self.told: dict[Connection, ListedTable[str, InteriorAddress]] = {}
         # watched keys; and those without senders here, by the time when the last left
         self.watched: ListedTable[str, None] = ListedTable()
         self.idle = KeysByAge()
-        # watched keys with a single message to send up, by its time, until they are known to have
-        # no consumer
+        # watched keys with a single message for the interior, by its time, until they are known to
+        # have no consumer
         self._asked = KeysByAge()
         self._watch = watch
         self._telling = KeyStreams(forwarder.turn.deferred, self._tell_of)
@@ -96,12 +96,12 @@ class Proxies:
             self._due[key_of_address(address)] = None
 
     def _hold_emptied(self, address: Address) -> None:
-        """Look again at an address whose hold is empty: it may need none any more."""
+        """Examine an address again whose hold is empty: it may no longer need one."""
         self.address_changed(address)
         self.forwarder.network.note_edges()
 
     def use(self, connections: Iterable[Connection]) -> None:
-        """Make these the active uplinks, and no others; the first one is the primary."""
+        """Make these the only active uplinks; the first one is the primary."""
         before, self.told = self.told, {}
         for connection in connections:
             self.told[connection] = before.get(connection) or ListedTable()
@@ -130,7 +130,7 @@ class Proxies:
             self._telling.drop(connection)
 
     def connection_lost(self, connection: Connection) -> None:
-        """Forget an uplink that is over; `use` follows if it was active."""
+        """Forget an uplink that has ended; `use` follows if it was active."""
         self.lines.connection_lost(connection)
         self._telling.drop(connection)
 
@@ -139,7 +139,7 @@ class Proxies:
         self._watch(connection, [(key, is_used and key in self.watched) for key in keys])
 
     def reached(self, connection: Connection, message: Reached) -> None:
-        """Note which of the watched addresses have consumers, as an interior tells."""
+        """Note which of the watched addresses have consumers, as reported by an interior."""
         told = self.told.get(connection)
         if told is None:
             return
@@ -152,7 +152,7 @@ class Proxies:
                     self._treated_anew[place.key] = None
 
     def open_route(self, address: Address) -> bool:
-        """Make a way up for a message to an address that has no consumer here.
+        """Open a path to the interior for a message to an address that has no consumer here.
 
         Return whether the address has a consumer now, a proxy link or a hold, for which the message
         waits.
@@ -174,7 +174,7 @@ class Proxies:
         return bool(address.consumers)
 
     def may_be_beyond(self, name: str) -> bool:
-        """Return whether an address that nobody uses here may have a consumer beyond."""
+        """Return whether an address that is unused here may have a consumer beyond the uplinks."""
         if name.startswith(self._mine) or not name or len(name.encode()) > LONGEST_NAME:
             return False
         if not self.told:
@@ -183,7 +183,7 @@ class Proxies:
         return not self._is_known_unreached(mobile_key(name))
 
     def is_nowhere(self, name: str) -> bool:
-        """Return whether a name is at another router that no interior knows."""
+        """Return whether a name is at another router that is unknown to every interior."""
         if not _is_elsewhere(name) or name.startswith(self._mine):
             return False
         return self._is_known_unreached(mobile_key(name))
@@ -199,7 +199,7 @@ class Proxies:
     def receives_over(self, connection: Connection, text: str) -> bool:
         """Return whether this edge receives from an address over an uplink; it may have lanes."""
         name = address_name(text)
-        # a name without a phase is at the phase that the rules say
+        # a name without a phase is at the phase that the rules give
         enters = self.forwarder.table.phase_of(name, is_sender=True)
         return enters == 0 and self.lines.line(connection, Proxy(name, 0, True)) is not None
 
@@ -217,7 +217,7 @@ class Proxies:
         return Bounds(*rule.hold)
 
     def _see_to_hold(self, key: str, address: Address, *, receives: bool, sends: bool) -> None:
-        """Hold messages to an address, if it may hold them and they cannot go up now."""
+        """Hold messages to an address, if allowed and if no interior can take them now."""
         hold = self.holding.holds.get(address)
         places = [told.get(key) for told in self.told.values()]
         if not places or (hold is not None and hold.use is Use.OPEN and None in places):
@@ -239,7 +239,7 @@ class Proxies:
             self.holding.see_to(address, bounds, use)
 
     def hint(self, name: str) -> int | None:
-        """Return the treatment of an address beyond, which counts if no rule here sets one."""
+        """Return the treatment of an address at the interior, for use if no rule here sets one."""
         for told in self.told.values():
             place = told.get(mobile_key(name))
             if place is not None and place.treatment in (CLOSEST, BALANCED, MULTICAST):
@@ -268,7 +268,7 @@ class Proxies:
             for key in due:
                 self._see_to(key)
                 yield
-                # each key is as much work as two steps of others
+                # each key takes as much work as two ordinary steps
                 yield
             if self._once_more and not self._again and not self._then:
                 self._once_more = False
@@ -295,7 +295,7 @@ class Proxies:
                 self._see_to(key)
 
     def tick(self, now: float) -> None:
-        """Do what is due."""
+        """Do all work that is due."""
         if not self._is_looking and any(map(self._first_of, (self.idle, self._asked))):
             self._is_looking = True
             self.forwarder.turn.deferred.work_off(self._looks())
@@ -372,10 +372,10 @@ class Proxies:
             self.idle.add(key, self.forwarder.turn.now)
 
     def _unwatch(self, key: str) -> None:
-        """Stop watching an address that nobody has sent to for a while.
+        """Stop watching an address that got no messages for a while.
 
-        Messages that still wait go up first and are settled, so that later ones cannot overtake
-        them on another link.
+        Messages that still wait are sent and settled first, so that later ones cannot overtake them
+        on another link.
         """
         self.idle.discard(key)
         address = self.forwarder.table.in_use(*split_key(key))
@@ -390,7 +390,7 @@ class Proxies:
         self._due[key] = None
 
     def _give_up(self, key: str) -> None:
-        """Stop sending single messages up after a while; those that wait go on first, as above."""
+        """Stop sending single messages up after a while; waiting ones go first, as above."""
         self._asked.discard(key)
         address = self.forwarder.table.in_use(*split_key(key))
         if address is not None and (address.waiting.count or _is_under_way(address)):
@@ -398,7 +398,7 @@ class Proxies:
         self._due[key] = None
 
     def _is_multicast(self, key: str, address: Address | None) -> bool:
-        """Return whether each receiver gets a copy, so that two ways would be two copies."""
+        """Return whether each receiver gets a copy, so that two paths would mean two copies."""
         if address is not None and address.treatment == MULTICAST:
             return True
         places = (told.get(key) for told in self.told.values())
@@ -419,12 +419,12 @@ def _has_local(ends: Iterable[Producer | Consumer]) -> bool:
 
 
 def _is_under_way(address: Address) -> bool:
-    """Return whether a delivery sent up is unsettled, or a multicast copy is still to go."""
+    """Return whether a delivery to an interior is unsettled, or a multicast copy still waits."""
     return any(
         end.side == MESH and (end.link.unsettled or end.waiting.count) for end in address.consumers
     )
 
 
 def _is_elsewhere(name: str) -> bool:
-    """Return whether a name is at another router, so that nobody can receive from it here."""
+    """Return whether a name is at another router, so that it cannot have receivers here."""
     return name.startswith((AT_AN_EDGE, TOPOLOGICAL))

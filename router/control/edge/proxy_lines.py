@@ -1,6 +1,6 @@
 """Keep proxy links attached: which are wanted on each connection, and when they are tried again.
 
-The caller says at any time, and as often as it likes, which links are wanted;
+The caller may state at any time, and repeatedly, which links are wanted;
 `router.control.link_supervisor` attaches them.
 """
 
@@ -34,7 +34,7 @@ class ProxyLine(SupervisedLink[ProxyLink]):
 class ProxyLines(LinkSupervisor[ProxyLine]):
     """Proxy links of a router.
 
-    `side_of` returns the side of a connection, and `cost` is the cost of what lies behind it.
+    `side_of` returns the side of a connection, and `cost` is the cost of the routers behind it.
     """
 
     peer = "router"

@@ -1,12 +1,11 @@
-"""Link routes between an edge and its interiors: each tells the other for which it has containers.
+"""Link routes between an edge and its interiors: each advertises those with containers.
 
-Both tell it on every connection as soon as it is open, active or not, so that an uplink that takes
-over is complete at once. An interior uses the containers of an edge while the connection is active;
-an edge uses those that its active interiors tell. While an edge has no active uplink, the last
-routes still count, though their containers cannot be reached: a link to such a container is
-refused, and is not attached to an address of the same name. If there are very many routes, the
-last are added and removed in later turns.
-(docs/decisions/0072-link-routes-of-edges.md)
+Both advertise them on every connection as soon as it is open, active or not, so that an uplink that
+takes over is complete at once. An interior uses the containers of an edge while the connection is
+active; an edge uses those that its active interiors advertise. While an edge has no active uplink,
+the last routes stay in effect, though their containers cannot be reached: a link to such a
+container is refused, and is not attached to an address of the same name. If there are very many
+routes, the last are added and removed in later turns. (docs/decisions/0072-link-routes-of-edges.md)
 """
 
 from __future__ import annotations
@@ -35,21 +34,21 @@ from router.engine.connection import Connection
 from router.engine.deferred import emptied
 from router.errors import AmqpError
 
-# Feature in the open of a router that knows link routes by way of edges.
+# Feature in the open of a router that supports link routes on uplinks.
 FEATURE: Final = "edge-routes"
-# Most keys, and octets of keys, that an edge may tell; and most that an edge keeps of what an
-# interior tells, which covers the whole network.
+# Most keys, and octets of keys, that an edge may advertise; and most that an edge keeps of those
+# that an interior advertises, which cover the whole network.
 MAX_FROM_EDGE: Final = 10_000
 MAX_FROM_EDGE_BYTES: Final = 4 << 20
 MAX_FROM_INTERIOR: Final = 100_000
 MAX_FROM_INTERIOR_BYTES: Final = 64 << 20
 # In octets, as between interior routers.
 LONGEST_KEY: Final = 8192
-# Refused keys are logged again each time there are so many times as many.
+# Refused keys are logged again each time their number has grown by this factor.
 LOG_FACTOR: Final = 10
 
-# Memory of a token of a pattern beside its text, and the number of copies of a key's text: as
-# received, as a pattern, in tokens, and as told to others.
+# Memory of a token of a pattern in addition to its text, and the number of copies of a key's text:
+# as received, as a pattern, in tokens, and as advertised to others.
 TOKEN_BYTES: Final = 600
 TIMES_KEPT: Final = 5
 
@@ -58,13 +57,13 @@ TellAll = Callable[[Iterable[Connection], Message], None]
 
 
 def route_bytes(key: str) -> int:
-    """Return the octets to charge for a link route that a peer tells of by this key."""
+    """Return the octets to charge for a link route that a peer advertises by this key."""
     tokens = min(MAX_TOKENS, 1 + key.count("/") + key.count("."))
     return account.ROUTE_BYTES + TOKEN_BYTES * tokens + TIMES_KEPT * account.text_bytes(key)
 
 
 class AdvertisedRoutes:
-    """Link routes that the router of one connection has told, and their outlets."""
+    """Link routes that the router of one connection has advertised, and their outlets."""
 
     def __init__(self, link_routes: LinkRoutes, connection: Connection, router: str) -> None:
         self.connection = connection
@@ -90,8 +89,8 @@ class AdvertisedRoutes:
     def change(self, added: Iterable[str], removed: Iterable[str]) -> None:
         """Add keys that have containers, and remove keys that no longer have any.
 
-        Raises `AmqpError` for an invalid key, and if an edge tells too many. Those of an interior
-        are ignored instead: it can do nothing about it, and the edge needs its uplink.
+        Raises `AmqpError` for an invalid key, and if an edge advertises too many. Excess keys of an
+        interior are ignored instead: it cannot prevent them, and the edge needs its uplink.
         """
         keys = self.keys = ListedTable() if self.keys is None else self.keys
         for key in removed:
@@ -126,7 +125,7 @@ class AdvertisedRoutes:
         self.connection.account.charge(account.ROUTES, by * route_bytes(key))
 
     def _has_no_room(self, octets: int) -> bool:
-        """Return whether a key of so many octets is too much; raises `AmqpError` for an edge."""
+        """Return whether a key of this many octets is too much; raises `AmqpError` for an edge."""
         assert self.keys is not None
         if self.connection.is_client:
             return (
@@ -144,23 +143,23 @@ class AdvertisedRoutes:
         raise AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, reason)
 
     def is_news(self) -> bool:
-        """Return whether so many more keys have been refused that it is to be logged again."""
+        """Return whether the number of refused keys has grown so much that it is logged again."""
         if self.refused < self._said_at:
             return False
         self._said_at = self.refused * LOG_FACTOR
         return True
 
     def use(self, *, is_open: bool) -> None:
-        """Forward links by these routes, or stop it."""
+        """Start or stop to forward links by these routes."""
         if self.is_open == is_open:
             return
         self.is_open = is_open
-        # it may change several times before the last outlet is there
+        # it may change several times before the last outlet is open
         self._once_more = bool(self.keys)
         self._see_to_outlets()
 
     def leave(self) -> None:
-        """Close the outlets of a connection that is over."""
+        """Close the outlets of a connection that has ended."""
         self._is_over = True
         self.use(is_open=False)
         self._see_to_outlets()
@@ -171,7 +170,7 @@ class AdvertisedRoutes:
         return self._is_going_on
 
     def _see_to_outlets(self) -> None:
-        """Open an outlet for each key while it is used; the last of many in later turns."""
+        """Open an outlet for each key while it is used; of many, the last ones in later turns."""
         if not self._is_going_on and (self._due or self._once_more or self._is_over):
             self._is_going_on = True
             self.connection.turn.deferred.work_off(self._steps())
@@ -210,7 +209,7 @@ class AdvertisedRoutes:
 
 
 class EdgeLinkRoutes:
-    """Link routes of an edge: those that it tells its interiors, and those that they have told."""
+    """Link routes of an edge: those that it advertises, and those that its interiors advertise."""
 
     def __init__(self, forwarder: Forwarder, tell: Tell) -> None:
         self.forwarder = forwarder
@@ -225,7 +224,7 @@ class EdgeLinkRoutes:
         forwarder.link_routes.watchers.append(self._changed)
 
     def came(self, connection: Connection, router: str, features: frozenset[str]) -> None:
-        """Add an uplink, and tell the interior the link routes here."""
+        """Add an uplink, and advertise the link routes here to its interior."""
         self.finish()
         told = self.told[connection] = AdvertisedRoutes(
             self.forwarder.link_routes, connection, router
@@ -248,7 +247,7 @@ class EdgeLinkRoutes:
             told.leave()
 
     def received(self, connection: Connection, message: Routes) -> None:
-        """Update what an interior has told of routes beyond. Raises `AmqpError`."""
+        """Update the routes that an interior has advertised. Raises `AmqpError`."""
         told = self.told[connection]
         told.change(message.added, message.removed)
         if told.is_news():
@@ -263,7 +262,7 @@ class EdgeLinkRoutes:
         self._see_to()
 
     def _see_to(self) -> None:
-        """Forward by the active uplinks; a lost one counts until another has told its routes.
+        """Forward over the active uplinks; a lost one counts until another's routes are known.
 
         Uplinks that are not active any more are closed after all active ones are complete, so that
         a route that both have is never missing.
@@ -288,7 +287,7 @@ class EdgeLinkRoutes:
         self.forwarder.network.note_edges()
 
     def finish(self) -> None:
-        """Tell the interiors, at the end of a turn, what has changed in it."""
+        """Send the interiors, at the end of a turn, the changes of that turn."""
         reach = self.forwarder.reach
         if not reach.changed_here:
             return
@@ -302,10 +301,10 @@ class EdgeLinkRoutes:
 
 
 class InteriorLinkRoutes:
-    """Link routes of an interior's edges, and what it tells each edge of all others.
+    """Link routes of an interior's edges, and the keys that it advertises to each edge.
 
-    Nearly always all edges are told the same. So what was told is recorded once for all of them,
-    and a change costs no more for each edge than to send it the same octets.
+    Nearly always all edges are sent the same keys. So these are recorded once for all edges, and a
+    change costs no more for each edge than to send it the same octets.
     """
 
     def __init__(self, forwarder: Forwarder, tell: TellAll) -> None:
@@ -314,15 +313,15 @@ class InteriorLinkRoutes:
         self.told: dict[Connection, AdvertisedRoutes] = {}
         # connections whose routers have `FEATURE`
         self._hearing: dict[Connection, None] = {}
-        # keys told last as having containers; with the only edge that has them, which is not told,
-        # or None
+        # keys last advertised as having containers; with the only edge that has them, to which they
+        # are not sent, or None
         self._said: dict[str, str | None] = {}
         self._due: dict[str, tuple[str, str]] = {}
         self._telling = KeyStreams(forwarder.turn.deferred, self._tell_of)
         forwarder.link_routes.watchers.append(self._changed)
 
     def came(self, connection: Connection, router: str, features: frozenset[str]) -> None:
-        """Add a connection of an edge, and tell it the link routes beyond."""
+        """Add a connection of an edge, and advertise the link routes beyond to it."""
         self.told[connection] = AdvertisedRoutes(self.forwarder.link_routes, connection, router)
         if FEATURE not in features:
             self.forwarder.observer.event_received(connection, LinkRoutesUnsupported(router))
@@ -347,7 +346,7 @@ class InteriorLinkRoutes:
             self._tell((connection,), message)
 
     def heard(self, connection: Connection) -> list[str]:
-        """Return the keys that an edge has been told as routes with containers."""
+        """Return the keys that were advertised to an edge as routes with containers."""
         edge = self.told[connection].router
         return [key for key, only in self._said.items() if only != edge]
 
@@ -356,14 +355,14 @@ class InteriorLinkRoutes:
         self._hearing.pop(connection, None)
         self._telling.drop(connection)
         if not self._hearing:
-            # changes are told to nobody from now on
+            # changes are not sent to any edge from now on
             said, self._said = self._said, {}
             self.forwarder.turn.deferred.forget(emptied(said))
             self._due.clear()
         self.told.pop(connection).leave()
 
     def use(self, connection: Connection, *, is_active: bool) -> None:
-        """Note that the edge uses a connection, or does so no more."""
+        """Note whether the edge uses a connection from now on."""
         told = self.told.get(connection)
         if told is not None:
             told.use(is_open=is_active)
@@ -375,7 +374,7 @@ class InteriorLinkRoutes:
         for key in message.added:
             route = parse_key(key)
             if route is not None and self._is_ours(address_name(route[1])):
-                # these names have a fixed location, whatever an edge tells
+                # these names have a fixed location, whatever an edge advertises
                 told.refused += 1
                 if told.is_news():
                     event = RouteRefused(told.router, key, told.refused)
@@ -395,7 +394,7 @@ class InteriorLinkRoutes:
             self.forwarder.network.note_edges()
 
     def _note_said(self, key: str, route: Route | None) -> None:
-        """Record the state of a key as told."""
+        """Record the state of a key as sent."""
         edges = _edges_of(route)
         if len(edges) > 1:
             self._said[key] = None
@@ -405,12 +404,12 @@ class InteriorLinkRoutes:
             self._said.pop(key, None)
 
     def finish(self) -> None:
-        """Tell the edges, at the end of a turn, what has changed in it."""
+        """Send the edges, at the end of a turn, the changes of that turn."""
         if not self._due:
             return
         due, self._due = self._due, {}
         common: list[tuple[str, bool]] = []
-        # keys that an edge is told differently from the others, by edge
+        # keys whose state for one edge differs from that for the others, by edge
         others: dict[str, dict[str, bool | None]] = {}
         for key, place in due.items():
             was_said, before = key in self._said, self._said.get(key)
@@ -436,7 +435,7 @@ class InteriorLinkRoutes:
 def _edges_of(route: Route | None) -> set[str | None]:
     """Return the edges at which a route has containers, and None for any others.
 
-    There are two at most, as no caller needs more.
+    At most two are returned, as no caller needs more.
     """
     found: set[str | None] = set()
     if route is None:

@@ -1,12 +1,11 @@
 """Choose which of an edge router's connections to interior routers are active.
 
-As many as are wanted are active; the others are open and stand by. An active uplink stays active
+As many as are wanted are active; the others are open and on standby. An active uplink stays active
 while it is open: a switch back would cost its senders their credit. A lost one is replaced by the
-first that stands by, in the order of the configuration; a new one waits a moment for a preferred
-one that has not connected yet. Two connections to the same interior are never both active, as that
-would gain nothing.
-Pure: connections are known by number, and `take` returns the changes.
-(docs/decisions/0065-uplinks.md)
+first on standby, in the order of the configuration; a new one waits a moment for a preferred one
+that has not connected yet. Two connections to the same interior are never both active, as that
+would gain nothing. No I/O here: connections are identified by number, and `take` returns the
+changes. (docs/decisions/0065-uplinks.md)
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ SETTLE_S: Final = 0.5
 
 
 class UplinkChange(NamedTuple):
-    """Change of an uplink: it has become active, or stands by again."""
+    """Change of an uplink: it has become active, or is on standby again."""
 
     connection: int
     is_active: bool
@@ -31,8 +30,8 @@ class UplinkChange(NamedTuple):
 class Uplink:
     """Uplink: the connector that made it, and the router it leads to.
 
-    `reason` says for people why it is active or not; `since` is when that began, in seconds, and
-    `came` when the connection opened.
+    `reason` explains to operators why it is active or not; `since` is when that began, in seconds,
+    and `came` when the connection opened.
     """
 
     connection: int
@@ -95,7 +94,7 @@ class Uplinks:
         return sorted(changes, key=lambda change: change.is_active)
 
     def active(self) -> list[Uplink]:
-        """Return the active uplinks; the first is the primary, for what must go one way."""
+        """Return the active uplinks; the first is the primary, for messages with only one path."""
         used = [uplink for uplink in self.links.values() if uplink.is_active]
         return sorted(used, key=lambda uplink: (uplink.since, self._rank(uplink)))
 

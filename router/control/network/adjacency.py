@@ -1,8 +1,8 @@
 """Neighbours of the router: connect the routing protocol to the connections and to the core.
 
-The protocol knows neither connections nor the core: it is told of links that come and go and of
-messages, and returns what is to be sent and what has changed in the network. The changes are
-written to `RoutingState`, where the core finds them. News of a turn are sent together, at its end.
+The protocol knows neither connections nor the core: its input are links that are added and lost,
+and messages; its output are messages to send, and changes of the network. The changes are written
+to `RoutingState`, where the core finds them. The changes of a turn are sent together, at its end.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ from router.engine.link import Link
 from router.engine.states import ConnectionState
 from router.errors import AmqpError, Scope
 
-# Keys wanted elsewhere that are noted at once, and keys wanted here that are told at once.
+# Keys wanted elsewhere that are noted at once, and keys wanted here that are advertised at once.
 MOST_AT_ONCE: Final = 32
 MOST_TOLD: Final = 1024
-# A router that was stalled for so long has sent nothing, either. The protocol itself allows for its
-# neighbours' silence.
+# A router that was stalled for this long has sent nothing, either. The protocol itself allows for
+# its neighbours' silence.
 STALL_S: Final = 1.0
 DEFAULTS: Final = Limits()
 OPEN_RCVD = int(ConnectionState.OPEN_RCVD)
@@ -110,7 +110,7 @@ class Neighbours:
         if self.protocol is not None:
             self._inboxes = Inboxes(self.protocol, self._news, self._count_in, self._malformed)
         self._may_go_on = False
-        # has `go_on` called soon, as work is left
+        # schedules a call of `go_on`, as work is left
         self.hurry: Callable[[], None] = lambda: None
         # connections to close at the end of the turn, with condition and reason
         self._failing: list[tuple[Peering, str, str]] = []
@@ -139,7 +139,7 @@ class Neighbours:
             self._note()
 
     def set_limits(self, limits: Limits) -> None:
-        """Set the limits of what is kept of neighbours' advertisements."""
+        """Set the limits of the data kept from neighbours' advertisements."""
         if self.protocol is not None:
             self.protocol.set_limits(limits)
 
@@ -161,7 +161,7 @@ class Neighbours:
 
     @property
     def is_synced(self) -> bool:
-        """Return whether all neighbours that are connected have told what they know."""
+        """Return whether all connected neighbours have sent what they know of the network."""
         protocol = self.protocol
         if protocol is None:
             return True
@@ -179,7 +179,7 @@ class Neighbours:
         """Return the peering of a connection, if it is open and leads to another router."""
         return self._by_connection.get(connection)
 
-    # What happens on connections.
+    # Events of connections.
 
     def event_received(self, connection: Connection, event: object) -> None:
         """Handle a rare event of a connection; the core has acted on it already."""
@@ -194,7 +194,7 @@ class Neighbours:
             self._closed(connection, event)
 
     def _judge(self, connection: Connection) -> Peer:
-        """Return who the peer is; raises `AmqpError` if it cannot be a neighbour."""
+        """Return the peer's identity; raises `AmqpError` if it cannot be a neighbour."""
         peer = check_peer(
             self.membership, connection.settings, connection.is_client, connection.remote_open
         )
@@ -282,7 +282,7 @@ class Neighbours:
     # Control links.
 
     def attach_received(self, link: Link) -> None:
-        """Attach the control link that a peer has attached. Raises `AmqpError`."""
+        """Answer the control link that a peer has attached. Raises `AmqpError`."""
         peering = self._by_connection.get(link.session.connection)
         if peering is None:
             control_links.refuse(link)
@@ -320,7 +320,7 @@ class Neighbours:
     # The end of a turn.
 
     def finish(self) -> bool:
-        """Send what this turn has brought; return whether the core has something to look at."""
+        """Send the messages of this turn; return whether there are changes for the core."""
         has_changed, was_due, may_go_on = False, self._is_due, self._may_go_on
         self._may_go_on = False
         if may_go_on:
@@ -348,10 +348,10 @@ class Neighbours:
         return has_changed
 
     def _go_on(self) -> bool:
-        """Do some of the long work; return whether the core has something to look at."""
+        """Do some of the long work; return whether there are changes for the core."""
         if self.protocol is None or self._inboxes is None:
             return False
-        # messages first, so that what they lead to is told in the same turn
+        # messages first, so that their effects are advertised in the same turn
         emptied = self._inboxes.work(self.now)
         for peering in emptied:
             if not peering.is_over:
@@ -362,7 +362,7 @@ class Neighbours:
 
     @property
     def is_behind(self) -> bool:
-        """Return whether there is more to do, for which others have their turns first."""
+        """Return whether work is left, before which other connections have their turns."""
         if self._news or self._inboxes or self.forwarder.network.is_behind:
             return True
         if self.protocol is not None and (self.protocol.is_behind or self.reach.changed_here):
@@ -392,7 +392,7 @@ class Neighbours:
             self._paths_changed(change)
             return True
         elif isinstance(change, InterestChanged):
-            # if keys wait already, these wait for the next look
+            # if keys wait already, these wait for the next check
             self._may_want = self._may_want or not self._news
             self._news.add(change.router, change.keys, whole=change.whole)
             self._tell(TableChanged(change.router, len(change.keys)))
@@ -433,7 +433,7 @@ class Neighbours:
     # The clock.
 
     def tick(self, now: float) -> None:
-        """Do what is due at `now`, in seconds of the turn's clock."""
+        """Do all work that is due at `now`, in seconds of the turn's clock."""
         self.go_on(now)
         missed_s, self._looked_at = now - self._looked_at, now
         if missed_s > STALL_S:

@@ -14,7 +14,7 @@ from router.control.network.tables import Table
 
 
 class Answers:
-    """Tables that neighbours have asked for and not been sent yet.
+    """Tables that neighbours have requested and that were not sent yet.
 
     `table_of` returns the table of a router, and `is_good` whether it may be sent to others.
     """
@@ -33,8 +33,8 @@ class Answers:
         self._cutting: Steps[None] | None = None
 
     def request_received(self, link: RouterLink, request: MobileRequest) -> None:
-        """Note the tables that a neighbour asks for, and send those that are here."""
-        # a table that is asked for several times in one message is sent once
+        """Note the tables that a neighbour requests, and send those that are known."""
+        # a table that is requested several times in one message is sent once
         for wish in {each.router: each for each in request.wishes}.values():
             table = self._table_of(wish.router)
             if table is not None and table.instance == wish.instance:
@@ -71,7 +71,7 @@ class Answers:
         return bool(self._to_cut) or self._cutting is not None
 
     def work(self, most: int) -> None:
-        """Divide large tables that were asked for into messages; `most` is how much work to do."""
+        """Divide large requested tables into messages; `most` is how much work to do."""
         while most > 0 and self.is_behind:
             if self._cutting is None:
                 router = next(iter(self._to_cut))

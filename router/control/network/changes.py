@@ -1,4 +1,4 @@
-"""Changes that the routing protocol asks for: messages to send, and news for the router."""
+"""Output of the routing protocol: messages to send, and changes for the router."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Send:
 class PathsChanged:
     """Change of the paths through the network.
 
-    `neighbours` has the connection that carries to each neighbour, `paths` the path to each router
-    that can be reached; `tree_of` returns the tree of a root.
+    `neighbours` has the connection in use to each neighbour, `paths` the path to each router that
+    can be reached; `tree_of` returns the tree of a root.
     """
 
     neighbours: Mapping[str, int]
@@ -33,7 +33,7 @@ class PathsChanged:
 
 @attrs.frozen
 class InterestChanged:
-    """Possible change of what another router receives from, for these keys.
+    """Possible change of another router's interest in these keys.
 
     `now` returns the interest at any time, None if there is none. With `whole` they are all keys of
     a router that can be reached again, or no longer.
@@ -52,10 +52,11 @@ class InterestChanged:
 
 @attrs.frozen
 class LimitReached:
-    """Limit that was reached, so that what is beyond it is ignored.
+    """Limit that was reached, so that routers or addresses beyond it are ignored.
 
-    `what` is `routers` or `addresses`, `of` the neighbour or the router that tells of them, `kept`
-    how many are kept, and `most` the limit: a number, or with `in_octets` the memory for them.
+    `what` is `routers` or `addresses`, `of` the neighbour or the router that advertises them,
+    `kept` how many are kept, and `most` the limit: a number, or with `in_octets` the memory for
+    them.
     """
 
     what: str
@@ -80,7 +81,7 @@ class Conflict:
 
     `ours` and `theirs` are their instances, and `link` the connection on which it was seen, if the
     other router is a neighbour. With `gives_way` it is this router's id, and the other one keeps
-    it, as the neighbour `told_by` says.
+    it, as the neighbour `told_by` reports.
     """
 
     router: str

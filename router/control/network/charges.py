@@ -1,6 +1,6 @@
 """Charge neighbours' connections for the routers and addresses that they advertise.
 
-The octets of address tables are counted for the neighbour that each router was first heard of by
+The octets of address tables are counted for the neighbour that first advertised each router
 (`MobileAddresses.octets_told`). They change with every message, so they are charged only now and
 then.
 """

@@ -1,8 +1,8 @@
 """Encode and decode control messages: AMQP messages with one section, an amqp-value with a list.
 
 The list begins with the opcode, a symbol; the fields follow in the order of the message's class.
-Further items are for later versions and ignored. All else is checked: any input is decoded in time
-and memory in proportion to its size, and gives a message or `AmqpError`.
+Further items are for later versions and ignored. Everything else is checked: any input is decoded
+in time and memory in proportion to its size, and gives a message or `AmqpError`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ AnyCodec = FieldCodec[Any]
 
 @attrs.frozen
 class MessageCodec:
-    """Codec of a class of messages: of the items of its list behind the opcode."""
+    """Codec of a class of messages: of the items of its list after the opcode."""
 
     kind: type
     write: Callable[[object], list[object]]
@@ -250,8 +250,8 @@ def register(
 ) -> None:
     """Register a class of messages by its `opcode`, with the codec of each field.
 
-    The last `optional` fields may be missing in what is read. `check` raises ValueError if the
-    fields are inconsistent.
+    The last `optional` fields may be missing when a message is read. `check` raises ValueError if
+    the fields are inconsistent.
     """
     names = _names(kind, fields)
     read_fields = _reader(kind, names, fields, optional)
@@ -319,7 +319,7 @@ def encode_control(message: m.Message) -> bytes:
 def decode_control(octets: Buffer) -> m.Message:
     """Return the control message in a whole AMQP message.
 
-    Raises AmqpError with the scope of a connection, whatever is wrong with it.
+    Raises AmqpError at connection scope for any error in it.
     """
     return do_all(read_control(octets))
 

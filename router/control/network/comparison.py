@@ -1,8 +1,8 @@
-"""Compare what a neighbour and this router know, and ask for what is missing.
+"""Compare a neighbour's and this router's view of the network; request missing parts.
 
-Both send digests of what they know. If these differ, they send each other the rows behind them, and
-each asks for what is newer at the other. This is done when a connection begins to carry, and
-periodically, so that any loss is noticed.
+Both send digests of their view. If these differ, they send each other the rows behind them, and
+each requests the entries that are newer at the other. This is done when a connection comes into
+use, and periodically, so that any loss is noticed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NEVER = float("inf")
 
 
 class Comparison:
-    """Comparison of what this router and its neighbours know."""
+    """Comparison of this router's and its neighbours' views of the network."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Comparison:
         return [self._place_of(each)[0] for each in routers if each in self._states.records]
 
     def say(self, several: Iterable[RouterLink]) -> None:
-        """Send neighbours the digests of what is known."""
+        """Send neighbours the digests of this router's view."""
         message: Summary | None = None
         for link in several:
             message = message or Summary(self.summary())
@@ -134,7 +134,7 @@ class Comparison:
             self._links.send(link, Rows(number + 1 < len(parts), tuple(part)))
 
     def rows_received(self, link: RouterLink, message: Rows, now: float) -> None:
-        """Ask for what is newer at a neighbour."""
+        """Request the entries that are newer at a neighbour."""
         missing: list[str] = []
         share = MOST_ROUTERS // max(1, len(self._links.carriers))
         waiting = sum(teller == link.router for _, teller in self.asked.values())
@@ -145,7 +145,7 @@ class Comparison:
                 if not self._states.may_advertise(row.router, link.router):
                     continue
                 if waiting + len(missing) >= share:
-                    # there will be room later, unless the neighbour makes these routers up
+                    # there will be room later, unless these routers are invented by the neighbour
                     continue
                 missing.append(row.router)
                 self.asked[row.router] = now + self._links.timing.retry_s, link.router

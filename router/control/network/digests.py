@@ -1,7 +1,7 @@
-"""64-bit digests that tell two tables apart.
+"""64-bit digests that show whether two tables differ.
 
 The digest of a table is the sum of those of its entries, modulo 2**64. So it does not depend on
-their order, and an update costs no more than the change. Digests find mistakes; they are no
+their order, and an update costs no more than the change. Digests find mistakes; they are not a
 defence against a router that lies.
 """
 
@@ -37,7 +37,7 @@ def bucket_of(router: str) -> int:
 
 
 def row_digest(row: Row) -> int:
-    """Return the digest of what is known of one router."""
+    """Return the digest of the data known of one router."""
     numbers = (row.instance, row.seq, row.mobile_seq, row.digest)
     return _number(b"".join(each.to_bytes(8, "big") for each in numbers) + row.router.encode())
 

@@ -1,10 +1,10 @@
 """Decide between two routers with one id, and which withdrawals to believe.
 
-The older router keeps the id (docs/decisions/0069-one-id.md). It has the others forget the younger
-one by a withdrawal, which any router could forge. So a withdrawal is believed only if the winner,
-the older router, can be seen: its link state has come, and a router that it names as its neighbour
-names it too. A neighbour of the loser does not count, unless its link to that id appeared after the
-loser last sent link state (docs/decisions/0081-who-is-believed.md).
+The older router keeps the id (docs/decisions/0069-one-id.md). It makes the others forget the
+younger one by a withdrawal, which any router could forge. So a withdrawal is believed only if the
+winner, the older router, can be seen: its link state was received, and a router that it names as
+its neighbour names it too. A neighbour of the loser does not count, unless its link to that id
+appeared after the loser last sent link state (docs/decisions/0081-who-is-believed.md).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class DuplicateIds:
         """Return the withdrawals whose winner has not been seen yet."""
         return [each for several in self._waiting.values() for each in several]
 
-    # What is heard.
+    # Messages and their effects.
 
     def refused(self, link: RouterLink, known: int) -> None:
         """Note that a neighbour is refused: its id is that of another router, instance `known`."""
@@ -115,12 +115,12 @@ class DuplicateIds:
                     self._judge(teller, each, now)
 
     def withdrawal_received(self, link: RouterLink, message: Withdrawal, now: float) -> None:
-        """Take in the withdrawal of an instance that has given way to an older one."""
+        """Process the withdrawal of an instance that has given way to an older one."""
         if self._states.is_withdrawn(message.router, message.instance):
             return
         waiting = self._waiting.setdefault(link.router, {})
         if message not in waiting and len(waiting) >= MOST_WAITING:
-            # the first ones stay: a neighbour that sends so many forges them
+            # the first ones stay: a neighbour that sends this many forges them
             return
         waiting[message] = now + self._states.timing.max_age_s
         self._judge(link.router, message, now)
@@ -143,7 +143,7 @@ class DuplicateIds:
             change = Conflict(self._me, instance, message.winner, gives_way=True, told_by=teller)
             self.news.append(change)
 
-    # Who is there.
+    # Whether the winner can be seen.
 
     def _is_there(self, message: Withdrawal) -> bool:
         """Return whether the winner is a neighbour, or is confirmed by another router."""
@@ -176,7 +176,7 @@ class DuplicateIds:
         return (), float("-inf")
 
     def _said_by(self, router: str, instance: int) -> Iterator[Collection[str]]:
-        """Yield the neighbours that an instance names, as each source knows them."""
+        """Yield the neighbours that an instance names, according to each source."""
         for record in (self._states.records.get(router), self._states.replaced.get(router)):
             if record is not None and record.state.instance == instance:
                 yield record.state.links

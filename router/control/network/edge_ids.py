@@ -1,9 +1,8 @@
-"""Keep the ids of edge routers unique, at whichever interiors they are connected.
+"""Keep the ids of edge routers unique across all interiors.
 
-Of two with one id at the same interior, the first stays as long as it is heard. If they are at
-different interiors, these learn of it as interiors advertise their edges: the edge that started
-first keeps the id, and the other is turned away.
-(docs/decisions/0073-one-edge-of-an-id.md)
+Of two edges with one id at the same interior, the first stays as long as it sends heartbeats. If
+they are at different interiors, these learn of it as interiors advertise their edges: the edge that
+started first keeps the id, and the other is turned away. (docs/decisions/0073-one-edge-of-an-id.md)
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from router.core.routers.routing_state import EDGE_AWAY, EDGE_RUN, Interest, Rou
 from router.engine.failures import NetworkCondition
 from router.errors import AmqpError
 
-# An edge that was silent for so long gives way to another one with its id.
+# An edge that was silent for this long gives way to another one with its id.
 MAX_AGE_S: Final = 8.0
 
 # Time that a turned away edge is advertised, and most of these.
@@ -84,7 +83,7 @@ class EdgeIds:
             raise AmqpError(NetworkCondition.DUPLICATE_ID, words)
 
     def tick(self, now: float) -> None:
-        """Forget the edges that were turned away and did not come again."""
+        """Forget the edges that were turned away and did not connect again."""
         while self._away:
             key, since = next(iter(self._away.items()))
             if since + AWAY_S > now:

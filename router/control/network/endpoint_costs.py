@@ -1,4 +1,4 @@
-"""Costs of connections to other routers, as their listeners and connectors have them now."""
+"""Costs of connections to other routers, as their listeners and connectors set them now."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Connection(Protocol):
 
     @property
     def is_client(self) -> bool:
-        """Return whether this router has dialled."""
+        """Return whether this router made the connection."""
 
     @property
     def settings(self) -> ConnectionSettings:
@@ -40,7 +40,7 @@ class EndpointCosts:
         self._changed: dict[Endpoint, int] = {}
 
     def change(self, costs: Mapping[Endpoint, int | None]) -> None:
-        """Note new costs; None for a listener or connector that is removed."""
+        """Note new costs; None is for a listener or connector that is removed."""
         for endpoint, cost in costs.items():
             if cost is None:
                 self._changed.pop(endpoint, None)

@@ -1,4 +1,4 @@
-"""Find whether a router that has started knows by now what its network knows."""
+"""Find out whether a router that has started has learned its network's state."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Final
 
 from router.control.network.adjacency import Neighbours
 
-# The router is ready without after this time: it should serve clients without its network.
+# After this time the router is ready even without its network: it should serve clients.
 PATIENCE_S: Final = 10.0
 
 
 class FirstSync:
-    """First synchronisation after the start; once it is over it stays so.
+    """First synchronisation after the start; once done, it stays done.
 
     `unreached` gives the names of the connectors to other routers that have had no connection yet.
     """

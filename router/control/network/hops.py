@@ -1,7 +1,7 @@
 """Path from this router to another, hop by hop, as far as this router knows the network.
 
-Each router on the path decides for itself; this is what it decides if it knows the same. It is for
-display only; no message is routed by it.
+Each router on the path decides for itself; this is its decision if it knows the same network. It is
+for display only; no message is routed by it.
 """
 
 from __future__ import annotations

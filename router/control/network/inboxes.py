@@ -1,7 +1,8 @@
-"""Process the messages of neighbours in limited portions.
+"""Process the messages of neighbours in limited batches.
 
 A turn does a limited amount of this work, and neighbours take turns, so that neither clients nor
-other neighbours wait for one that sends very much. Each neighbour's messages keep their order.
+other neighbours wait for one that sends very many messages. Each neighbour's messages keep their
+order.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ MOST_UNNOTED: Final = 8192
 
 
 class Inboxes:
-    """Messages of all neighbours that wait to be processed.
+    """Messages from all neighbours, waiting to be processed.
 
     `read` is called with the opcode and the octets of each message, and `fail` closes the
     connection of a peer that sends a malformed one.

@@ -1,7 +1,7 @@
 """Queue changes of what other routers want until the core has noted them.
 
-Very many changes take long to note, so others have their turns in between, and more may arrive
-meanwhile. So only keys wait: what is wanted is looked up when a key is noted. Whoever adds keys
+Very many changes take long to note, so other work has its turns in between, and more may arrive
+meanwhile. So only keys wait: the interest is looked up when a key is noted. A caller that adds keys
 checks first how many of a router wait already.
 """
 
@@ -42,9 +42,9 @@ class _Waiting:
 
 
 class InterestQueue:
-    """Keys to be noted in `reach`: `interest` returns what a router wants by now.
+    """Keys to be noted in `reach`: `interest` returns a router's present interest.
 
-    Routers take turns, so that one whose interest always changes does not hold up the others.
+    Routers take turns, so that one whose interest always changes does not delay the others.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class InterestQueue:
         return 0 if waiting is None else waiting.count
 
     def add(self, router: str, keys: Collection[str], *, whole: bool = False) -> None:
-        """Queue keys of a router; with `whole` they are all that it has.
+        """Queue keys of a router; with `whole` they are all its keys.
 
         `whole` keys replace an earlier whole set that has not begun.
         """
@@ -89,7 +89,7 @@ class InterestQueue:
                 return
 
     def note(self, most: int) -> int:
-        """Note up to `most` keys; return how many it was."""
+        """Note up to `most` keys; return how many were noted."""
         left = most
         while self._waiting and left > 0:
             router = next(iter(self._waiting))

@@ -1,4 +1,4 @@
-"""Last anomalies of the network, for people who look at a router after they have happened."""
+"""Last anomalies of the network, for operators who look at a router afterwards."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Limits of what is kept of a neighbour's advertisements.
+"""Limits of the data kept from a neighbour's advertisements.
 
-What exceeds a limit is ignored, and what is known already stays: no limit takes anything away.
+Entries beyond a limit are ignored, and known ones stay: a limit never removes any.
 """
 
 from __future__ import annotations

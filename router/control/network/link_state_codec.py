@@ -1,6 +1,6 @@
-"""Decode and encode link state once, however often it is heard.
+"""Decode and encode link state once, however often it is received.
 
-A router hears the same link state from all its neighbours, and passes it on to most of them. So
+A router receives the same link state from all its neighbours, and passes it on to most of them. So
 decoded link state is cached by its octets, with its encoding. Only its age differs each time.
 
 Messages with an unusual layout are left to the general decoder, and so are malformed ones.
@@ -50,7 +50,7 @@ class _UnusualLayoutError(Exception):
 class LinkStateCodec:
     """Codec of link state with a cache.
 
-    `read` makes a `LinkState` of a decoded value, and raises ValueError if it is none; `write`
+    `read` makes a `LinkState` of a decoded value, and raises ValueError if it is not one; `write`
     returns the value to encode.
     """
 
@@ -79,7 +79,7 @@ class LinkStateCodec:
         return bytes(found)
 
     def decode(self, octets: Buffer) -> Steps[LinkStateUpdate | None]:
-        """Return what a whole AMQP message says, in steps; None: use the general decoder."""
+        """Return the content of a whole AMQP message, in steps; None: use the general decoder."""
         data = bytes(octets)
         try:
             if not data.startswith(_HEAD):

@@ -1,7 +1,7 @@
 """Link state of all other routers, the newest of each.
 
 The newest is that of the largest instance, and of one instance that with the largest number. Link
-state that is not renewed in time is forgotten, and so is what was withdrawn.
+state that is not renewed in time is forgotten, and so is withdrawn link state.
 """
 
 from __future__ import annotations
@@ -51,11 +51,12 @@ class LinkStates:
         self.records: dict[str, Record] = {}
         # links of all routers together
         self.links = 0
-        # the neighbour that each router was first heard from, and the number of routers of each
+        # the neighbour that first advertised each router, and the number of routers of each
+        # neighbour
         self._tellers: dict[str, str] = {}
         self.told: Counter[str] = Counter()
-        # number of times that a router was left out as its neighbour had told of too many; and the
-        # neighbours for which that was reported
+        # number of times that a router was left out as its neighbour had advertised too many; and
+        # the neighbours for which that was reported
         self.left_out = 0
         self._limits_met: set[str] = set()
         self.news: list[LimitReached] = []
@@ -71,7 +72,7 @@ class LinkStates:
         return None if record is None else record.state.instance
 
     def is_news(self, router: str, instance: int, seq: int) -> bool:
-        """Return whether this is newer than what is known, and may be taken."""
+        """Return whether this link state is newer than the known one, and acceptable."""
         record = self.records.get(router)
         withdrawn = self._withdrawn.get(router, ())
         if instance in withdrawn:
@@ -83,7 +84,7 @@ class LinkStates:
         return (instance, seq) > (record.state.instance, record.state.seq)
 
     def take(self, aged: Aged, now: float, teller: str = "") -> LinkState | None:
-        """Keep new link state from a neighbour; return what it replaces, if anything."""
+        """Keep new link state from a neighbour; return the link state that it replaces, if any."""
         state = aged.state
         before = self.records.get(state.router)
         if before is None:
@@ -144,7 +145,7 @@ class LinkStates:
         return True
 
     def may_advertise(self, router: str, teller: str) -> bool:
-        """Return whether a neighbour may advertise a router: it has not told of too many others."""
+        """Return whether a neighbour may advertise a router, given how many it has advertised."""
         if router in self.records or router == teller or self.told[teller] < self.limits.routers:
             return True
         self.left_out += 1

@@ -1,7 +1,8 @@
 """Connections to other routers: which of them carry, and the messages to send on them.
 
-Two routers are neighbours if each hears the other. If several connections lead to a neighbour, the
-cheapest carries, at equal cost the one with the lowest number, and the others stand by.
+Two routers are neighbours if each receives the other's HELLOs. If several connections lead to a
+neighbour, the cheapest one carries messages (is in use), at equal cost the one with the lowest
+number, and the others are on standby.
 """
 
 from __future__ import annotations
@@ -42,16 +43,17 @@ class RouterLink:
         self.number = number
         self.router = router
         self.instance = instance
-        # its cost as this router says, and as the other one does
+        # its cost as announced by this router, and by the other one
         self.own_cost = cost
         self.peer_cost = 1
         self.version = version
         self.heard_at = now
-        # it has sent a HELLO; and it has said that it hears this router
+        # the peer has sent a HELLO; and it has confirmed that it receives those of this router
         self.is_heard = False
         self.is_up = False
         self.carries = False
-        # it has told all that it knew when the connection began to carry; and its rows are here
+        # the peer has sent all that it knew when the connection came into use; and its rows were
+        # received
         self.is_synced = False
         self.rows_came = False
         # its digests, if rows are to be sent in return
@@ -66,7 +68,7 @@ class RouterLink:
 
     @property
     def cost(self) -> int:
-        """Return the cost of the connection: the larger of those that its ends say."""
+        """Return the cost of the connection: the larger of those that its two ends announce."""
         return max(self.own_cost, self.peer_cost)
 
 
@@ -83,7 +85,8 @@ class RouterLinks:
         self.failed: list[LinkFailed] = []
         # whether a cost has changed since the last election
         self.has_new_costs = False
-        # whether so much waits for a neighbour that it is sent no more until it has taken some
+        # whether so many messages wait for a neighbour that it is sent no more until it has taken
+        # some
         self.is_full: Callable[[RouterLink], bool] = lambda _: False
         self._first: list[Send] = []
         self._then: list[Send] = []
@@ -109,7 +112,7 @@ class RouterLinks:
         return self.by_number.pop(number, None)
 
     def fail(self, link: RouterLink, condition: str, why: str) -> None:
-        """Remove a connection, and have it closed."""
+        """Remove a connection, and request that it is closed."""
         self.by_number.pop(link.number, None)
         self.failed.append(LinkFailed(link.number, condition, why))
 
@@ -120,7 +123,7 @@ class RouterLinks:
         self._first.append(Send(link.number, hello))
 
     def hello_received(self, link: RouterLink, hello: Hello) -> None:
-        """Handle a HELLO: the router may become a neighbour, or be one no more."""
+        """Handle a HELLO: the router may become a neighbour, or stop being one."""
         if (hello.router, hello.instance) != (link.router, link.instance):
             why = f"the HELLO of {link.router} has another id or instance than its open"
             self.fail(link, OTHER_ID, why)
@@ -135,7 +138,7 @@ class RouterLinks:
             self.has_new_costs = True
 
     def set_cost(self, number: int, cost: int, now: float) -> None:
-        """Change what this router says a connection costs, and tell the other one."""
+        """Change the cost that this router announces for a connection, and send it to the other."""
         link = self.by_number.get(number)
         if link is not None and cost != link.own_cost:
             link.own_cost = cost
@@ -143,7 +146,7 @@ class RouterLinks:
             self.greet(link, now)
 
     def drop_silent(self, now: float) -> None:
-        """Close the connections on which nothing has come for too long."""
+        """Close the connections on which no message was received for too long."""
         most = self.timing.hello_max_age_s
         for link in list(self.by_number.values()):
             if now - link.heard_at >= most:
@@ -161,7 +164,7 @@ class RouterLinks:
         return min((link.heard_at + most for link in self.by_number.values()), default=float("inf"))
 
     def elect(self) -> tuple[list[RouterLink], bool]:
-        """Elect the connections that carry; return those that begin to, and any change."""
+        """Elect the connections to use; return those that come into use, and any change."""
         has_new_costs, self.has_new_costs = self.has_new_costs, False
         carriers: dict[str, RouterLink] = {}
         for link in self.by_number.values():
@@ -225,7 +228,7 @@ class RouterLinks:
         aged: Callable[[Iterable[str]], Iterable[Aged]],
         rows: Callable[[Iterable[str]], Iterable[Row]],
     ) -> list[Send]:
-        """Return all that is to be sent.
+        """Return all messages to send.
 
         `aged` returns the link state of routers with its present age, `rows` their rows.
         """
@@ -266,7 +269,7 @@ def _size_of(aged: Aged) -> int:
 
 
 def portions(items: Iterable[T], size_of: Callable[[T], int]) -> Iterator[list[T]]:
-    """Yield items in portions that each fit into a message; `size_of` estimates their octets."""
+    """Yield items in batches that each fit into a message; `size_of` estimates their octets."""
     portion: list[T] = []
     octets = 0
     for item in items:

@@ -1,8 +1,8 @@
 """Messages of the routing protocol, from neighbour to neighbour, on the control links.
 
-None of them is routed through the network: what is meant for all is flooded from neighbour to
-neighbour. The page docs/reference/inter-router-protocol.md says what each message is for and how
-it is written; `codec` does that.
+None of them is routed through the network: messages for all routers are flooded from neighbour to
+neighbour. The page docs/reference/inter-router-protocol.md says what each message is for and how it
+is written; `codec` does that.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ VERSION = 1
 """Version of the protocol of this router."""
 
 # Terms of an address, in one octet: its treatment, and whether a receiver gets the routers'
-# annotations. In updates, `REMOVED` means that nobody receives any more.
+# annotations. In updates, `REMOVED` means that there is no receiver any more.
 TREATMENT_BITS = 0x0F
 ANNOTATIONS_BIT = 0x10
 REMOVED = 0xFF
@@ -26,10 +26,10 @@ TERMS = frozenset(t | s for t in range(5) for s in (0, ANNOTATIONS_BIT))
 
 @attrs.frozen
 class Hello:
-    """Greeting; `heard` is the instance that its sender has heard on this connection, or 0.
+    """Greeting; `heard` is the peer instance that its sender has seen on this connection, or 0.
 
-    `cost` is what its sender says the connection costs, or 0 if that is what its open said. With
-    the `stamp`, `echo` and `held` of both ends each measures the round trip (`round_trips`).
+    `cost` is the connection's cost according to the sender; 0 means unchanged since its open. From
+    the `stamp`, `echo` and `held` of both ends, each end measures the round trip (`round_trips`).
     """
 
     opcode: ClassVar[str] = "HELLO"
@@ -44,7 +44,7 @@ class Hello:
 
 @attrs.frozen
 class Summary:
-    """Digests of what the sender knows of all routers, one for each of `digests.BUCKETS`."""
+    """Digests of the sender's view of all routers, one for each of `digests.BUCKETS`."""
 
     opcode: ClassVar[str] = "RA"
     digests: tuple[int, ...]
@@ -78,7 +78,7 @@ class LinkState:
     """Link state of a router: the cost of each of its links, by the neighbour's id.
 
     `seq` counts its link states since it started; `mobile_seq` and `digest` are those of its
-    addresses at that time. `options` is for what later versions add; it is passed on unchanged.
+    addresses at that time. `options` is for additions of later versions; it is passed on unchanged.
     `octets` is its encoding by `codec`, if that is known already. It must not be changed: equal
     states share one object.
     """
@@ -161,7 +161,7 @@ class MobileTable:
 
 @attrs.frozen
 class TableRequest:
-    """Request for the address table of a router: changes since `seq`, or from 0 all of it."""
+    """Request for a router's address table: the changes since `seq`, or if 0 the whole table."""
 
     router: str
     instance: int

@@ -1,9 +1,9 @@
 """Mobile addresses of all routers: advertise, keep, request and repair them.
 
-Changes are flooded: each router tells its neighbours what it has learnt. A router that misses
-something asks a neighbour, which answers when it has it. Digests show whether a table is right: its
-origin sends one with each change and with its link state. A wrong table is requested again, from
-the next hop to its origin.
+Changes are flooded: each router passes on to its neighbours what it has learnt. A router that
+misses a change requests it from a neighbour, which answers when it has it. Digests show whether a
+table is right: its origin sends one with each change and with its link state. A wrong table is
+requested again, from the next hop to its origin.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from router.core.routers.routing_state import Interest
 # Time to wait for an update that is probably on its way: for link state no older than this.
 _GRACE_S: Final = 0.2
 _FRESH_MS: Final = 1000
-# Link state may be older than updates of addresses by so much.
+# Link state may be older than updates of addresses by this time.
 _OVERTAKEN_S: Final = 5.0
 # Most times that the first waiting time for an answer may grow to.
 _MOST_PATIENCE: Final = 8
-# After so many tries, the origin is believed that nothing is missing.
+# After this many tries, the origin's statement that nothing is missing is believed.
 _ENOUGH_TRIES: Final = 3
 # Most memory for the addresses of all routers together.
 MOST_OF_ALL: Final = 1 << 30
@@ -73,12 +73,12 @@ class MobileAddresses:
         # instance, number and connection of tables whose routers' link state is not known yet
         self._heralded: dict[str, tuple[int, int, int]] = {}
         self._assemblies: dict[str, tuple[int, Assembly]] = {}
-        # changes of the addresses here, still to be told
+        # changes of the addresses here, still to be sent
         self._own_changes: dict[str, int] = {}
         # routers whose addresses the core knows
         self._published: dict[str, None] = {}
-        # estimated memory of the tables, with those being assembled; and by the neighbour that each
-        # router was first heard of by
+        # estimated memory of the tables, with those being assembled; and by the neighbour that
+        # first advertised each router
         self.octets = 0
         self.octets_told: Counter[str] = Counter()
         # tables with left out addresses: time of the next request, and its delay; and the reports
@@ -150,7 +150,7 @@ class MobileAddresses:
             self._disclaimed(table)
 
     def _disclaimed(self, table: Table) -> None:
-        """Drop a request for what the origin does not have; another router was mistaken."""
+        """Drop a request for entries that the origin does not have; another router was mistaken."""
         want = self.wants.get(table.router)
         if want is not None and want.tries > _ENOUGH_TRIES and table.is_right:
             del self.wants[table.router]
@@ -167,7 +167,7 @@ class MobileAddresses:
             self._note(router, list(table.entries))
 
     def _reckon(self, teller: str, octets: int) -> None:
-        """Count memory for the neighbour that a router was first heard of by."""
+        """Count memory for the neighbour that first advertised a router."""
         self.octets += octets
         self.octets_told[teller] += octets
         if not self.octets_told[teller]:
@@ -184,7 +184,7 @@ class MobileAddresses:
     # Updates of other routers' addresses.
 
     def update_received(self, link: RouterLink, update: MobileUpdate, now: float) -> Steps[bool]:
-        """Apply changes of a router's addresses; return whether they were news."""
+        """Apply changes of a router's addresses; return whether they were new."""
         table = self.tables.get(update.router)
         if table is None or table.instance != update.instance:
             self._herald(update.router, update.instance, update.seq, link)
@@ -223,7 +223,7 @@ class MobileAddresses:
         self._note(table.router, changed)
 
     def _is_hearsay(self, link: RouterLink, router: str, instance: int) -> bool:
-        """Return whether this comes from a third router: a neighbour tells its own addresses."""
+        """Return whether this comes from a third router: a neighbour sends its own addresses."""
         carrier = self._links.carriers.get(router)
         return carrier is not None and carrier is not link and carrier.instance == instance
 
@@ -264,7 +264,7 @@ class MobileAddresses:
     def _replace(
         self, link: RouterLink, table: Table, want: PendingRequest, assembly: Assembly, now: float
     ) -> Steps[bool]:
-        """Replace a table by one that has come as a whole."""
+        """Replace a table by one that was received whole."""
         before, teller = table.octets, table.first_neighbour
         del self._assemblies[table.router]
         changed = yield from table.replace(assembly)
@@ -306,7 +306,7 @@ class MobileAddresses:
             self.news.append(told)
 
     def _herald(self, router: str, instance: int, seq: int, link: RouterLink) -> None:
-        """Remember what is heard of a table until the link state of its origin is known."""
+        """Remember a table's announced number until the link state of its origin is known."""
         if router != self.me and len(self._heralded) < MOST_ROUTERS:
             before = self._heralded.get(router, (0, 0, 0))
             self._heralded[router] = max(before, (instance, seq, link.number))
@@ -328,7 +328,7 @@ class MobileAddresses:
             want.due, want.link = due, link
 
     def _doubt(self, table: Table, now: float) -> None:
-        """Request a whole table that differs from what its origin says."""
+        """Request a whole table whose digest differs from that of its origin."""
         want = self.wants.get(table.router)
         if want is None:
             want = self.wants[table.router] = PendingRequest(table.seq, None, now)
@@ -352,7 +352,7 @@ class MobileAddresses:
             self._doubt(table, now)
 
     def tick(self, now: float) -> None:
-        """Request what is missing and due."""
+        """Request missing tables that are due."""
         for router, (due, wait_s) in self.partial.items():
             if due <= now:
                 # there may be room by now
@@ -364,7 +364,7 @@ class MobileAddresses:
                 self._ask(router, want, now)
 
     def tidy(self) -> None:
-        """Forget what was heard of the tables of routers of which nothing else was heard."""
+        """Forget announced tables of routers whose link state has not been received."""
         self._heralded.clear()
 
     def next_due(self) -> float:
@@ -383,7 +383,7 @@ class MobileAddresses:
             link.wishes[router] = TableRequest(router, table.instance, seq)
 
     def _whom(self, router: str, want: PendingRequest) -> RouterLink | None:
-        """Choose whom to ask: who told of it first, then the next hop, then all in turn."""
+        """Choose whom to ask: the first to advertise it, the next hop, then all in turn."""
         carriers = self._links.carriers
         link = self._links.by_number.get(-1 if want.link is None else want.link)
         if want.tries == 0 and link is not None and link.carries:
@@ -411,7 +411,7 @@ class MobileAddresses:
     # Changes for the core.
 
     def publish(self, reachable: Mapping[str, object]) -> None:
-        """Make the addresses of these routers count, and those of no others."""
+        """Make exactly the addresses of these routers effective."""
         gone = [each for each in self._published if each not in reachable]
         came = [each for each in reachable if each not in self._published]
         for router in gone:
@@ -424,19 +424,19 @@ class MobileAddresses:
                 self._pending.append(wanted)
 
     def interest(self, router: str, key: str) -> Interest | None:
-        """Return what a router receives from by this key; None if it cannot be reached."""
+        """Return a router's interest in this key; None if it cannot be reached."""
         table = self.tables.get(router)
         if table is None or router not in self._published:
             return None
         return interest_of(table.entries.get(key, REMOVED))
 
     def _note(self, router: str, keys: Collection[str]) -> None:
-        # also if it cannot be reached: that may change before the core hears of it
+        # also if it cannot be reached: that may change before the core is told of it
         if keys:
             self._pending.append(InterestChanged(router, keys, self.interest))
 
     def take(self) -> Iterator[InterestChanged | LimitReached]:
-        """Yield the changes of routers' addresses, and what was left out."""
+        """Yield the changes of routers' addresses, and the addresses left out."""
         news, self.news = self.news, []
         yield from news
         pending, self._pending = self._pending, []

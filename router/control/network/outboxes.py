@@ -1,7 +1,7 @@
 """Queue control messages to neighbours and edges until they can leave.
 
-A message is encoded when it leaves. That takes time, so where many wait for a neighbour, they leave
-a few at a time.
+A message is encoded when it leaves. That takes time, so if many wait for a neighbour, they leave a
+few at a time.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Outboxes:
         self.octets[direction, opcode] += octets
 
     def say(self, peering: Peering, message: Message, now: float) -> None:
-        """Queue a message for a neighbour, behind those before it; `now` is in seconds."""
+        """Queue a message for a neighbour, behind all earlier ones; `now` is in seconds."""
 
         def encode() -> bytes:
             peering.leaves(message)
@@ -67,7 +67,7 @@ class Outboxes:
         now: float,
         most: int = control_links.MAX_QUEUED,
     ) -> None:
-        """Queue a message whose octets are made when it leaves.
+        """Queue a message that is encoded when it leaves.
 
         If `most` messages wait already, the control link is lost (`ControlLink.send`).
         """
@@ -77,7 +77,7 @@ class Outboxes:
         peering.control.send(octets, most)
 
     def flush(self, now: float, *, is_all: bool) -> list[Peering]:
-        """Send what there is credit for; return the neighbours for which more may wait again.
+        """Send messages as far as credit allows; return neighbours that may get more.
 
         Where more than `MANY` messages wait for a neighbour, they are sent only with `is_all`. That
         is given once per turn at most; a turn flushes several times.
@@ -98,7 +98,7 @@ class Outboxes:
                 emptied.append(peering)
             del self._sending[peering]
             if not peering.control.is_idle:
-                # next time it is behind the others
+                # next time it comes after the others
                 self._sending[peering] = None
         return emptied
 
@@ -108,10 +108,10 @@ class Outboxes:
         return any(peering.control.can_flush for peering in self._sending)
 
     def excuse(self, now: float) -> None:
-        """Restart the time of all peers: this router stood still, so none could take anything."""
+        """Restart the timers of all peers: this router was stalled, so none could take messages."""
         for peering in self._sending:
             peering.moved_at = now
 
     def stuck(self, now: float) -> list[Peering]:
-        """Return the peers that have taken nothing for `STUCK_S`."""
+        """Return the peers that have taken no message for `STUCK_S`."""
         return [each for each in self._sending if now - each.moved_at > STUCK_S]

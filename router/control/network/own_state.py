@@ -1,4 +1,4 @@
-"""Link state of this router: what it advertises of its own links, and when."""
+"""Link state of this router: the advertisement of its own links, and its timing."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from router.control.network.timing import Timing
 class OwnLinkState:
     """Last link state of one router, and the time when the next is due.
 
-    A change is told at once, up to `Timing.burst` times in a row and then once in `Timing.pace_s`.
-    Without any change, link state is told again every `Timing.refresh_s`.
+    A change is sent at once, up to `Timing.burst` times in a row and then once in `Timing.pace_s`.
+    Without any change, link state is sent again every `Timing.refresh_s`.
     """
 
     def __init__(self, first: LinkState, timing: Timing, now: float) -> None:
         self.timing = timing
-        # the last link state with its time; and how many changes may still be told at once
+        # the last link state with its time; and how many changes may still be sent at once
         self.said = Record(first, now)
         self._allowance = float(timing.burst)
-        # whether there is a change to tell
+        # whether there is a change to send
         self.has_changed = True
 
     def due_at(self) -> float:
-        """Return when to ask `is_due` again, in seconds."""
+        """Return when to call `is_due` again, in seconds."""
         wait_s = self.timing.pace_s if self.has_changed else self.timing.refresh_s
         return self.said.said_at + min(wait_s, self.timing.refresh_s)
 
     def is_due(self, now: float) -> bool:
-        """Return whether link state is to be told now; the caller then has to `say` it."""
+        """Return whether link state is to be sent now; the caller then has to call `say`."""
         since = now - self.said.said_at
         if self.has_changed:
             allowance = min(self._allowance + since / self.timing.pace_s, self.timing.burst)
@@ -44,7 +44,7 @@ class OwnLinkState:
         return True
 
     def say(self, seq: int, costs: dict[str, int], addresses: Table, now: float) -> None:
-        """Make new link state: what the links cost, and number and digest of the address table."""
+        """Make new link state: the costs of links, and number and digest of the address table."""
         state = attrs.evolve(
             self.said.state,
             seq=seq,

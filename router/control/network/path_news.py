@@ -25,7 +25,7 @@ class PathNews:
         self._routers: Mapping[str, Path] = {}
 
     def compare(self, neighbours: Neighbours, paths: Mapping[str, Path]) -> Iterator[News]:
-        """Yield what is new; `paths` is kept, and must not change any more."""
+        """Yield the changes; `paths` is kept, and must not be modified any more."""
         before, self._neighbours = self._neighbours, neighbours
         known, self._routers = self._routers, paths
         yield from (NeighbourLost(router) for router in before if router not in neighbours)

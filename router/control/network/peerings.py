@@ -1,8 +1,8 @@
 """Connections to other routers, as the control plane sees them, and the messages that wait there.
 
-A router passes on what others say as fast as it comes, and a neighbour may not accept it as fast.
-The number of address updates that wait for it is limited: those beyond are dropped, and the
-neighbour requests them, as it does for anything that it has missed.
+A router passes on messages as fast as it receives them, and a neighbour may not accept them as
+fast. The number of address updates that wait for it is limited: those beyond are dropped, and the
+neighbour requests them later, like any update that it has missed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Peering:
         self.number = number
         self.connection = connection
         self.peer = peer
-        # set after the peering is made, since it refers to it
+        # set after the peering is made, since the control link refers to it
         self.control: ControlLink
         self.since = now
         # when the peer last accepted a message, or none waited for it
@@ -45,12 +45,12 @@ class Peering:
 
     @property
     def is_full(self) -> bool:
-        """Return whether so much waits for the peer that answers to its requests have to wait."""
+        """Return whether so many messages wait for the peer that answers to it have to wait."""
         return len(self.control.queue) >= MOST_ANSWERS
 
     @property
     def is_edge(self) -> bool:
-        """Return whether one of the two is an edge router."""
+        """Return whether one of the two routers is an edge router."""
         return bool(self.connection.settings.role == EDGE)
 
     def takes(self, message: object) -> bool:
@@ -64,7 +64,7 @@ class Peering:
         return True
 
     def leaves(self, message: object) -> None:
-        """Count a message that waits no more."""
+        """Count a message that has stopped waiting."""
         self.updates -= isinstance(message, MobileUpdate)
 
 

@@ -1,8 +1,8 @@
 """Routing protocol of one router: notices and messages in, changes and messages out.
 
-Nothing here waits, reads a clock or sends: `now` is an argument, in seconds of any clock that goes
-forward, and `take` returns what is to be done. The page
-docs/reference/inter-router-protocol.md says what is told when, and why.
+Nothing here waits, reads a clock or sends: `now` is an argument, in seconds of any monotonic clock,
+and `take` returns the actions to perform. The page docs/reference/inter-router-protocol.md explains
+which message is sent when, and why.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from router.core.routers.routing_state import Interest, Path
 DUPLICATE: Final = "trioute:duplicate-id"
 DEFAULTS: Final = Limits()
 UNSUITABLE: Final = "trioute:unsuitable-router"
-# Link states handled in one step; each is as much work as so many addresses.
+# Link states handled in one step; each is as much work as this many addresses.
 _STATES_AT_ONCE: Final = 16
 _PER_STATE: Final = 8
 # No router reaches this number; a claim that it did is ignored.
@@ -85,11 +85,11 @@ class Protocol:
         return self.routes.graph
 
     def set_limits(self, limits: Limits) -> None:
-        """Set the limits; what is known already stays."""
+        """Set the limits; data that is already known stays."""
         self.states.limits = self.mobile.limits = limits
 
     def set_timing(self, timing: Timing, now: float) -> None:
-        """Set the times; a neighbour that is overdue by them gets its time anew, to learn them."""
+        """Set the times; a neighbour that is overdue by them gets more time, to learn them."""
         self.timing = self.links.timing = self.states.timing = self.saying.timing = timing
         for link in self.links.by_number.values():
             if now - link.heard_at >= timing.hello_max_age_s - timing.hello_interval_s:
@@ -173,12 +173,12 @@ class Protocol:
             self.links.hello_received(known, message)
             return
         if not known.is_up:
-            # the other end has not heard this router, or hears it no more
+            # the other end has not received HELLOs of this router, or receives none any more
             return
         if not known.carries:
             # so that a message right after its HELLO finds the link as that leaves it
             self._elect(now)
-        # each end elects for itself which of several connections carries
+        # each end elects for itself which of several connections is used
         known = self.links.carriers.get(known.router, known)
         yield from self._act_on(known, message, now)
 
@@ -226,17 +226,17 @@ class Protocol:
         self.mobile.answers.work(MOST_AT_ONCE)
 
     def has_room_again(self, link: int) -> None:
-        """Go on sending to a neighbour that has accepted some of its messages."""
+        """Continue to send to a neighbour that has accepted some of its messages."""
         known = self.links.by_number.get(link)
         if known is not None and known.carries:
             self.mobile.answers.serve_all(known)
 
     def want(self, changes: Iterable[tuple[str, Interest | None]], now: float) -> None:
-        """Note changes of what is received from here: by key, None if it is no longer."""
+        """Note changes of this router's interest: by key, None if there is none any more."""
         self.mobile.want(changes)
 
     def tick(self, now: float) -> None:
-        """Do what is due."""
+        """Do all work that is due."""
         if now - self._looked_at > 2 * self.timing.hello_interval_s:
             self.links.excuse(now)
         self._looked_at = now
@@ -314,7 +314,7 @@ class Protocol:
         return True
 
     def _own_seen(self, instance: int, seq: int, mobile_seq: int, now: float) -> None:
-        """Handle what another router knows under this router's id."""
+        """Handle link state of another router under this router's id."""
         if instance > self.instance:
             # this router is older, and keeps the id
             self.saying.has_changed |= self.rivals.claimed(instance, now)
@@ -429,11 +429,11 @@ class Protocol:
     # Views.
 
     def in_sync(self, link: int) -> bool:
-        """Return whether a neighbour has told all that it knew when the connection began."""
+        """Return whether a neighbour has sent everything that it knew when the connection began."""
         known = self.links.by_number.get(link)
         return known is not None and known.is_synced
 
     @property
     def is_in_sync(self) -> bool:
-        """Return whether all neighbours have; True if there are none."""
+        """Return whether all neighbours are in sync; True if there are none."""
         return all(link.is_synced for link in self.links.carriers.values())

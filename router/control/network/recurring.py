@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Final
 
-# A cause that was not seen for so long is counted anew.
+# A cause that was not seen for this long is counted anew.
 REST_S: Final = 600.0
 # Most causes that are known; the longest unseen is forgotten first.
 MOST: Final = 1000

@@ -1,8 +1,8 @@
 """Measure the round trip to a neighbour by its HELLOs, as NTP does: each duration on one clock.
 
-Each HELLO has the time of its sender's clock, the time that the other router said last, and for how
-long its sender has had that. What a router gets back of its own time, less the last, is the round
-trip; no two clocks are compared.
+Each HELLO has the time of its sender's clock, the last time that the sender received from the other
+router, and how long ago that was. The time since a router sent the stamp that it gets back, less
+how long the peer held it, is the round trip; two clocks are never compared.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ KEPT: Final = 8
 
 
 class RoundTrips:
-    """Round trips on one connection. Times are in seconds of any clock that goes forward."""
+    """Round trips on one connection. Times are in seconds of any monotonic clock."""
 
     def __init__(self) -> None:
         self._theirs = 0
@@ -35,9 +35,9 @@ class RoundTrips:
         return min(self._kept, default=None)
 
     def stamps(self, now: float) -> tuple[int, int, int]:
-        """Return what a HELLO says now: this time, the other's last time, and how long ago it came.
+        """Return the stamps of a HELLO: this time, the other's last time, and how old that is.
 
-        The two last are 0 if none has come.
+        The last two are 0 if no HELLO was received yet.
         """
         if not self._theirs:
             return _stamp(now), 0, 0
@@ -45,7 +45,7 @@ class RoundTrips:
         return _stamp(now), self._theirs, held
 
     def heard(self, stamps: tuple[int, int, int], now: float) -> None:
-        """Take what a HELLO of the other router says."""
+        """Process the stamps in a HELLO of the other router."""
         self._theirs, echo, held = stamps
         self._heard_at = now
         if echo:

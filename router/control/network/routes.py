@@ -16,7 +16,7 @@ from router.control.network.steps import Steps, do_some
 from router.control.network.trees import Trees
 from router.core.routers.routing_state import Path, Tree
 
-# In networks of more routers than these, there is a pause between two computations, of so many
+# In networks of more routers than these, there is a pause between two computations, of this many
 # seconds for each router: some twenty times as long as a computation takes.
 _MANY: Final = 64
 _PAUSE_S: Final = 0.000_1
@@ -39,7 +39,8 @@ class Routes:
         self._changed: set[str] = set()
         self.graph = Graph(self._known)
         self.tree_of: Callable[[str], Tree | None] = Trees(me, self.graph, self.ways).tree_of
-        # whether routes are to be computed, without a pause; and when they were, in seconds
+        # whether routes are to be computed without a pause; and when they were computed last, in
+        # seconds
         self._is_dirty = False
         self._is_urgent = False
         self._computed_at = now - 3600
@@ -76,7 +77,7 @@ class Routes:
         return False
 
     def work(self, most: int = MOST_AT_ONCE) -> bool:
-        """Go on with a computation; return whether the routes have changed by now."""
+        """Continue a computation; return whether the routes have changed by now."""
         if self._work is None or not do_some(self._work, most):
             return False
         self._work = None

@@ -1,7 +1,7 @@
-"""Do work in small steps, so that others have their turns in between.
+"""Do work in small steps, so that other work has its turns in between.
 
 The work is a generator that repeatedly yields how much it has done since: in addresses, each of
-which takes some microseconds. Work too small to be divided is done in one go.
+which takes some microseconds. Work too small to be divided is done at once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def do_all(steps: Steps[T]) -> T:
 def do_some(steps: Steps[object], most: int) -> int:
     """Do about `most` work; return how much of that is left.
 
-    0 means that there is more to do; anything else that the work is over.
+    0 means that more steps remain; any other value that the work is done.
     """
     while most > 0:
         done = next(steps, None)

@@ -71,8 +71,8 @@ class Table:
         self.edges = 0
         # estimated memory of the entries
         self.octets = 0
-        # the neighbour that its router was first heard of by, and the number of addresses left out
-        # as too many: the table is then partial, and always counts as right
+        # the neighbour that first advertised its router, and the number of addresses left out as
+        # too many: the table is then partial, and always counts as right
         self.first_neighbour = ""
         self.left_out = 0
         # when its number last changed
@@ -86,7 +86,7 @@ class Table:
     # Changes.
 
     def tell(self, changes: Iterable[tuple[str, int]]) -> list[MobileUpdate]:
-        """Make changes at their origin, and return the updates to send."""
+        """Apply changes that originate at this router, and return the updates to send."""
         effective = [
             (key, terms) for key, terms in changes if self.entries.get(key, REMOVED) != terms
         ]
@@ -145,7 +145,7 @@ class Table:
 
     @property
     def is_right(self) -> bool:
-        """Return whether it is what its origin says; True if a part of it was left out."""
+        """Return whether its digest is that of its origin; True if a part of it was left out."""
         return self.left_out > 0 or self.digest == self.declared
 
     def replace(self, assembly: Assembly) -> Steps[list[str]]:
@@ -181,7 +181,7 @@ class Table:
             self.digest = (self.digest + entry_digest(key, terms)) & MASK
 
     def skip_to(self, seq: int) -> None:
-        """Continue from a number that others remember, though this process never sent it."""
+        """Continue from a number that other routers remember, though this process never sent it."""
         self.seq = max(self.seq, seq)
         self._log.clear()
         self._logged = 0
@@ -211,7 +211,7 @@ class Table:
         return seq == self.seq or bool(self._log and self._log[0].base <= seq)
 
     def since(self, seq: int) -> tuple[MobileUpdate | MobileTable, ...]:
-        """Return the messages that bring a copy as of `seq` up to date: updates, or all of it."""
+        """Return the messages that bring a copy as of `seq` up to date: updates, or the table."""
         if seq >= self.seq:
             return ()
         if seq > 0 and self._follows(seq):
@@ -319,7 +319,7 @@ class Assembly:
 
 
 def chunks(changes: Iterable[tuple[str, int]]) -> Iterator[list[tuple[str, int]]]:
-    """Yield changes in portions that each fit into a message."""
+    """Yield changes in batches that each fit into a message."""
     chunk: list[tuple[str, int]] = []
     octets = 0
     for change in changes:

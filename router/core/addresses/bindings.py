@@ -1,7 +1,7 @@
 """Bindings of exchanges, and the addresses that they lead to.
 
-An exchange may have very many bindings. One is added or removed in place, at no cost for the
-others; a search that is under way may find it or not.
+An exchange may have very many bindings. A binding is added or removed in place, at no cost for the
+others; a search that is under way may or may not find it.
 (docs/decisions/0102-one-change-beside-very-many.md)
 """
 
@@ -62,11 +62,11 @@ class BindingSet:
         # the address that is entered for each binding
         self.entered: ListedTable[Binding, Address] = ListedTable()
         self.by_name: ListedTable[str, Binding] = ListedTable()
-        # those without a key
+        # the bindings without a key
         self.everything: ListedTable[Binding, None] = ListedTable()
         self.tree: TopicTree[Binding] = TopicTree(rule.method)
         if like is not None:
-            # it shares its bindings, and those that are added later
+            # another `BindingSet` shares its bindings, and those that are added later
             self.by_name, self.everything, self.tree = like.by_name, like.everything, like.tree
         for each in bindings:
             self.add(each)
@@ -97,7 +97,7 @@ class BindingSet:
     def matching(self, subject: str) -> Iterator[Binding | None]:
         """Yield the bindings that match a subject, and None for each search step without one.
 
-        An empty subject is the same as none.
+        An empty subject counts as no subject.
         """
         # a copy: bindings may change during the search
         yield from list(self.everything)
@@ -113,8 +113,8 @@ class BindingSet:
 class Exchange:
     """Exchange, with counts of the deliveries that it received.
 
-    Each was forwarded, or dropped for want of a receiver, which its sender is told. Those that
-    went to the alternate address also count as `diverted`.
+    Each delivery was forwarded, or dropped because there was no receiver; the sender is told so.
+    Those that went to the alternate address also count as `diverted`.
     """
 
     def __init__(self, rule: ExchangeRule) -> None:
@@ -149,14 +149,14 @@ class ExchangesChange:
     changed: list[tuple[Exchange, BindingSet]]
 
 
-# The old and the new one; None where there was none, or will be none.
+# The old and the new exchange; None if there was none, or will be none.
 ExchangeEdit = tuple[ExchangeRule | None, ExchangeRule | None]
 BindingEdit = tuple[Binding | None, Binding | None]
 
 
 @attrs.frozen(eq=False)
 class ExchangeEdits:
-    """Changes of a few exchanges and bindings, beside others that stay as they are.
+    """Changes of a few exchanges and bindings; all others stay as they are.
 
     `changed` are the exchanges that are new or have another rule, with all of their bindings.
     `edits` are bindings of other exchanges.
@@ -175,7 +175,7 @@ def enter_edit(
 ) -> None:
     """Replace one binding by another in exchanges that are rebuilt (`anew`).
 
-    What belongs to other exchanges is appended to `edits`.
+    Bindings of other exchanges are appended to `edits`.
     """
     if was is not None and was.rule.exchange in anew:
         its = anew[was.rule.exchange]

@@ -3,8 +3,8 @@
 Each binding of an exchange has a key and a next hop. A message goes once to each next hop of the
 bindings whose key matches its subject, and to the receivers of the exchange's own address. If none
 of these has a receiver, it goes to the alternate address. An exchange has no queue and settles
-nothing: the sender's credit and outcome come from the receivers. A next hop may be an exchange
-again, and none is asked twice for a message. (docs/decisions/0054-exchanges.md)
+nothing: the sender's credit and outcome come from the receivers. A next hop may be another
+exchange; no exchange is asked twice for one message. (docs/decisions/0054-exchanges.md)
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ if TYPE_CHECKING:
 class Exchanges:
     """Exchanges of a router.
 
-    A new configuration is applied in steps, so that very many bindings hold nobody up. `prepare`
-    may run in a thread, beside the present exchanges. `enter` enters the addresses, which has no
-    effect on messages. `take_up` has messages follow the new bindings.
+    A new configuration is applied in steps, so that very many bindings do not delay other work.
+    `prepare` may run in a thread, while the present exchanges are in use. `enter` enters the
+    addresses, which has no effect on messages. `take_up` switches messages to the new bindings.
     """
 
     def __init__(self, table: AddressTable, forwarder: Core) -> None:
         self._table = table
         self._forwarder = forwarder
         self.by_name: ListedTable[str, Exchange] = ListedTable()
-        # how each has to be; some of very many may not be applied yet
+        # the configuration of each exchange; if there are very many, some may not be applied yet
         self._bounds: ListedTable[str, BindingSet] = ListedTable()
-        # what is being entered to replace some of these
+        # the exchanges that are being entered to replace some of these
         self._resolving: dict[str, BindingSet] = {}
 
     def configure(self, exchanges: Iterable[ExchangeRule], bindings: Iterable[BindingRule]) -> None:
@@ -66,7 +66,7 @@ class Exchanges:
     def prepare(
         self, exchanges: Iterable[ExchangeRule], bindings: Iterable[BindingRule]
     ) -> ExchangesChange:
-        """Return the change that leads to just these exchanges, without applying it."""
+        """Return the change that results in exactly these exchanges, without applying it."""
         known = {each.rule: each for old in self._bounds.values() for each in old.bindings}
         bound: dict[str, list[Binding]] = {}
         for rule in bindings:
@@ -166,7 +166,7 @@ class Exchanges:
     def _edit(self, was: Binding | None, becomes: Binding | None) -> list[BindingSet]:
         """Replace a binding, add or remove one, and enter its next hop.
 
-        Return the sets of bindings that have it or had it.
+        Return the sets of bindings that contain it or did.
         """
         old = [] if was is None else self._having(was)
         new = [] if becomes is None else self._having(becomes)
@@ -193,7 +193,7 @@ class Exchanges:
         return [bound] if resolved is None or not is_same else [bound, resolved]
 
     def give_up(self, change: ExchangesChange | ExchangeEdits) -> None:
-        """Leave the addresses that a change has entered, if it is not taken up after all."""
+        """Leave the addresses that a change has entered, if the change is not applied after all."""
         self._forwarder.turn.deferred.work_off(
             piece
             for _, bound in drained(change.changed)
@@ -324,7 +324,7 @@ class Exchanges:
         yield from emptied(bound.entered)
 
     def _note(self, address: Address | None) -> None:
-        """Have credit and the network look again at an address whose exchange has changed."""
+        """Note an address whose exchange has changed, so that credit and network check it again."""
         self._forwarder.credit.note(address, None)
         if address is not None:
             self._forwarder.network.address_changed(address)
@@ -351,7 +351,7 @@ def destinations_of(address: Address, frame: TransferFrame) -> Iterator[Address 
 def _lead(
     address: Address, subject: str, known: set[Address], seen: set[Address]
 ) -> Generator[Address | None, None, bool]:
-    """Yield the places that a message goes to and that are not `known`.
+    """Yield the destinations of a message that are not `known`.
 
     Return whether there are any, known or not.
     """

@@ -2,9 +2,9 @@
 
 A link is identified by the containers at its ends, its name and its direction, wherever it is
 attached. The router is one container, so the key is the peer's container-id, the name and the
-direction. Half attached, refused and ending links are not here: a link is entered once it is
-attached, and leaves at the moment it is lost. An empty container-id identifies nobody, so links of
-such peers are never entered (docs/decisions/0027-link-stealing.md).
+direction. Half attached, refused and ending links are not listed: a link is entered once it is
+attached, and removed at the moment it is lost. An empty container-id does not identify a peer, so
+links of such peers are never entered (docs/decisions/0027-link-stealing.md).
 
 Links that are forwarded to containers here are also known by the names that the containers see,
 whichever router of the network their clients have attached them at (docs/decisions/0064).
@@ -24,8 +24,8 @@ from router.engine.link import Link, OutgoingLink
 if TYPE_CHECKING:
     from router.engine.connection import Connection
 
-# Who may steal a link: another connection of the same user, of any, of none (the new attach is
-# refused). With OFF names are not tracked, and links of one name exist side by side.
+# Who may steal a link: another connection of the same user, of any user, or none (the new attach is
+# refused). With OFF names are not tracked, and links of the same name exist side by side.
 SAME_USER = "same-user"
 ANY = "any"
 NEVER = "never"
@@ -48,7 +48,7 @@ class ForwardedName:
 
 
 class LinkNames:
-    """Attached links of all peers, by name; `stealing` says who may take one over."""
+    """Attached links of all peers, by name; `stealing` says which peers may take a link over."""
 
     def __init__(self, stealing: str = SAME_USER) -> None:
         self.stealing = stealing
@@ -64,7 +64,7 @@ class LinkNames:
     def set_stealing(self, stealing: str, attached: Iterable[Link]) -> None:
         """Set who may take a name over; `attached` are all attached links.
 
-        If names were not tracked until now, two links may have one: the last of them counts.
+        If names were not tracked until now, two links may have the same name: the last one counts.
         """
         was_off = self.stealing == OFF
         self.stealing = stealing
@@ -75,7 +75,7 @@ class LinkNames:
                 self.enter(link)
 
     def holder(self, link: Link) -> Link | None:
-        """Return the link that is attached under the name of `link`: this one or another."""
+        """Return the link that is attached under the name of `link`: `link` itself or another."""
         return self._links.get(key_of(link))
 
     def may_steal(self, link: Link, holder: Link) -> bool:
@@ -95,7 +95,7 @@ class LinkNames:
         return self.stealing != OFF and bool(key_of(link)[0])
 
     def enter(self, link: Link) -> None:
-        """Enter `link` as the one of its name."""
+        """Enter `link` as the holder of its name."""
         if self.is_tracked(link):
             self._links[key_of(link)] = link
 
@@ -125,7 +125,7 @@ class LinkNames:
         return self.stealing == ANY
 
     def enter_forwarded(self, holding: ForwardedName, link: Link) -> None:
-        """Enter `link` as the one that containers know by this name."""
+        """Enter `link` as the link that containers know by this name."""
         if holding.container_id:
             self._forwarded[holding] = link
 
@@ -145,7 +145,7 @@ def user_of(connection: Connection) -> tuple[bool, str]:
     """Return the identity of a peer: whether it is a connector's, and its name or user.
 
     All peers without a user name are one user. A connector's peer, which the configuration names,
-    is never the same user as a peer that comes in.
+    is never the same user as a peer that connects to this router.
     """
     return connection.is_client, connection.name if connection.is_client else (
         connection.user or ANONYMOUS

@@ -1,4 +1,4 @@
-"""Identify the client of a forwarded link, and the names of coordinators that links are for."""
+"""Identify the client of a forwarded link, and the coordinators that links are for."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class Origin:
 
     `key` is equal for all links of one client: its connection if that is here. `name` and
     `container_id` are the client's names for the link and for itself. `is_container` says whether
-    link routes could lead to it. `user` is None for a peer that the router itself has connected to.
+    the client is a possible container of link routes. `user` is None for a peer that the router
+    itself has connected to.
     """
 
     key: Connection | str
@@ -39,8 +40,8 @@ class Origin:
     def forwarded_name(self) -> str:
         """Return the link name for the container, which differs from client to client.
 
-        What follows the last `@` stands for the client, and so has no `@` of its own. For a client
-        without a container-id that is `%` and the key of its connection.
+        The part after the last `@` stands for the client, and so does not contain an `@`. For a
+        client without a container-id it is `%` and the key of its connection.
         """
         if self.container_id:
             return f"{self.name}@{_escaped(self.container_id)}"
@@ -62,7 +63,7 @@ def origin_of(link: Link) -> Origin:
 def is_same(connection: Connection, origin: Origin) -> bool:
     """Return whether a connection to a container leads back to the origin of a link.
 
-    That is if it is the same connection, or the same container.
+    It does if it is the same connection, or the same container.
     """
     if connection is origin.key:
         return True
@@ -77,9 +78,9 @@ def _escaped(container_id: str) -> str:
 
 
 def is_loop(me: str, origin: Origin, connection: Connection) -> bool:
-    """Return whether the router `me` has forwarded a link before that a container attaches.
+    """Return whether a link that a container attaches was forwarded by the router `me` before.
 
-    Its name shows that: each router appends the container-id that it has the link from.
+    The link's name shows that: each router appends the container-id of the link's peer.
     """
     if not origin.is_container and connection is not origin.key:
         return False
@@ -89,7 +90,7 @@ def is_loop(me: str, origin: Origin, connection: Connection) -> bool:
 def coordinator_names(link: Link) -> Iterator[str]:
     """Yield the names that a link to a coordinator may be routed by.
 
-    In this order: the one in its properties, the hostname of its peer's open, the user, and the
+    In this order: the name in its properties, the hostname of its peer's open, the user, and the
     listener.
     """
     connection = link.session.connection

@@ -1,9 +1,9 @@
 """Management rights of peers, here and at other routers.
 
-A connection's own right is the `management` of its listener or connector. For what a router passes
-on for its clients, the router's links declare what these may do: one link for clients that may
-change things, and another one for all others. The connection's right is the upper bound of what is
-believed (docs/decisions/0078). Nothing here runs per message.
+A connection's own right is the `management` of its listener or connector. A router that passes on
+requests of its clients declares their rights by link: one link for clients that may change things,
+and another one for all others. The connection's right is the upper bound of what is believed
+(docs/decisions/0078). Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TRUSTED: Final = "trusted"
 def of_connection(connection: Connection) -> str:
     """Return the management right of a connection's endpoint: NONE, READ or CHANGE.
 
-    It is that of the peer itself, and the upper bound for another router's clients.
+    It is the right of the peer itself, and the upper bound for another router's clients.
     """
     allowed = str(connection.settings.management)
     if allowed != TRUSTED:
@@ -40,7 +40,7 @@ def of_connection(connection: Connection) -> str:
 
 
 def _is_trusted(connection: Connection) -> bool:
-    """Return whether the peer came to us and proved who it is, or is on this very host.
+    """Return whether the peer connected to us and authenticated, or is on this host.
 
     A peer that we dialled has proved nothing; it is trusted only as a router on this host.
     """
@@ -65,13 +65,13 @@ def properties_for(phase: int) -> DecodedMap:
 
 
 def declares_change(link: Link) -> bool:
-    """Return whether a link's attach declares that all who send by it may change things."""
+    """Return whether a link's attach declares that all its senders may change things."""
     properties = link.remote_attach.properties or {}
     return bool(properties.get(RIGHTS) == CHANGE)
 
 
 def effective_right(connection: Connection, said: bool) -> str:
-    """Return the right of what comes by a connection, given whether its link declares CHANGE."""
+    """Return the right of messages from a connection, given whether their link declares CHANGE."""
     allowed = of_connection(connection)
     if allowed == CHANGE and connection.settings.role in ROLES and not said:
         return READ
@@ -81,7 +81,7 @@ def effective_right(connection: Connection, said: bool) -> str:
 def phase_of(link: Link, name: str, me: str, phase: int) -> int:
     """Return the phase at which a peer's link enters a name.
 
-    Senders that may change other routers have a way of their own to their management.
+    Senders that may change other routers reach their management by a separate phase.
     """
     if phase or not is_management_elsewhere(name, me):
         return phase

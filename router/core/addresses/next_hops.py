@@ -1,7 +1,7 @@
-"""Next hops of addresses: other addresses that messages may go to, and are to be looked at.
+"""Next hops of addresses: other addresses that messages may go to, still to be examined.
 
-An exchange may lead to very many addresses. They are looked at one after the other, over several
-turns, whenever something has changed about the exchange.
+An exchange may lead to very many addresses. They are examined one after the other, over several
+turns, whenever the exchange has changed.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from router.core.model.address import Address
 
 
 class NextHops:
-    """Next hops of addresses that have not been looked at yet."""
+    """Next hops of addresses that have not been examined yet."""
 
     def __init__(self) -> None:
         # the hops that are left, by the address that leads to them
         self._left: dict[Address, list[Address]] = {}
-        # addresses of which all next hops are to be looked at once more
+        # addresses whose next hops are all to be examined once more
         self._again: set[Address] = set()
 
     def __bool__(self) -> bool:
@@ -25,7 +25,7 @@ class NextHops:
     def note(self, address: Address) -> None:
         """Add all next hops of an address.
 
-        If some of them are still here, all of them are added once more after the last of these.
+        If some of them are still in the queue, all are added once more after the last of these.
         """
         if address in self._left:
             self._again.add(address)

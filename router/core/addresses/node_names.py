@@ -3,7 +3,7 @@
 Names of dynamic nodes are on the wire, in logs and in views, so being hard to guess does not
 protect them. Each name contains a mark of the peer that it was made for, which any router of the
 network can compare with a peer that wants to receive. A receiver's node is for its container and
-user alone, and a sender's node for anybody of the same user (docs/decisions/0077). None of this
+user alone, and a sender's node for any peer of the same user (docs/decisions/0077). None of this
 runs once per message.
 """
 
@@ -44,8 +44,8 @@ def check_receiver(
 ) -> None:
     """Raise `AmqpError` if a peer may not receive from a name.
 
-    `me` is this router's id, `is_member` says whether it is in a network, `is_edge` whether as an
-    edge.
+    `me` is this router's id, `is_member` says whether this router is in a network, `is_edge`
+    whether it is an edge there.
     """
     found = _PLACED.fullmatch(name)
     if found is None:

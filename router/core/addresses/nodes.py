@@ -1,9 +1,9 @@
 """Dynamic nodes: addresses made for one link, and their lifetimes (sections 3.5.9 to 3.5.13).
 
 A node is a queue, or a topic if that is asked for, as JMS does for its temporary topics: then each
-receiver gets a copy. A node never goes before the link that it was made for. It is deleted with
-that link, unless it was asked to stay as long as there are links to it, or messages at it. Links
-that still use it then are detached with an error.
+receiver gets a copy. A node is never deleted before the link that it was made for. It is deleted
+with that link, unless it was asked to stay as long as there are links to it, or messages at it.
+Links that still use it then are detached with an error.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ LIFETIME_POLICY = Symbol("lifetime-policy")
 DIST_MODES = Symbol("supported-dist-modes")
 # Capabilities that ask for a node where each receiver gets a copy.
 TOPICS = (Symbol("topic"), Symbol("temporary-topic"))
-# Looks in each turn: a peer may leave behind thousands of nodes with a message each.
+# Nodes examined in each turn: a peer may leave thousands of nodes with a message each.
 MOST_LOOKED_AT = 16
-# Some links of a node that is deleted are detached in the same turn: each counts as so many of
-# these looks.
+# Some links of a node that is deleted are detached in the same turn: each counts as this many of
+# these.
 LOOKS_AT_ONCE = 1024
 LOOKS_A_DETACH = 8
 _LASTING = (DeleteOnNoLinks, DeleteOnNoMessages, DeleteOnNoLinksOrMessages)
@@ -75,7 +75,7 @@ def properties(asked: Source | Target, address: Address | None) -> DecodedMap | 
 
 
 def granted(asked: Source | Target, address: Address | None) -> tuple[Symbol, ...]:
-    """Return the capabilities that a node has of those that a terminus asks for."""
+    """Return those of the capabilities that a terminus asks for which the node has."""
     if not asked.dynamic or address is None or address.treatment != MULTICAST:
         return ()
     return tuple(Symbol(each) for each in asked.capabilities if each in TOPICS)
@@ -88,9 +88,9 @@ def _is_topic(asked: Source | Target) -> bool:
 
 
 def link_left(forwarder: Core, address: Address | None, link: Link | None) -> None:
-    """Remove an address if nobody uses it, after a link has left it.
+    """Remove an address if it is unused, after a link has left it.
 
-    `link` is that link if it is over, None if it is suspended. A dynamic node may be deleted.
+    `link` is that link if it has ended, None if it is suspended. A dynamic node may be deleted.
     """
     if address is None:
         return
@@ -116,7 +116,7 @@ def _node_left(forwarder: Core, address: Address, link: Link | None) -> None:
 def delete_empty(forwarder: Core) -> None:
     """Delete nodes that have lost their last message; called at the end of a turn.
 
-    A few are examined each time, one after the other; clocks make sure that turns keep coming.
+    A few are examined each time, in rotation; timers make sure that there are further turns.
     """
     dying = forwarder.dying_nodes
     for address in list(islice(dying, MOST_LOOKED_AT)):
@@ -138,7 +138,7 @@ def _is_over(address: Address) -> bool:
     if isinstance(address.lifetime, DeleteOnNoMessages):
         return not _holds_messages(address)
     if isinstance(address.lifetime, _LASTING):
-        # without links there is no receiver that messages could wait for
+        # without links there can be no receiver that messages wait for
         return not (address.producers or address.consumers or address.resuming)
     return True
 
@@ -174,7 +174,7 @@ def _delete(forwarder: Core, address: Address) -> None:
 
 
 def _links(address: Address) -> Iterator[Link | None]:
-    """Yield a node's links, each followed by some None, as detaching takes longer than a look.
+    """Yield a node's links, each followed by some None, as detaching takes longer than examining.
 
     Receivers come first, so that senders learn their messages' outcomes while they have a link.
     """

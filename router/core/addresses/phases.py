@@ -5,7 +5,7 @@ before it and at the next one after it. Each phase has its own senders and recei
 that comes out of the queue goes back into it. A link to a configured waypoint enters at the
 configured phase. Any other peer may declare itself a waypoint by a capability of its terminus: the
 n-th waypoint of an address receives from phase n - 1 and sends into phase n. In the same way a
-receiver may offer to take what nobody else takes. (docs/decisions/0052-phases.md)
+receiver may offer to take messages that no other receiver takes. (docs/decisions/0052-phases.md)
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _ORDINALS: Final = {
 
 
 def ordinal_of(terminus: Source | Target) -> int:
-    """Return the ordinal of the waypoint that a terminus declares itself; 0 if it is none."""
+    """Return the ordinal of a terminus that declares itself a waypoint; 0 if it does not."""
     return next((_ORDINALS[each] for each in terminus.capabilities if each in _ORDINALS), 0)
 
 
 def is_fallback(terminus: Source | Target) -> bool:
-    """Return whether a terminus declares that it takes what nobody else does."""
+    """Return whether a terminus offers to take messages that no other receiver takes."""
     return FALLBACK_CAPABILITY in terminus.capabilities
 
 

@@ -70,7 +70,7 @@ class Redirects:
         return (self._of_senders if is_sender else self._of_receivers).match(name)
 
     def error_for_connection(self, hostname: str | None) -> AmqpError | None:
-        """Return the error to close a connection to this host with; None lets it be."""
+        """Return the error to close a connection to this host with; None if not redirected."""
         redirect = self.redirect_of_host(hostname)
         if redirect is None:
             return None
@@ -78,7 +78,7 @@ class Redirects:
         return _error(Condition.CONNECTION_REDIRECT, Scope.CONNECTION, redirect, None)
 
     def of_link(self, name: str, asked: str, *, is_sender: bool) -> AmqpError | None:
-        """Return the error to refuse a peer's sender or receiver with; None lets it be.
+        """Return the error to refuse a peer's sender or receiver with; None if not redirected.
 
         `name` is the address's name, `asked` the text that the peer wrote. The peer is sent to the
         same address at the other place, unless the redirect has an address of its own.
@@ -90,7 +90,7 @@ class Redirects:
         return _error(Condition.LINK_REDIRECT, Scope.LINK, redirect, asked)
 
     def outcome_for_message(self, name: str, asked: str) -> bytes | None:
-        """Return the encoded outcome of an anonymous sender's message; None lets it be."""
+        """Return the encoded outcome of an anonymous sender's message; None if not redirected."""
         redirect = self._of_senders.match(name)
         if redirect is None:
             return None

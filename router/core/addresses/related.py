@@ -1,6 +1,6 @@
-"""Ties between addresses: where messages go on to, and whose credit depends on it.
+"""Ties between addresses: where messages are forwarded, and whose credit depends on that.
 
-If an address has a fallback, its messages go there while nobody else receives them
+If an address has a fallback, its messages go there while no other receiver takes them
 (docs/decisions/0053-fallback.md). If it has an exchange, the subject says where they go
 (docs/decisions/0054-exchanges.md).
 """
@@ -45,7 +45,7 @@ def is_exchange(address: Address) -> bool:
 
 
 def is_received_from(address: Address) -> bool:
-    """Return whether anybody receives what is sent here to an address."""
+    """Return whether there is any receiver for messages sent to an address here."""
     if not address.remote_ends or address.treatment != MULTICAST:
         return bool(address.consumers)
     return any(each.side != MESH or each.tree == OWN_TREE for each in address.consumers)
@@ -54,7 +54,7 @@ def is_received_from(address: Address) -> bool:
 def has_senders(address: Address) -> bool:
     """Return whether a sender here may send messages to an address's receivers elsewhere.
 
-    What comes from another router does not count, unless an exchange sends it on from here.
+    Messages from another router do not count, unless an exchange here forwards them.
     """
     if address.related_addresses is None:
         return any(producer.side != MESH for producer in address.producers)
@@ -76,7 +76,7 @@ def served_by(address: Address) -> Address:
 
 
 def is_leaving(address: Address) -> bool:
-    """Return whether what waits at an address is being moved to its receivers (`fallbacks`)."""
+    """Return whether messages waiting at an address are being moved to receivers (`fallbacks`)."""
     if address.related_addresses is None:
         return False
     primary = address.related_addresses.primary or address
@@ -85,7 +85,7 @@ def is_leaving(address: Address) -> bool:
 
 
 def hops(address: Address) -> Iterator[Address]:
-    """Yield the addresses that messages to an address may go on to, in one step."""
+    """Yield the addresses that messages to an address may be forwarded to, in one step."""
     ties = address.related_addresses
     if ties is not None:
         if ties.fallback is not None:
@@ -120,7 +120,7 @@ def each_place(address: Address) -> Iterator[Address | None]:
         else:
             yield None
         if each.related_addresses is not None and each.related_addresses.exchange is not None:
-            # a snapshot, as they may change before the last of them is looked at
+            # a snapshot, as they may change before the last of them is examined
             pending.append(iter(list(each.related_addresses.exchange.hops)))
 
 
@@ -148,7 +148,7 @@ def producers(place: Address) -> list[Producer]:
         producer
         for source in feeding_addresses(place)
         for producer in source.producers
-        # what came from a fallback does not go back to it
+        # messages from a fallback do not go back to it
         if not (producer.is_fallback and _is_fallback_of(place, source))
     ]
 

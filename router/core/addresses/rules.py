@@ -119,7 +119,7 @@ class Rules:
     def _count(self, rule: AddressRule, by: int) -> None:
         """Count a rule that was added (1) or removed (-1).
 
-        So what is asked for each message is known without a search.
+        So facts that are needed for each message are known without a search.
         """
         self._dead_letters[rule.dead_letter] += by
         if not self._dead_letters[rule.dead_letter]:
@@ -127,7 +127,7 @@ class Rules:
         self.ingress_phased += by * (rule.ingress_phase != 0)
 
     def pieces(self) -> Iterator[object]:
-        """Take the rules apart, piece by piece, when they are no longer used."""
+        """Take the rules apart in small steps when they are no longer used; yield after each."""
         yield from emptied(self._by_pattern)
         yield from emptied(self._dead_letters)
         yield from self._tree.pieces()

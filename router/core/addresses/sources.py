@@ -1,9 +1,9 @@
 """Check what a receiver asks for in its source, and refuse what the router cannot do.
 
 The router could leave a filter or mode out of its answer to the attach (section 2.6.3), but few
-clients look there: they go on and get messages that they did not ask for. So what the router cannot
-do is refused, by name, unless the configuration says to ignore it. None of this runs once a
-message. (docs/decisions/0085-what-a-source-is-granted.md)
+clients look there: they would continue and get messages that they did not ask for. So a request
+that the router cannot serve is refused, with its name, unless the configuration says to ignore it.
+None of this runs per message. (docs/decisions/0085-what-a-source-is-granted.md)
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _MOST_OF_A_NAME: Final = 45
 
 
 class SourceRules:
-    """Which requests of receivers are refused; the others are ignored, and left out of the answer.
+    """Rules for requests of receivers: which are refused; others are ignored, not answered.
 
-    `refuses_filters` is about filters and distribution modes, `refuses_durable` about durable
+    `refuses_filters` is about filters and distribution modes, `refuses_durable` is about durable
     sources that never expire. With `rejects_unconfirmed`, receivers that take everything settled
     get no durable messages (`unconfirmed_durable`).
     """
@@ -54,13 +54,13 @@ class SourceRules:
     def configure(
         self, *, refuses_filters: bool, refuses_durable: bool, rejects_unconfirmed: bool = False
     ) -> None:
-        """Set what is refused from now on; links that are attached stay as they are."""
+        """Set which requests are refused from now on; links that are attached stay as they are."""
         self.refuses_filters = refuses_filters
         self.refuses_durable = refuses_durable
         self.rejects_unconfirmed = rejects_unconfirmed
 
     def check(self, source: Source) -> None:
-        """Check a source for what no address of the router can do.
+        """Check a source for requests that no address of the router can serve.
 
         Raises amqp:not-implemented at link scope.
         """
@@ -96,7 +96,7 @@ def mode_unavailable(asked: str, in_force: str) -> AmqpError:
 def _check_filters(filters: AnyMap | None) -> None:
     if filters is None:
         return
-    # a null value is no filter (section 3.5.8)
+    # a null value means no filter (section 3.5.8)
     if isinstance(filters, EncodedMap):
         asked, more = filters.outline(MOST_NAMED)
     else:
@@ -132,6 +132,6 @@ def _name(key: object, code: object) -> str:
 
 
 def short(text: object) -> str:
-    """Cut a peer's text to the length that an error's description has room for."""
+    """Shorten a peer's text to the length that an error's description has room for."""
     text = str(text)
     return text if len(text) <= _MOST_OF_A_NAME else f"{text[:_MOST_OF_A_NAME]}..."

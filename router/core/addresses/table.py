@@ -1,8 +1,8 @@
 """Address table: the addresses in use, and how each name is treated.
 
 An address exists while a link is attached to it or a delivery waits at it; its counts are kept when
-it goes. Addresses come as clients write them: `amqp://host:port/orders`, `/orders` and `orders/`
-all mean `orders`.
+it is removed. Addresses come as clients write them: `amqp://host:port/orders`, `/orders` and
+`orders/` all mean `orders`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from router.errors import AmqpError
 _NO_WORD = re.compile(r"[^A-Za-z0-9_-]+")
 MAX_WORD = 32
 # Most addresses in one table; the next ones go into another. A table that grows is copied at once,
-# and each name looked at, which takes some 40 ms for 90,000 where memory is slow
+# name by name, which takes some 40 ms for 90,000 names where memory is slow
 # (docs/decisions/0038-changes-under-traffic.md).
 MOST_IN_A_TABLE = 20_000
 _AUTHORITY = re.compile(r"^amqps?:(//[^/]*)?/?", re.IGNORECASE)
@@ -45,12 +45,12 @@ def address_name(text: str) -> str:
 
 
 def path_of(text: str) -> str:
-    """Return an address text without its scheme and authority, which are this router's."""
+    """Return an address text without its scheme and authority, which name this router."""
     return _AUTHORITY.sub("", text)
 
 
 def _word(name: str) -> str:
-    """Return a name as part of another: without separators of parts, and not too long."""
+    """Return a name for use in another name: shortened, and without separators."""
     return _NO_WORD.sub("-", name)[:MAX_WORD]
 
 
@@ -58,8 +58,8 @@ class AddressTable:
     """Addresses of a router.
 
     The `rules` say how names are treated; `new_name` makes hard-to-guess names for dynamic nodes,
-    which end with its argument; `redirects` are for addresses, or hosts, that are elsewhere. Rules
-    and redirects may be replaced as a whole.
+    which end with its argument; `redirects` are for addresses, or hosts, that are at another place.
+    Rules and redirects may be replaced as a whole.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class AddressTable:
         self.redirects = Redirects() if redirects is None else redirects
         # by key, which `key_of` makes of name and phase
         self._in_use: dict[str, Address] = {}
-        # if there are very many, tables of those entered before
+        # if there are very many addresses, tables of those entered before
         self._full: list[dict[str, Address]] = []
         # keys in use that have become unavailable to new links
         self._closed: set[str] = set()
@@ -82,21 +82,22 @@ class AddressTable:
         # names of nodes that are the router's own, each with the main name of its node
         self._own_nodes: dict[str, str] = {}
         self._new_name = new_name
-        # counts of addresses that are no longer in use; those whose keys are in `kept` have their
-        # own
+        # total counts of addresses that are no longer in use; those whose keys are in `kept` have
+        # separate counts
         self.retired = Counters()
         self.kept: dict[str, Counters] = {}
-        # addresses where the ends of routed links meet, one for each link
+        # addresses that join the ends of routed links, one for each link
         self.routed: dict[Address, None] = {}
-        # the ways through this router to others, by destination, key and lane; not found by name
+        # the transit addresses through this router to others, by destination, key and lane; not
+        # found by name
         self.transit: dict[tuple[str, str, object], Address] = {}
         # returns the treatment of a name that no rule matches, if it is known elsewhere
         self.hint: Callable[[str], int | None] = lambda _: None
-        # stands for addresses that nobody uses; it never has a consumer
+        # placeholder for unused addresses; it never has a consumer
         self.unused = Address("", BALANCED)
 
     def treatment_wanted(self, address: Address) -> int:
-        """Return how an address in use would be treated if it were made now.
+        """Return the treatment that an address in use would get if it were made now.
 
         New links to one that would be unavailable are refused from now on.
         """
@@ -182,7 +183,7 @@ class AddressTable:
         """Set how many auto-links each name has, now or soon; return the former numbers.
 
         Addresses with these names are available, whatever the rules say. `claims_changed` has to be
-        called for each name that was not claimed before, or is not any more.
+        called for each name that was not claimed before, or is no longer claimed.
         """
         before, self._claims = self._claims, claims
         return before
@@ -195,7 +196,7 @@ class AddressTable:
                 self.treatment_wanted(address)
 
     def add_own_node(self, name: str, *others: str) -> None:
-        """Add a node of the router's own; `others` are other names of it.
+        """Add a node of the router's own; `others` are its other names.
 
         It can be used unless a rule for this very name says otherwise; `attach` decides who may
         receive from it.
@@ -210,7 +211,7 @@ class AddressTable:
     def dead_letter_of(self, name: str) -> str | None:
         """Return the name of the address for messages that expire at this one, or None.
 
-        A dead-letter address has none of its own: a message is moved once.
+        A dead-letter address never has another dead-letter address: a message is moved once.
         """
         if not self.rules.has_dead_letters or self.rules.is_dead_letter(name):
             return None
@@ -218,14 +219,14 @@ class AddressTable:
         return None if rule is None else rule.dead_letter
 
     def redirect_link(self, text: str, *, is_sender: bool) -> AmqpError | None:
-        """Return the error for a link to an address that is elsewhere, or None."""
+        """Return the error for a link to a redirected address; None if it is not redirected."""
         name = address_name(text)
         if not self.redirects.concern_addresses or self.is_here_alone(name):
             return None
         return self.redirects.of_link(name, path_of(text), is_sender=is_sender)
 
     def redirect_message(self, text: str) -> bytes | None:
-        """Return the outcome of a message to an address that is elsewhere, or None."""
+        """Return the outcome of a message to a redirected address; None if it is not redirected."""
         if not self.redirects.concern_addresses:
             return None
         name = address_name(text)
@@ -236,7 +237,7 @@ class AddressTable:
         )
 
     def is_here_alone(self, name: str) -> bool:
-        """Return whether a name is that of a node which is only here.
+        """Return whether a name is that of a node which exists only at this router.
 
         That is a node of the router's own or a dynamic one: it has no waypoints or redirects.
         """
@@ -256,7 +257,7 @@ class AddressTable:
         """Return the address for a link that attaches; None if the treatment is `unavailable`.
 
         `phase` is the one configured for the link, or what `phase_of` returns; a link that receives
-        what nobody else does enters as a fallback, at no phase.
+        messages without another receiver enters as a fallback, at no phase.
         """
         name = address_name(text)
         key = key_of(name, FALLBACK if is_fallback else phase)
@@ -287,7 +288,7 @@ class AddressTable:
         return address
 
     def pair(self, address: Address) -> None:
-        """Tie an address in use to its fallback, or untie it, as its rule says by now.
+        """Tie an address in use to its fallback, or untie it, as its present rule says.
 
         The same is done for an address that is a fallback. An address is in use as long as it has a
         fallback, so that messages find their way to it.
@@ -309,7 +310,7 @@ class AddressTable:
     def create_dynamic(self, *words: str, treatment: int = BALANCED) -> tuple[str, Address]:
         """Return the text to tell the peer, and a new address for one link.
 
-        Its name ends with as much of each word as fits: these say whom it is made for.
+        Its name ends with the words, shortened to fit: these name the peer that it is made for.
         """
         text = self._new_name(".".join(_word(name) for name in words))
         name = address_name(text)
@@ -321,8 +322,8 @@ class AddressTable:
     def find(self, text: str, phase: int = 0) -> Address | None:
         """Return the address for a single message; `unused` if the address is not in use.
 
-        A message that has been at a waypoint goes on at its `phase`; one of phase 0 enters. Returns
-        None if the address is unavailable.
+        A message that has been at a waypoint continues at its `phase`; one of phase 0 enters.
+        Returns None if the address is unavailable.
         """
         key = name = address_name(text)
         if phase or self.rules.ingress_phased:
@@ -341,7 +342,7 @@ class AddressTable:
         return self._used(key_of(name, phase))
 
     def is_in_use(self, address: Address) -> bool:
-        """Return whether this very address is in use, and not one that has replaced it."""
+        """Return whether this very object is in use, and not one that has replaced it."""
         return self._used(address.key) is address
 
     def own_name(self, name: str) -> str:
@@ -349,7 +350,7 @@ class AddressTable:
         return self._own_nodes.get(name, name)
 
     def leave(self, address: Address) -> None:
-        """Remove an address if nothing uses it any more."""
+        """Remove an address if it is no longer used."""
         if address.producers or address.consumers or address.resuming:
             return
         if address.waiting or address.creator:
@@ -367,7 +368,7 @@ class AddressTable:
             self._closed.discard(address.key)
             heir = self.kept.get(address.key, self.retired)
             heir.add(address.counters)
-            # the times of what left it in this turn are counted at the turn's end
+            # the latencies of deliveries that left it in this turn are counted at the turn's end
             address.successor = heir
 
     def enter_routed(self, address: Address) -> None:
@@ -382,11 +383,11 @@ class AddressTable:
             address.successor = self.retired
 
     def all_addresses(self) -> list[Address]:
-        """Return every address in use, and the ways through to other routers."""
+        """Return every address in use, including the transit addresses to other routers."""
         return [*self.addresses(), *self.transit.values()]
 
     def total(self) -> Counters:
-        """Return what the router has counted so far, over all addresses."""
+        """Return the router's counts so far, summed over all addresses."""
         total = Counters()
         total.add(self.retired)
         total.add(self.unused.counters)

@@ -2,7 +2,7 @@
 
 By the `amqp` method tokens are separated by a full stop, `*` is any one token and `#` any number of
 them, none included. By the `mqtt` method they are separated by a slash, `+` is any one token, and
-`#`, which stands only at the end, matches whatever follows, or nothing.
+`#`, which stands only at the end, matches all remaining tokens, or none.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class TopicTree(Generic[T]):
     def search(self, subject: str) -> Iterator[T | None]:
         """Yield the values of all keys that match, each once, and None for each other step."""
         names = self._tokens(subject)
-        # Several `#` do not try the same place again, so there are nodes x tokens steps at most.
+        # Several `#` do not try the same position again, so there are nodes x tokens steps at most.
         # The nodes are kept so that the id of a removed one is not used again.
         tried: dict[tuple[int, int], Node[T]] = {}
         pending = [(self._root, 0)]

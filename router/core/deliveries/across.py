@@ -1,11 +1,11 @@
 """Share credit where an address has senders or receivers on several sides of a network.
 
 Each sender is backed by the receivers that may get its messages (`sides`). All senders together
-hold no more credit than all receivers back, plus one message ahead each, as `credit` has it for one
-side. Two sides of senders have a common receiver unless these two are all there is, so it is enough
-that neither one side nor all sides hold too much. Nothing here runs for addresses that are not
-sided. It looks at each sender and receiver, however many sides there are: of very many at a few at
-a time, in later turns (`Sharing`).
+hold no more credit than all receivers back, plus one message ahead each, as in `credit` for one
+side. Any two sides of senders share a receiver unless there are only these two sides, so it is
+enough to limit each side by itself and all sides together. Nothing here runs for addresses that are
+not sided. It looks at each sender and receiver once, however many sides there are; if there are
+very many, at a few at a time in later turns (`Sharing`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Capacity:
     def __init__(self) -> None:
         self.total = 0
         self.by_side: dict[int, int] = {}
-        # with closest, the cost of these receivers; -1 as long as there is none
+        # with closest, the cost of these receivers; -1 as long as there are none
         self.nearest = -1
 
     def add(self, address: Address, without: int, start: int, end: int) -> None:
@@ -71,7 +71,7 @@ class Capacity:
             self.by_side[consumer.side] = self.by_side.get(consumer.side, 0) + credit
 
     def serves(self, side: int) -> bool:
-        """Return whether any of these receivers may get what comes from a side."""
+        """Return whether any of these receivers may get messages from a side."""
         count = len(self.by_side)
         return count > 1 or (count == 1 and (side == HERE or side not in self.by_side))
 
@@ -84,7 +84,7 @@ class Capacity:
 
 
 def capacity_of(address: Address, without: int) -> Capacity:
-    """Return what the receivers of an address can take, except those on the side `without`.
+    """Return the capacity of an address's receivers, except those on the side `without`.
 
     With closest only the nearest of them count.
     """
@@ -125,7 +125,7 @@ def finish(forwarder: Core, address: Address) -> None:
 
 
 def replenish_across(address: Address) -> None:
-    """Share what the receivers can take among the senders of an address."""
+    """Share the receivers' credit among the senders of an address."""
     count = len(address.producers)
     if count == 0:
         return
@@ -188,7 +188,7 @@ class Shares:
             producer = producers[at]
             group = self.groups.get(producer.side)
             if group is None:
-                # the first producer of its side, which has come meanwhile
+                # the first producer of its side, which was attached meanwhile
                 continue
             if not group.is_served:
                 _take_back(producer)
@@ -203,7 +203,7 @@ class Shares:
                     and link not in self.held_up
                     and not has_too_much_unsettled(link)
                 ):
-                    # one message ahead, which may be more urgent than all that waits
+                    # one message ahead, which may be more urgent than all messages that wait
                     session = link.session
                     session.grant(link, 1, False)
                     given = 1
@@ -233,7 +233,7 @@ class Sharing:
         if address.sharing is self:
             address.sharing = None
         if not is_ours:
-            # its credit is shared in another way now
+            # the address's credit is now shared in another way
             self._forwarder.credit.note(address, None)
         return False
 
@@ -311,7 +311,7 @@ def _room_each(group: SideSenders) -> int:
 
 def _take_back(producer: Producer) -> None:
     if producer.side != HERE:
-        # unlike a client that is drained, a router has nothing of its own to send first
+        # unlike a client that is drained, a router has no messages of its own to send first
         producer.low_mark = -1
         revoke(producer.link)
     else:

@@ -1,9 +1,9 @@
 """Grant credit to senders: never more than the credit of receivers backs (section 2.6.7).
 
 At the end of a turn each address whose state has changed is examined once. The credit of its
-receivers, less what already waits and what its senders hold, is shared among the senders. A sender
-without any gets one credit even then, so that idle senders that hold credit cannot starve it. That
-one message ahead for each sender is what may wait in the router.
+receivers, less the messages that wait and the credit that its senders hold, is shared among the
+senders. If nothing is left, a sender without credit still gets one, so that idle senders that hold
+credit cannot starve it. So one message ahead for each sender may wait in the router.
 
 The links of an address that has very many are examined a few at a time, in later turns (`Sharing`,
 docs/decisions/0093-credit-of-many-links.md).
@@ -21,15 +21,15 @@ ROUTED = 4
 HERE = 0
 MESH = 1
 OWN_TREE = 0
-# A sender with so many unsettled deliveries gets no further credit.
+# A sender with this many unsettled deliveries gets no further credit.
 UNSETTLED_LIMIT = 65536
-# How many messages that nobody receives here any more may come from another router at a time.
+# How many messages that no longer have a receiver here may come from another router at a time.
 CREDIT_WITHOUT_RECEIVER = 16
-# Up to so many links of an address are examined in one turn; of more of them,
-# so many in each step.
+# Up to this many links of an address are examined in one turn; if it has more, this many in each
+# step.
 AT_ONCE = 2048
 A_STEP = 128
-# What the steps of a `Sharing` handle: receivers, what senders hold, what they are granted.
+# Phases of a `Sharing`: receivers, the credit that senders hold, the credit they are granted.
 RECEIVERS = 0
 HOLDINGS = 1
 OFFERS = 2
@@ -38,8 +38,8 @@ OFFERS = 2
 def receiver_room(address: Address) -> int:
     """Return how many more deliveries the receivers of an address can take.
 
-    That is the sum where each delivery goes to one receiver. For multicast, where each gets a
-    copy, the slowest receiver decides.
+    That is the sum of their credit if each delivery goes to one receiver. For multicast, where each
+    receiver gets a copy, the slowest receiver decides.
     """
     total = 0
     slowest = -1
@@ -118,8 +118,8 @@ class Sharing:
     """Task of `Deferred` that does the work of `replenish_at_once` for very many links.
 
     The receivers' credit, less what the senders hold, does not change when a message is sent, so
-    the steps may be in several turns. If a link comes or goes meanwhile, the address is examined
-    once more (`is_again_due`).
+    the steps may be spread over several turns. If a link is added or removed in the meantime, the
+    address is examined again (`is_again_due`).
     """
 
     def __init__(self, address: Address) -> None:
@@ -137,7 +137,7 @@ class Sharing:
         """Examine the next few links; return whether any are left."""
         address = self.address
         if address.remote_ends or address.related_addresses is not None:
-            # its credit is shared in another way by now
+            # the address's credit is now shared in another way
             if address.sharing is self:
                 address.sharing = None
             return False
@@ -219,8 +219,8 @@ def replenish_trees(address: Address) -> None:
 class TreeCredit:
     """Credit that the senders of a multicast with several sides are to hold.
 
-    Messages of one router's senders follow a tree of their own, and its links affect nobody else's
-    credit. Receivers here or at an edge take messages of all trees.
+    Messages of one router's senders follow a tree of their own, whose links affect no other
+    senders' credit. Receivers here or at an edge take messages of all trees.
     """
 
     def __init__(self, address: Address) -> None:
@@ -266,7 +266,7 @@ class TreeCredit:
         for at in range(start, end):
             producer = producers[at]
             tree = producer.tree
-            # no receiver is the same as one that takes everything
+            # without a receiver messages are dropped, as if one took everything
             room = self.slowest
             share = left = UNSETTLED_LIMIT
             if self.only_side != HERE and producer.side == self.only_side:
@@ -280,7 +280,8 @@ class TreeCredit:
                 left = min(left, beyond - self.held.get(tree, 0))
                 room = beyond if room < 0 else min(room, beyond)
             if room < 0 and tree > OWN_TREE:
-                # its router still knows a receiver that has gone: what it sends is released
+                # its router still knows a receiver that has left: messages that it sends are
+                # released
                 room = left = share = CREDIT_WITHOUT_RECEIVER
             if room < 0:
                 if producer.side == HERE:
@@ -312,7 +313,7 @@ def offer(producer: Producer, share: int, room: int, left: int) -> int:
         if give <= 0:
             give = 1 if held == 0 else 0
     if give > 0 or link.drain:
-        # it may keep the credit that it was asked to give back: there is a receiver again
+        # there is a receiver again: it may keep the credit that it was asked to give back
         session = link.session
         session.grant(link, held + give, False)
     return give
@@ -321,7 +322,8 @@ def offer(producer: Producer, share: int, room: int, left: int) -> int:
 def drain_sender(producer: Producer) -> None:
     """Ask a sender to give its credit back, as there is no receiver (drain, section 2.6.7).
 
-    A broker is only told to stop: if it drained, it would first send what it has, to nobody.
+    A broker is only told to stop: a drain would make it send its messages first, without a
+    receiver.
     """
     link = producer.link
     producer.low_mark = -1
@@ -333,7 +335,7 @@ def drain_sender(producer: Producer) -> None:
 
 
 def revoke(link: IncomingLink) -> None:
-    """Set a sender's credit to 0; what it sends before it learns of that is still accepted."""
+    """Set a sender's credit to 0; messages that it sends before it learns of that are accepted."""
     if link.credit:
         # messages for credit taken back before may be under way too, but are within this limit
         link.overdraft = max(link.overdraft, link.credit)
@@ -356,8 +358,9 @@ def replenish_anonymous(producer: Producer) -> None:
 def copy_credit(address: Address) -> None:
     """Copy credit and drain between the ends of a routed link, one for one (section 2.6.7).
 
-    Deliveries that came and have not gone on yet have used their credit already. If the receiver
-    took credit back, what was sent before the sender learned of it still comes.
+    Deliveries that were received but not forwarded yet have used their credit already. If the
+    receiver took credit back, messages that were sent before the sender learned of that are still
+    received.
     """
     if not address.consumers:
         return

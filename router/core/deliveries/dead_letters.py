@@ -1,8 +1,8 @@
 """Move messages whose ttl ended while they waited to their address's dead-letter address.
 
-There they wait as any others do, without a ttl, and the outcome comes from the receiver that they
-get there. A message is moved once: no dead-letter address has one of its own. Where nobody
-receives dead letters, the sender is told the same as without such an address.
+There they wait like any other messages, without a ttl, and the outcome comes from the receiver that
+they get there. A message is moved once: a dead-letter address has no dead-letter address itself. If
+dead letters have no receiver, the sender is told the same as without such an address.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def move(forwarder: Core, delivery: Delivery) -> bool:
         return False
     least_busy = max_message_size.least_busy(address, delivery)
     if least_busy is None:
-        # the only receivers there are where it came from
+        # the only receivers there are on the side that it came from
         return False
     forwarder.backlog.remove_ttl(delivery)
     delivery.address = address
@@ -61,7 +61,7 @@ def move(forwarder: Core, delivery: Delivery) -> bool:
 
 
 def _take_in(forwarder: Core, address: Address, delivery: Delivery, least_busy: Consumer) -> None:
-    """Queue a delivery for a consumer that can take it now, else for the least busy one."""
+    """Queue a delivery for a consumer that can take it now, or else for the least busy one."""
     if address.remote_ends:
         delivery.lane = 0
         consumer = forwarder.distribution.choose_across(

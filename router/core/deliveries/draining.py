@@ -1,11 +1,11 @@
-"""Drains: give a draining receiver what there is, including what its senders still have.
+"""Drains: give a draining receiver all available messages, including those of its senders.
 
-Section 2.6.7 has the sender of a drained link send what is available, then use up the credit. A
-router has nothing available of its own: senders hold credit only where receivers do (`credit`), so
+In section 2.6.7 the sender of a drained link sends all available messages, then uses up the credit.
+A router has no messages of its own: senders hold credit only where receivers do (`credit`), so
 nothing waits for a receiver that had none. A receiver that only ever drains, in order to poll,
 would never get a message if only waiting messages counted. So if a drain allows senders to send
-more than before, they are given a moment to do so. If it does not, they had their time, and the
-drain ends at once (docs/decisions/0031).
+more than before, they are given a moment to do so. If it does not, they have had that moment
+before, and the drain ends at once (docs/decisions/0031).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from router.core.model.address import Consumer, Producer
 if TYPE_CHECKING:
     from router.core.ports import Core
 
-# How long senders have: more than the round trip of most networks. Clocks are looked at as
-# often, so it may be twice as long.
+# How long senders have, in seconds: more than the round trip of most networks. Timers are checked
+# at this interval too, so it may be twice as long.
 PATIENCE_S = 0.25
 # How many drains are ended at a time.
 MOST_FINISHED = 1000
@@ -35,7 +35,7 @@ MOST_ASKED = 2048
 def answer(forwarder: Core, consumer: Consumer) -> None:
     """Use up the credit of a draining receiver for which nothing waits, now or in a moment."""
     if consumer.link.is_routed:
-        # its sender decides
+        # the sender at the other end answers
         forwarder.credit.note(consumer.address, None)
         return
     now = forwarder.turn.now
@@ -62,10 +62,10 @@ def finish(forwarder: Core) -> None:
         if ends_at > now:
             continue
         if _is_draining(consumer):
-            # if a message is under way, the drain ends with it
+            # if a message is under way, the drain ends after it
             forwarder.queues.serve(consumer)
         if drains.pop(consumer, None) is not None and _is_draining(consumer):
-            # behind the others, so that each of very many is reached
+            # at the end of the queue, so that each of very many is reached
             drains[consumer] = ends_at
 
 
@@ -81,7 +81,7 @@ def _ask(forwarder: Core, consumer: Consumer) -> bool:
         address.related_addresses is None
         and len(address.producers) + len(address.consumers) > MOST_ASKED
     ):
-        # senders get a moment in any case
+        # senders get a moment even so
         forwarder.credit.note(address, None)
         return len(address.producers) > 0
     senders = related.producers(address)
@@ -94,7 +94,7 @@ def _ask(forwarder: Core, consumer: Consumer) -> bool:
     elif address.related_addresses is None:
         across.replenish_across(address)
     else:
-        # with very many places the answer is not known yet
+        # with very many destinations the answer is not known yet
         return related_credit.replenish(forwarder, [address]) or _held(senders) > before
     return _held(senders) > before
 

@@ -1,9 +1,9 @@
 """Fallbacks: move waiting messages to an address's fallback, and back.
 
-When the last receiver of an address leaves, what waits goes to its fallback. What still waits
-there when the address has a receiver again comes back, in its order. Messages that were sent stay
-where they are. If very many wait, the last move in later turns; until then new ones wait behind
-them. None of this runs once per message.
+When the last receiver of an address leaves, waiting messages go to its fallback. Those that still
+wait there when the address has a receiver again are moved back, in order. Messages that were sent
+stay where they are. If very many wait, the last are moved in later turns; until then new ones wait
+behind them. None of this runs once per message.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def consumer_joined(forwarder: Core, consumer: Consumer) -> None:
 
 
 def last_consumer_left(forwarder: Core, address: Address) -> None:
-    """Move what waits at an address that lost its last consumer to its fallback."""
+    """Move messages waiting at an address that lost its last consumer to its fallback."""
     fallback = None if address.related_addresses is None else address.related_addresses.fallback
     if fallback is None or not fallback.consumers or address.treatment == MULTICAST:
         return
@@ -60,7 +60,7 @@ class FallbackMove:
         self._primary = primary
         self.source = source
         self._to = to
-        # how many are still to be examined: those not taken there stay, behind the rest
+        # how many are still to be examined: those not accepted there stay, at the queue's end
         self.left = source.waiting.count
         self.is_over = False
         self._is_later = False
@@ -90,12 +90,12 @@ class FallbackMove:
                 waiting.append(delivery)
         if ties is not None and ties.moving is self:
             ties.moving = None
-        # served at the end of the turn: the next to be lost may be the receivers there
+        # served at the end of the turn: the receivers there may be lost next
         self._forwarder.credit.note(to, None)
         if not source.consumers:
             unsent.give_up(self._forwarder, source, waiting, unsent.RELEASED)
             if self._is_later:
-                # the address was kept in use by what waited at it
+                # the address was kept in use by its waiting messages
                 nodes.link_left(self._forwarder, source, None)
         return False
 
@@ -116,7 +116,7 @@ class FallbackMove:
 
 def _may_go(delivery: Delivery, to: Address) -> bool:
     producer = delivery.incoming.owner
-    # what came from the fallback itself does not return to it
+    # a message from the fallback itself does not return to it
     if producer is not None and producer.is_fallback and to.phase == FALLBACK:
         return False
     return not max_message_size.is_too_large(to, delivery)

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 REJECTED = int(Descriptor.REJECTED)
 UNLIMITED = 2**64 - 1
-# How many copies that are too large for their receiver are given up before the search goes on in
-# a later step, and how many looks each counts as.
+# How many copies that are too large for their receiver are given up before the search continues in
+# a later step, and how many examined deliveries each counts as.
 MOST_LEFT_OUT = 32
 LOOKS_A_LOSS = 64
 
 
 def is_too_large(address: Address, delivery: Delivery) -> bool:
-    """Return whether no receiver of an address takes a delivery of this size, or none is there."""
+    """Return whether no receiver of an address accepts a delivery of this size, or none exists."""
     size = delivery.size
     if not address.remote_ends:
         return not address.consumers or bool(size > address.largest_taken())
@@ -58,12 +58,12 @@ def least_busy(address: Address, delivery: Delivery) -> Consumer | None:
 
 
 def refuse(forwarder: Core, address: Address, delivery: Delivery) -> None:
-    """Reject a delivery that was sent to nobody and that no receiver takes."""
+    """Reject a delivery that has not been sent and that no receiver accepts."""
     reject(forwarder, delivery, largest(address))
 
 
 def largest(address: Address) -> int:
-    """Return the most octets that any receiver of an address takes."""
+    """Return the largest message size that any receiver of an address accepts."""
     if address.remote_ends:
         # links to other routers are on the list before they are answered
         return max((each.link.max_message_size for each in address.consumers), default=0)
@@ -95,15 +95,15 @@ def is_spread_by_sides(address: Address) -> bool:
 
 
 def chooses_by_sides(consumer: Consumer) -> bool:
-    """Return whether a consumer takes only some of what waits, by its side."""
+    """Return whether a consumer takes only some of the waiting deliveries, by its side."""
     return is_spread_by_sides(consumer.address) and not sides.takes_from_anywhere(consumer)
 
 
 def take(forwarder: Core, consumer: Consumer) -> Delivery | None:
     """Take the next delivery that is not too large for a consumer out of its queue.
 
-    Returns None if there is none, or if the queue says that the search is unfinished. How much was
-    looked at is counted by the caller.
+    Returns None if there is none, or if the queue says that the search is unfinished. The caller
+    counts how many deliveries were examined.
     """
     waiting = consumer.waiting
     limit = consumer.link.max_message_size
@@ -136,7 +136,7 @@ def take(forwarder: Core, consumer: Consumer) -> Delivery | None:
 
 
 def recheck_grown(forwarder: Core, delivery: Delivery) -> None:
-    """Reject a waiting delivery of which more has come, if it is too large for all by now."""
+    """Reject a waiting delivery that has grown, if it is now too large for all receivers."""
     address = delivery.address
     if delivery.parent is not None and address.treatment == MULTICAST:
         # it is checked when it is taken
@@ -171,15 +171,15 @@ def _leave_out(forwarder: Core, copy: Delivery, limit: int) -> None:
 
 
 def receiver_lost(forwarder: Core, address: Address) -> None:
-    """Have what waits checked at the end of the turn, as a receiver has gone."""
+    """Have waiting deliveries checked at the end of the turn, because a receiver has left."""
     if address.waiting.count and address not in forwarder.sizes_due:
         forwarder.sizes_due[address] = None
 
 
 def refuse_too_large(forwarder: Core) -> None:
-    """Reject what waits and is too large for each receiver left; call it at the end of a turn.
+    """Reject waiting deliveries too large for all receivers; call it at the end of a turn.
 
-    Of very much that waits, the last is checked in later turns.
+    If very many wait, the last ones are checked in later turns.
     """
     due, forwarder.sizes_due = forwarder.sizes_due, {}
     for address in due:
@@ -194,13 +194,13 @@ def refuse_too_large(forwarder: Core) -> None:
 
 
 class _Refusing:
-    """Task that rejects what is too large of all that waits at an address, one pass at a time."""
+    """Task that rejects waiting deliveries of an address that are too large, pass by pass."""
 
     def __init__(self, forwarder: Core, address: Address) -> None:
         self._forwarder = forwarder
         self._address = address
         self._limits: dict[int, int] = {}
-        # whether another receiver has gone since it began
+        # whether another receiver has left since it began
         self.is_due_again = False
 
     def begin(self) -> None:

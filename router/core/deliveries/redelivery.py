@@ -1,4 +1,4 @@
-"""Redelivery: offer what one receiver gave back to another, before the sender is told.
+"""Redelivery: offer a message that one receiver gave back to another, before the sender is told.
 
 Where an address has several receivers, the octets of a small message are kept until it is settled.
 If its receiver releases or modifies it, it goes to another receiver that has room at that moment
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # Larger messages are not kept: copying them would cost more than sending them.
 MAX_BYTES = 32768
-# At most so many receivers are tried for one message.
+# At most this many receivers are tried for one message.
 MAX_ATTEMPTS = 8
 # The kept octets are limited to this part of the router's memory limit, in addition to it.
 PART_KEPT = 8
@@ -36,7 +36,8 @@ PART_KEPT = 8
 # (`Connection.count_work`).
 WORK = 80
 ASKING = 2
-# At most so many receivers of an address are asked for one message; of more, others each time.
+# At most this many receivers of an address are asked for one message; if it has more, others each
+# time.
 MOST_ASKED = 64
 EMPTY = b""
 
@@ -112,7 +113,7 @@ def keeps_messages(address: Address) -> bool:
 
 
 def _has_several(address: Address) -> bool:
-    """Return whether an address has more than one receiver, without a look at all of them."""
+    """Return whether an address has more than one receiver, without examining all of them."""
     receivers = 0
     for consumer in address.consumers:
         # lanes to the same router are one receiver
@@ -160,7 +161,7 @@ def _offer(redelivery: Redelivery, core: Core, delivery: Delivery, frame: Dispos
 
 
 def go_on(core: Core, delivery: Delivery) -> bool:
-    """Send on a delivery that was released and waits; return whether it waits no more.
+    """Forward a released delivery that waits; return whether it has stopped waiting.
 
     If its ttl has ended, it is released towards its sender.
     """
@@ -194,8 +195,8 @@ def _send_again(
 def _may_be_lost(delivery: Delivery, frame: DispositionFrame) -> bool:
     """Return whether an outcome may mean that the message was lost behind another router.
 
-    A router says `modified` if it loses the link that the message had left by. Somebody may have
-    got it, so only the sender may send it again.
+    A router answers `modified` if it loses the link that the message was sent on. A receiver may
+    have got the message, so only the sender may send it again.
     """
     owner = delivery.outgoing.owner
     return bool(frame.state_code == codes.MODIFIED and owner is not None and owner.side != HERE)
@@ -211,7 +212,7 @@ def _other(
 ) -> Consumer | None:
     """Return the least busy consumer that has room and has not had the delivery, or None.
 
-    If the treatment is closest, it is one of the nearest of these. Only what was released goes
+    If the treatment is closest, it is one of the nearest of these. Only a released message goes
     farther away than the receiver that gave it back.
     """
     size = len(octets)
@@ -239,7 +240,7 @@ def _other(
 
 
 def _asked(address: Address) -> list[Consumer]:
-    """Return the consumers to offer a delivery to; of very many, some, in rotation."""
+    """Return the consumers to offer a delivery to; if there are very many, some in rotation."""
     consumers = address.consumers
     count = len(consumers)
     # an address with sides has few consumers, near ones and far ones
@@ -275,7 +276,7 @@ def _revised(delivery: Delivery, frame: DispositionFrame, now: float) -> bytes |
 
 
 def _users(annotations: DecodedMap | None) -> DecodedMap:
-    """Return the annotations that a receiver may write: those that are not the router's own."""
+    """Return the annotations that a receiver may add: those that are not the router's own."""
     return {
         key: value
         for key, value in (annotations or {}).items()

@@ -1,7 +1,7 @@
 """Credit of senders whose messages may go to other addresses than the one that they send to.
 
-It comes from the receivers there. Of very many places the last ones are looked at in later turns.
-None of this runs for addresses that have no ties.
+It comes from the receivers at those addresses. If there are very many, the last ones are examined
+in later turns. None of this runs for addresses that have no ties.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from router.core.model.address import MESH, Address, Consumer, Producer
 if TYPE_CHECKING:
     from router.core.ports import Core
 
-# How many places and senders are looked at in the turn of a change, and in each step of later
+# How many addresses and senders are examined in the turn of a change, and in each step of later
 # turns.
 AT_ONCE = 512
 A_STEP = 32
@@ -42,7 +42,7 @@ def finish(forwarder: Core, addresses: Iterable[Address]) -> None:
 
 
 def _serve(forwarder: Core, address: Address) -> None:
-    """Send an address's receivers what waits there, of very many the last in later turns."""
+    """Send waiting messages to an address's receivers; of very many, the last in later turns."""
     consumers = list(address.consumers)
     if len(consumers) <= AT_ONCE:
         for consumer in consumers:
@@ -64,7 +64,7 @@ def _serve(forwarder: Core, address: Address) -> None:
 
 
 def replenish(forwarder: Core, addresses: Iterable[Address]) -> bool:
-    """Share what receivers of some addresses can take among all senders that feed them.
+    """Share the credit of some addresses' receivers among all senders that feed them.
 
     Does what `credit.replenish` does for an address alone. Returns whether some of that is done in
     later turns.
@@ -77,7 +77,7 @@ def replenish(forwarder: Core, addresses: Iterable[Address]) -> bool:
 
 
 def _share(forwarder: Core, address: Address) -> bool:
-    """Share among the senders of one address; return whether any of it is put off."""
+    """Share credit among the senders of one address; return whether any of that is deferred."""
     ties = ties_of(address)
     if ties.sharing is not None:
         ties.sharing.is_outdated = True
@@ -92,20 +92,20 @@ def _share(forwarder: Core, address: Address) -> bool:
 
 
 class _Sharing:
-    """Task that shares what receivers can take among the senders of an address.
+    """Task that shares the credit of receivers among the senders of an address.
 
-    There may be very many places where they receive. A message that a sender sends meanwhile uses
-    up as much of its credit as of the receivers', if that is known already.
+    The receivers may be at very many addresses. A message that a sender sends meanwhile uses up as
+    much of its credit as of the receivers', if that is known already.
     """
 
     def __init__(self, address: Address) -> None:
         self._address = address
-        # whether one of the places has changed since
+        # whether one of the addresses has changed since
         self.is_outdated = False
         self._steps = self._shared()
 
     def step(self) -> bool:
-        """Look at a few places; return whether there is more to be done."""
+        """Examine a few addresses; return whether any work is left."""
         if sum(1 for _ in islice(self._steps, A_STEP)) == A_STEP:
             return True
         ties = ties_of(self._address)

@@ -1,18 +1,18 @@
 """Message annotations of routers, under Qpid Dispatch's names: where a message has passed.
 
-`x-opt-qd.ingress` names the router where the message came in, `x-opt-qd.trace` all routers that it
-has passed, in order, `x-opt-qd.to` its address, and `x-opt-qd.phase` the phase of that address, if
-it is not 0. A router is named `0/` and its id.
+`x-opt-qd.ingress` names the router where the message entered the network, `x-opt-qd.trace` all
+routers that it has passed, in order, `x-opt-qd.to` its address, and `x-opt-qd.phase` the phase of
+that address, if it is not 0. A router is named `0/` and its id.
 
-Inside the router a message carries none of them. They are removed from each message that comes in,
-and kept beside it if its connection's settings say `honours_annotations`. They are written anew,
-after all others, into messages that leave by a connection whose settings say `shows_annotations`.
-A message that comes in without them and leaves by a connection that does not show them is not
-touched. (docs/decisions/0034-message-annotations.md.)
+Inside the router a message carries none of them. They are removed from each message that is
+received, and kept with its delivery if its connection's settings say `honours_annotations`. They
+are written anew, after all others, into messages that leave by a connection whose settings say
+`shows_annotations`. A message that comes in without them and leaves by a connection that does not
+show them is not touched. (docs/decisions/0034-message-annotations.md.)
 
 Messages for the router itself get other annotations instead: `x-opt-qd.connection`, the number of
-the connection that the message came in by, and `x-opt-qd.rights` if the router that it came from
-says that its sender may change things. (docs/decisions/0037-who-may-manage.md.)
+the connection that the message was received on, and `x-opt-qd.rights` if the router that it came
+from says that its sender may change things. (docs/decisions/0037-who-may-manage.md.)
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def with_annotations(consumer: Consumer, delivery: Delivery, octets: bytes) -> b
     """Return a message with the router's annotations, for a link that shows them.
 
     `octets` contains its whole head. The message is returned unchanged if its annotations can be
-    skipped (`annotations`) but not decoded, which is not the receiver's fault, and if it would
+    skipped (`annotations`) but not decoded, which is not the receiver's fault, or if it would
     become larger than the link's max-message-size.
     """
     if delivery.message_format:
@@ -153,7 +153,7 @@ def _entries(here: str, to: str, phase: int, passed: RouterAnnotations) -> tuple
 
 @lru_cache(maxsize=64)
 def _fresh_entries(here: str, to: str, phase: int) -> tuple[bytes, ...]:
-    """Return the entries for a message that came in here, which are alike for most messages."""
+    """Return the entries for a message that enters here; most messages have the same ones."""
     return _entries(here, to, phase, RouterAnnotations())
 
 

@@ -44,10 +44,10 @@ WIDTH = 16
 # An unknown number, such as the leaving time of a delivery that has not left.
 ABSENT = 0xFFFFFFFFFFFFFFFF
 ALL = 0xFFFFFFFFFFFFFFFF
-# Numbers for ends that are no outcome of AMQP; an outcome has the code of its descriptor.
+# Numbers for ends that are not AMQP outcomes; an outcome has the code of its descriptor.
 ABORTED = 1
 PRESETTLED = 2
-# Who decided on an outcome.
+# Deciders of an outcome.
 NOBODY = 0
 RECEIVER = 1
 ROUTER = 2
@@ -62,7 +62,7 @@ class Sample:
     """Sampled delivery: its trace-id in two words, and what is known of its way so far.
 
     `hop` is 1 where the message entered the network. `ingress` and `origin` are the router and the
-    container where it did; None at that router itself. `threshold` is the share that is sampled
+    container where it entered; None at that router itself. `threshold` is the share that is sampled
     there, times 2**64.
     """
 
@@ -72,7 +72,7 @@ class Sample:
     threshold: int
     ingress: str | None
     origin: str | None
-    # when it left, in the turn's time; 0 until then
+    # when it left, by the turn's clock; 0 until then
     left: float
     is_leaving: bool
     # its outcome is known, or there will be none
@@ -133,7 +133,7 @@ class Sampler:
 
     `share` of what enters the network here is sampled, 0 to 1. No more than `capacity` rows are
     kept until they are taken; `lost` counts those for which there was no room. `describe` returns
-    what is kept of a link, and gives it a number.
+    the description of a link, and gives it a number.
     """
 
     def __init__(
@@ -191,7 +191,7 @@ class Sampler:
         return mixed ^ (mixed >> 31)
 
     def leaves(self, delivery: Delivery) -> None:
-        """Note that a sampled delivery is written to its receiver's connection in this turn."""
+        """Note that a sampled delivery was written to its receiver's connection in this turn."""
         sample: Sample = delivery.sample
         if not sample.is_leaving and sample.left == 0.0:
             sample.is_leaving = True

@@ -1,6 +1,6 @@
 """Sides of a network: which consumers a delivery may go to, by the side that it comes from.
 
-What comes from one side goes to any consumer here, and to those of every other side: never back to
+A message from one side goes to any consumer here, and to those of every other side: never back to
 the edge that it came from, and from one router of the network to the next only by a link made for
 it. With closest it goes to the nearest of these. All of this is for addresses with links to other
 sides (`Address.remote_ends`); it runs only for deliveries that wait, not per message.
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
 
 
 def serves(consumer: Consumer, side: int) -> bool:
-    """Return whether a consumer may get what comes from a side."""
+    """Return whether a consumer may get messages from a side."""
     return consumer.side == HERE or consumer.side != side
 
 
 def serving(address: Address, side: int) -> Iterator[Consumer]:
-    """Return the consumers of an address that may get what comes from a side, near or far."""
+    """Return the consumers of an address that may get messages from a side, near or far."""
     return (consumer for consumer in address.consumers if serves(consumer, side))
 
 
 def has_receiver(address: Address, side: int) -> bool:
-    """Return whether an address has consumers that may get what comes from a side."""
+    """Return whether an address has consumers that may get messages from a side."""
     return any(serves(consumer, side) for consumer in address.consumers)
 
 
 def may_take(consumer: Consumer, side: int) -> bool:
-    """Return whether what comes from a side is for a consumer.
+    """Return whether messages from a side are for a consumer.
 
     With closest it is only for the nearest ones.
     """
@@ -48,12 +48,12 @@ def may_take(consumer: Consumer, side: int) -> bool:
 
 
 def takes_from_anywhere(consumer: Consumer) -> bool:
-    """Return whether what waits is for a consumer, whichever side it comes from."""
+    """Return whether a consumer may get waiting messages from all sides."""
     return consumer.side == HERE and consumer.address.treatment != CLOSEST
 
 
 def taken_by(consumer: Consumer) -> set[int]:
-    """Return the sides from which something waits at its address that is for a consumer."""
+    """Return the sides from which messages wait at a consumer's address that it may get."""
     address = consumer.address
     found = {side for side in address.waiting.by_side() if serves(consumer, side)}
     if address.treatment != CLOSEST:
@@ -66,9 +66,9 @@ def taken_by(consumer: Consumer) -> set[int]:
 
 
 def receiver_lost(forwarder: Core, address: Address) -> None:
-    """Release what waits and is for none of the consumers left, after one has gone.
+    """Release messages that are for none of the remaining consumers, after one has left.
 
-    If it is very much, the last is released in later turns.
+    Of very many messages, the last ones are released in later turns.
     """
     waiting = address.waiting
     lost = {side for side in waiting.by_side() if not has_receiver(address, side)}

@@ -1,9 +1,9 @@
-"""Terms of a receiver's source: the outcomes that it may tell, and its default (section 3.5.3).
+"""Terms of a receiver's source: its allowed outcomes and its default (section 3.5.3).
 
-A receiver that names outcomes is granted those of them that AMQP defines, and held to that list; if
-that is none of them it is refused. One that names none may tell any. The default outcome applies to
-what is settled, or lost with its link, without another. States that are no outcome of section 3.4
-are not checked.
+A receiver that lists outcomes is granted those that AMQP defines, and no others; if AMQP defines
+none of them it is refused. A receiver without a list may use any outcome. The default outcome
+applies to deliveries that are settled, or lost with their link, without an outcome. States that are
+not an outcome of section 3.4 are not checked.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ EMPTY = b""
 
 @attrs.frozen
 class OutcomeTerms:
-    """Agreed outcomes: the codes that may be told; `default_code` is 0 without a default outcome.
+    """Agreed outcomes: the codes that are allowed; `default_code` is 0 without a default outcome.
 
     `default_state` has the octets of that, empty if it has no fields.
     """
@@ -93,7 +93,7 @@ def apply_terms(settler: Settlement, delivery: Delivery, frame: DispositionFrame
     code = frame.state_code
     if code in ALL and code not in agreed.outcomes:
         if frame.settled:
-            # it is no longer the link's, and so not lost with it
+            # the delivery no longer belongs to the link, and so is not lost with it
             delivery.address.counters.count_outcome(settle_lost(settler, delivery))
         error = AmqpError(
             Condition.NOT_ALLOWED,

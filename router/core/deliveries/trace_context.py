@@ -1,4 +1,4 @@
-"""Trace context: what routers tell each other of a sampled delivery, in its delivery annotations.
+"""Trace context: data that routers pass on with a sampled delivery, in delivery annotations.
 
 `x-opt-trioute.trace` is a list: the hop of the router that wrote it, the share that is sampled, the
 router and the container where the message entered the network, and the trace-id of 16 octets. It is
@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 
 KEY: Final = Symbol("x-opt-trioute.trace")
 ID_BYTES: Final = 16
-# A trace ends at this hop: a message that has passed so many routers is in a loop.
+# A trace ends at this hop: a message that has passed this many routers is in a loop.
 HIGHEST_HOP: Final = 255
-# Longer names are cut: what a sampled delivery takes is a part of what its peer is charged for it.
+# Longer names are cut, so that a sample takes only part of the octets that the peer is charged for
+# a delivery.
 LONGEST_NAME: Final = 64
 # The most octets by which the annotations enlarge a message.
 MOST_BYTES: Final = 640
@@ -88,7 +89,7 @@ def _section(hop: int, threshold: int, ingress: str, origin: str) -> bytes:
 def read(octets: bytes) -> Sample | None:
     """Return the sample for a delivery with these delivery annotations, or None.
 
-    What is not as it should be is ignored (section 3.2.10).
+    An invalid annotation is ignored (section 3.2.10).
     """
     try:
         section, _ = decode_value(octets, 0)

@@ -22,7 +22,7 @@ Verdict = tuple[int, bytes]
 RELEASED: Final[Verdict] = (int(Descriptor.RELEASED), b"")
 MODIFIED: Final[Verdict] = (int(Descriptor.MODIFIED), b"")
 LOST_ON_THE_WAY: Final[Verdict] = (int(Descriptor.MODIFIED), router_outcomes.LOST)
-# How many deliveries are given up in the turn in which the last receiver goes.
+# How many deliveries are given up in the turn in which the last receiver leaves.
 GIVEN_UP_AT_ONCE = 512
 
 
@@ -37,7 +37,7 @@ def verdict_for(consumer: Consumer) -> Verdict:
 
 
 def settle(forwarder: Core, address: Address, verdict: Verdict, delivery: Delivery) -> None:
-    """Settle a delivery that has left its queue and is sent to nobody."""
+    """Settle a delivery that has left its queue without being sent."""
     forwarder.queues.note_dequeued(delivery)
     if delivery.discarded:
         # its sender has aborted it meanwhile
@@ -56,10 +56,10 @@ def give_up(
     verdict: Verdict,
     and_then: Callable[[], None] = lambda: None,
 ) -> None:
-    """Settle what waits in a queue that nobody takes from any more.
+    """Settle the deliveries in a queue that no longer has a consumer.
 
-    Of very much, the last is settled in later turns; what somebody may take by then is left to
-    them. `and_then` is called at the end, if anything waited.
+    Of very many, the last ones are settled in later turns; those that a new consumer may take by
+    then are left. `and_then` is called at the end, if anything waited.
     """
 
     def taken() -> Iterator[Delivery]:
@@ -71,7 +71,7 @@ def give_up(
 
     def over() -> None:
         if is_later:
-            # what waited kept the address in use
+            # its waiting messages kept the address in use
             nodes.link_left(forwarder, address, None)
         and_then()
 

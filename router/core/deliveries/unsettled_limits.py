@@ -1,10 +1,9 @@
 """Detach senders of connections that have more unsettled deliveries than the limits allow.
 
-Credit limits the unsettled deliveries of each sender, but not the number of a connection's
-senders. Deliveries are not charged one by one, but checked whenever the router looks at its
-clocks. If a connection exceeds its limit, deliveries included, its senders with the most unsettled
-deliveries are detached (docs/decisions/0079), the last of very many in later turns
-(docs/decisions/0090).
+Credit limits the unsettled deliveries of each sender, but not the number of a connection's senders.
+Deliveries are not charged one by one, but checked whenever the router checks its timers. If a
+connection exceeds its limit, deliveries included, its senders with the most unsettled deliveries
+are detached (docs/decisions/0079), the last of very many in later turns (docs/decisions/0090).
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ from router.errors import AmqpError, Scope
 if TYPE_CHECKING:
     from router.engine.connection import Connection
 
-# How many connections and sessions are checked at each look at the clocks.
+# How many connections and sessions are checked each time that timers are.
 AT_ONCE: Final = 1000
 # How many links are examined in the turn in which a connection exceeds its limit, and how many of
-# these looks a detach counts as.
+# these a detach counts as.
 LOOKS_AT_ONCE: Final = 1024
 LOOKS_A_DETACH: Final = 8
 
 
 class UnsettledLimits:
-    """Checker of a router's connections, in rounds, some at each look at the clocks."""
+    """Checker of a router's connections, in rounds, a few each time that timers are checked."""
 
     def __init__(self, ledger: Ledger, connections: Callable[[], Iterable[Connection]]) -> None:
         self._ledger = ledger
@@ -47,7 +46,7 @@ class UnsettledLimits:
         self._relieving: set[Connection] = set()
 
     def tick(self, _now: float) -> None:
-        """Check the next connections, and detach senders that have too much unsettled."""
+        """Check the next connections; detach senders with too many unsettled deliveries."""
         if self._round is None:
             self._deliveries, self._counted = self._counted, 0
             self._round = self._checks()
@@ -88,7 +87,7 @@ class UnsettledLimits:
         return limit, OWN_LIMIT
 
     def _relieve(self, connection: Connection, excess: int, allowed: str) -> None:
-        """Detach senders of a connection, until so many octets of deliveries are gone."""
+        """Detach senders of a connection until this many octets of deliveries are gone."""
 
         def detach(link: IncomingLink) -> None:
             described = f"{link.unsettled} deliveries are unsettled, and {allowed}"

@@ -37,9 +37,9 @@ LONGEST_LOOK = 100
 # How many receivers and senders of an address are examined; of very many, the first
 # ones stand for all.
 MOST_LOOKED_AT = 1000
-# The rest of the work on an address takes as long as so many of them.
+# The rest of the work on an address takes as long as this many of them.
 LOOKS_AN_ADDRESS = 16
-# How many of the routers that the address waits for are named.
+# How many of the routers that an address waits for are named.
 MOST_NAMED = 3
 
 
@@ -155,7 +155,7 @@ class Survey:
     def link(self, link: Link) -> Reason | None:
         """Return why no message can pass on a link now; None if one can.
 
-        A sender with nothing to send, or a receiver with nothing to get, is not blocked.
+        A sender or receiver without messages is not blocked.
         """
         if not link.is_attached() or link.owner is None:
             return Reason.DETACHED
@@ -208,7 +208,7 @@ class Survey:
         return self._state_for(producer).credit_reason or Reason.SHARED
 
     def _frames(self, link: IncomingLink) -> Reason | None:
-        """Return what keeps back the frames of a sender that has credit."""
+        """Return why frames of a sender that has credit are held back."""
         session = link.session
         connection = session.connection
         unsent = connection.settings.unsent_limit_bytes
@@ -275,7 +275,7 @@ def receivers_for(address: Address, side: int, tree: int) -> list[Consumer]:
     if not address.remote_ends:
         return address.consumers
     if address.treatment == MULTICAST:
-        # stands for any sender on that side
+        # placeholder for any sender on that side
         nobody: Any = None
         sender = Producer(nobody, None, 0)
         sender.side, sender.tree = side, tree
@@ -293,7 +293,7 @@ def _look_at(address: Address, side: int, tree: int) -> AddressState:
         if is_exchange(address):
             # what the exchange sends on is sent from here
             side, tree = HERE, OWN_TREE
-        # receivers there also receive for this one; the slowest of several places decides
+        # receivers there also receive for this address; the slowest of several addresses decides
         states = [_look_at_place(each, side, tree) for each in found]
         slowest = min(states, key=lambda state: state.room)
         return attrs.evolve(slowest, senders=len(address.producers), held=_held(address))
@@ -351,7 +351,7 @@ def _room(address: Address, consumers: list[Consumer], side: int) -> int:
 def _reason(
     address: Address, consumers: list[Consumer], receivers: Counter[Reason | None]
 ) -> Reason:
-    """Return what keeps deliveries from leaving an address, if something does."""
+    """Return why deliveries do not leave an address, or None if they do."""
     if not consumers:
         return Reason.RESUMING if address.resuming else Reason.NO_CONSUMER
     if address.treatment == MULTICAST:

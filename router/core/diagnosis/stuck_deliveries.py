@@ -1,9 +1,9 @@
 """Watch deliveries and links now and then: find stuck deliveries, and sample settlement.
 
 A delivery is stuck if it is unsettled for longer than `STUCK_S`, counted once for each of its two
-links, until it is settled. All sessions are walked in rounds, a little at each look, so that a
-hundred thousand unsettled deliveries delay nobody. Within a session the oldest come first, so only
-the old ones are looked at.
+links, until it is settled. All sessions are walked in rounds, a little at each check, so that a
+hundred thousand unsettled deliveries do not delay other work. Within a session the oldest come
+first, so only the old ones are looked at.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from router.engine.unsettled import Unsettled
 
 # How many seconds a delivery has to be unsettled to count as stuck (as in Dispatch).
 STUCK_S = 10.0
-# How often a round begins, at best, in seconds, and how many steps are taken at a look.
+# The shortest time between the starts of two rounds, in seconds, and the steps of each check.
 ROUND_S = 5.0
 STEPS = 1000
 
@@ -34,7 +34,7 @@ class StuckDeliveries:
         self._round: Iterator[None] = iter(())
 
     def tick(self, now: float) -> None:
-        """Go on for a little; call it about as often as clocks are looked at."""
+        """Check some more; call this about as often as timers are checked."""
         self._now = now
         for _ in range(STEPS):
             try:
@@ -46,7 +46,7 @@ class StuckDeliveries:
                 self._round = self._walk()
 
     def _walk(self) -> Iterator[None]:
-        """Yield after each step of a walk through everything, as long as a look at one delivery.
+        """Walk through all links and deliveries; yield after each step, such as one delivery.
 
         Connections may be lost between steps; their links are not kept in memory by this.
         """
@@ -65,7 +65,7 @@ class StuckDeliveries:
             link = links.get(handle)
             if link is not None:
                 sample(link, self._now)
-                # so that it is not kept until the next step
+                # so that the reference is not kept until the next step
                 del link
             yield
 
@@ -84,9 +84,9 @@ class StuckDeliveries:
                     break
 
     def _is_old(self, delivery: Delivery | None, bit: int) -> bool:
-        """Mark a stuck delivery; return whether what came after it has to be checked too."""
+        """Mark a stuck delivery; return whether the deliveries after it have to be checked too."""
         if delivery is None or delivery.arrived == 0:
-            # it is settled, or its head has not come yet
+            # it is settled, or its head has not been received yet
             return True
         if self._now - delivery.arrived <= STUCK_S:
             return False
@@ -98,7 +98,7 @@ class StuckDeliveries:
 
 
 def _in_order(unsettled: Unsettled) -> Iterator[Delivery | None]:
-    """Yield what is unsettled, oldest first, while it is settled; None for what has been."""
+    """Yield unsettled deliveries, oldest first, while some get settled; None for those settled."""
     number = unsettled.base
     while True:
         ahead = serial.distance(unsettled.base, number)
@@ -112,7 +112,7 @@ def _in_order(unsettled: Unsettled) -> Iterator[Delivery | None]:
 
 
 def sample(link: Link, now: float) -> None:
-    """Remember how much a link has settled by now, and the sample before this one."""
+    """Remember how many deliveries a link has settled by now, and the sample before."""
     count = _settled(link)
     if link.samples is None:
         link.samples = (now, count, now, count)

@@ -1,14 +1,14 @@
 """Find stuck receivers of multicast addresses, and drop them where the configuration says so.
 
 The slowest receiver of a multicast decides how much its senders may send, and when they are told an
-outcome. A receiver is stuck while it takes nothing although a copy or a sender waits, or settles
-nothing of what it has. If the address's rule says so, it is dropped once that has lasted for too
-long and it holds up other receivers: its copies are settled as modified and its link is closed with
-an error (docs/decisions/0084).
+outcome. A receiver is stuck while it takes nothing although a copy or a sender waits, or while it
+settles none of its deliveries. If the address's rule says so, it is dropped once that has lasted
+for too long and it holds up other receivers: its copies are settled as modified and its link is
+closed with an error (docs/decisions/0084).
 
-All receivers of multicasts are checked in rounds, a bounded number at each look at the clocks. A
-link to another router or an edge stands for many receivers and is never dropped: the router that
-those are attached to drops them. Neither is a link that this router attached by itself.
+All receivers of multicasts are checked in rounds, a bounded number each time that timers are
+checked. A link to another router or an edge stands for many receivers and is never dropped: the
+router that those are attached to drops them. Neither is a link that this router attached by itself.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from router.engine import attaching
 from router.engine.link import Link
 from router.errors import AmqpError, Scope
 
-# How often a round of checks begins, and how many steps of it are taken at each look at the clocks.
+# How often a round of checks begins, and how many steps of it are taken each time that timers are
+# checked.
 ROUND_S = 0.5
 STEPS = 500
 # How many other addresses, or senders of a multicast, are skipped in one step.
@@ -37,7 +38,7 @@ A_STEP = 50
 # Reasons that are not the receiver's fault: it waits for a sender, cannot take a message of that
 # size, or first gets what its link resumes.
 _NOT_ITS_OWN = frozenset((Reason.IN_MESSAGE, Reason.TOO_LARGE, Reason.RESUMING))
-# The states of a receiver that could go on.
+# The states of a receiver that could make progress.
 _FIT = _NOT_ITS_OWN | {None}
 
 
@@ -62,7 +63,7 @@ class Progress:
     settles_nothing_since: float | None = None
 
     def stuck_since(self) -> tuple[float, Inactivity] | None:
-        """Return since when the receiver is stuck, and what it does not do; None if it is not.
+        """Return since when the receiver is stuck, and what it fails to do; None if not stuck.
 
         If it neither takes nor settles anything, the earlier time counts, with `TAKES_NOTHING`:
         a receiver cannot settle what it does not take.
@@ -93,8 +94,8 @@ class StuckReceivers:
         self._now = 0.0
         self._next_round = 0.0
         self._round: Iterator[None] = iter(())
-        # receivers to drop at the end of this look, because the detach that is written to one would
-        # look like progress of the others on its connection
+        # receivers to drop at the end of this check, because the detach that is written to one
+        # would look like progress of the others on its connection
         self._doomed: list[Consumer] = []
 
     def tick(self, now: float) -> None:
@@ -106,7 +107,7 @@ class StuckReceivers:
         self._go_on()
         doomed, self._doomed = self._doomed, []
         for consumer in doomed:
-            # it may be gone, or have made progress, since it was checked
+            # the receiver may be gone, or have made progress, since it was checked
             stuck = stuck_since(consumer)
             if consumer.link.owner is consumer and stuck is not None:
                 stuck_s = now - stuck[0]
@@ -151,7 +152,7 @@ class StuckReceivers:
             if limit_s and stuck_s >= limit_s:
                 doomed.append(consumer)
             elif stuck_s < limit_s / 2 and of_receiver(consumer) in _FIT:
-                # one that got stuck at about the same time does not count
+                # another receiver that got stuck at about the same time does not count
                 holds_up_others = True
         if holds_up_others:
             self._doomed.extend(doomed)
@@ -168,7 +169,7 @@ def _has_waiting_sender(address: Address) -> bool:
 def _has_receivers_elsewhere(address: Address) -> bool:
     """Return whether messages may also be for receivers at other addresses or routers.
 
-    Nothing is known of these here; they are held up together with the receivers here.
+    Their state is not known here; they are delayed together with the receivers here.
     """
     if address.related_addresses is not None and address.related_addresses.fed_by:
         return True
@@ -176,7 +177,7 @@ def _has_receivers_elsewhere(address: Address) -> bool:
 
 
 def stuck_since(consumer: Consumer) -> tuple[float, Inactivity] | None:
-    """Return since when a receiver is stuck, and what it does not do; None if it is not stuck."""
+    """Return since when a receiver is stuck, and what it fails to do; None if it is not stuck."""
     return None if consumer.progress is None else consumer.progress.stuck_since()
 
 
@@ -186,7 +187,7 @@ def _may_be_dropped(consumer: Consumer) -> bool:
 
 
 def note_progress(consumer: Consumer, is_wanted: bool, now: float) -> None:
-    """Compare what a receiver has done with what it had done at the last check.
+    """Compare a receiver's progress with its progress at the last check.
 
     `is_wanted` says whether a sender waits for credit; `now` is in seconds.
     """
@@ -208,7 +209,7 @@ def note_progress(consumer: Consumer, is_wanted: bool, now: float) -> None:
         progress = consumer.progress = Progress()
     connection = link.session.connection
     settled = link.deliveries - link.unsettled
-    # what was written before may still be leaving, over a slow line
+    # octets written before may still be leaving, over a slow line
     is_moving = connection.outbox.output.size() > 0 and connection.sent_bytes != progress.sent_bytes
     if not holds_up or is_moving or link.deliveries != progress.deliveries:
         progress.takes_nothing_since = None
@@ -224,7 +225,7 @@ def note_progress(consumer: Consumer, is_wanted: bool, now: float) -> None:
 
 
 def text_of(consumer: Consumer, lack: Inactivity) -> str:
-    """Describe what a stuck receiver does not do, and why as far as that is known."""
+    """Describe what a stuck receiver fails to do, and why as far as that is known."""
     if lack is Inactivity.SETTLES_NOTHING:
         return "it settles none of its deliveries"
     blocked = of_receiver(consumer)
@@ -242,8 +243,8 @@ def drop(forwarder: Forwarder, consumer: Consumer, stuck_s: float, text: str) ->
     """Settle all copies of a receiver as modified, and close its link with an error.
 
     Copies that were sent are settled as on any lost link: modified with delivery-failed, or the
-    source's default outcome. Call it in a turn. It does not depend on the peer reading that its
-    link is closed. `stuck_s` is for how many seconds the receiver was stuck, `text` why.
+    source's default outcome. Call it in a turn. It works even if the peer does not read the detach.
+    `stuck_s` is for how many seconds the receiver was stuck, `text` why.
     """
     link, address = consumer.link, consumer.address
     connection = link.session.connection

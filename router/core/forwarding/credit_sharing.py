@@ -1,7 +1,8 @@
 """Credit at the end of a turn: which senders may get some, and how it is granted.
 
-Whatever lets a sender send again notes its address here: settlement, a receiver's flow, messages
-that leave a queue. `Forwarder.finish_turn` then has the credit granted, once for each address.
+Any event that lets a sender send again notes the sender's address here: settlement, a receiver's
+flow, messages that leave a queue. `Forwarder.finish_turn` then has the credit granted, once for
+each address.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class CreditSharing:
         self.due: list[Address | Producer] = []
 
     def note(self, address: Address | None, producer: Producer | None) -> None:
-        """Have the credit of an address's senders, or of an anonymous one, checked."""
+        """Note an address, or an anonymous sender, whose senders' credit has to be checked."""
         if address is not None and not address.credit_due:
             address.credit_due = True
             self.due.append(address)

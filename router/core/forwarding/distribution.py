@@ -42,8 +42,8 @@ COPIES_AT_ONCE = 512
 class Distributor:
     """Part of the core that chooses the consumers that a delivery goes to.
 
-    The forwarder calls it once per message; dead letters, redelivery and the like call `choose` and
-    `choose_across` for messages that go to another receiver. Both are long on purpose.
+    The forwarder calls it once per message; dead letters, redelivery and similar code call `choose`
+    and `choose_across` for messages that go to another receiver. Both are long on purpose.
     """
 
     def __init__(self, core: Core, settlement: Settler, queues: QueueService, relay: Relay) -> None:
@@ -52,7 +52,7 @@ class Distributor:
         self.settlement = settlement
         self.queues = queues
         self.relay = relay
-        # stands for senders of an exchange at the next hops, wherever they are
+        # placeholder for senders of an exchange at the next hops, wherever they are
         nobody: Any = None
         self._from_here = Producer(nobody, None, 0)
         self.copies_at_once = COPIES_AT_ONCE
@@ -60,7 +60,7 @@ class Distributor:
         self.pending_copies: Any = None
 
     def choose(self, address: Address, size: int) -> Consumer | None:
-        """Return the consumer for a delivery of so many octets, or None if none has room.
+        """Return the consumer for a delivery of this many octets, or None if none has room.
 
         Balanced takes the one with the fewest unsettled deliveries; closest takes them in turn.
         """
@@ -137,7 +137,7 @@ class Distributor:
     ) -> int:
         """Return the lane of a delivery to other routers, by its priority and its sender.
 
-        A sender that settles second has another lane. The lane is opened unless there can be none.
+        A sender that settles second has a separate lane. The lane is opened if lanes are possible.
         """
         priority = address.priority
         if priority < 0:
@@ -189,7 +189,7 @@ class Distributor:
         return self.open_route(address, side)
 
     def has_taker(self, address: Address, size: int, side: int) -> bool:
-        """Return whether a consumer that serves a side (`network.sides`) takes so many octets."""
+        """Return whether a consumer that serves a side (`network.sides`) takes this many octets."""
         for consumer in address.consumers:
             link = consumer.link
             if consumer.side == side != HERE:
@@ -212,7 +212,7 @@ class Distributor:
             self.no_destination(address, delivery)
             return
         copies: list[Delivery] = []
-        # one too many, so that a copy settled at once does not decide for those to come
+        # one too many, so that a copy settled at once does not decide for the later copies
         delivery.open_copies = 1
         consumers = address.consumers
         if len(consumers) > self.copies_at_once:
@@ -239,7 +239,7 @@ class Distributor:
         copies: list[Delivery],
         producer: Producer,
     ) -> None:
-        """Give each of some consumers of an address a copy, if it gets what the producer sends."""
+        """Give each of some consumers of an address a copy, if it gets the producer's messages."""
         sided = address.remote_ends
         for consumer in consumers:
             if sided and not gets_multicast_from(consumer, producer):
@@ -318,10 +318,11 @@ class Distributor:
     def _is_worth_keeping(self, consumer: Consumer, delivery: Delivery) -> bool:
         """Return whether to keep a settled copy for a receiver that is busy with another message.
 
-        It is kept if the receiver has credit for it, and has taken all that has come of the other
-        message: it waits for a sender, and may have to for this one. A link to another router or an
-        edge need not have taken it, as it is for many receivers. But the others must not wait with
-        it, so an eighth of the window of the copy's sender stays free, in which it goes on to them.
+        It is kept if the receiver has credit for it, and has taken all frames of the other message
+        so far: it waits for a sender, and may have to wait for this one. A link to another router
+        or an edge need not have taken it, as it is for many receivers. But the other receivers must
+        not wait with it, so an eighth of the window of the copy's sender stays free for frames to
+        them.
         """
         link = consumer.link
         if consumer.waiting.count >= link.credit:
@@ -336,9 +337,9 @@ class Distributor:
     def elsewhere(
         self, address: Address, delivery: Delivery, producer: Producer, frame: TransferFrame
     ) -> Address | None:
-        """Return the address that a message to one with ties goes to; None if it was sent.
+        """Return the address for a message to an address with ties; None if it was sent already.
 
-        The fallback gets it while nobody else receives; an exchange follows its subject.
+        The fallback gets it while there is no other receiver; an exchange follows its subject.
         """
         exchange = None if address.related_addresses is None else address.related_addresses.exchange
         if exchange is not None:
@@ -369,7 +370,7 @@ class Distributor:
                     if not place.is_moving:
                         self.relay.note_moving(place)
                     if place.treatment == MULTICAST:
-                        # what an exchange sends on counts as sent from here
+                        # messages that an exchange forwards count as sent from here
                         sender = producer if place is address else self._from_here
                         self.copy_to_each(place, place.consumers, delivery, frame, copies, sender)
                     else:
@@ -394,7 +395,7 @@ class Distributor:
     def _places(
         self, places: Iterable[Address | None], address: Address, producer: Producer
     ) -> Iterator[tuple[Address, Producer] | None]:
-        """Yield each address that an exchange leads to with its sender, or None for no find."""
+        """Yield each address that an exchange leads to with its sender; None for other steps."""
         from_here = self._from_here
         for place in places:
             if place is None:
@@ -419,7 +420,7 @@ class Distributor:
         self.queues.count_wait(consumer, copy)
 
     def no_destination(self, address: Address, delivery: Delivery) -> None:
-        """Release a message, because nobody receives from its address."""
+        """Release a message, because its address has no receiver."""
         address.counters.no_destination += 1
         if delivery.settled:
             address.counters.dropped_presettled += 1

@@ -1,7 +1,7 @@
-"""Forwarding: send each frame that comes in by the link that its address leads to.
+"""Forwarding: send each frame that is received on the link that its address leads to.
 
-This is the program in miniature. A delivery's first frame is given to a consumer of its address
-and written straight into that consumer's output; the frames after it follow. What cannot be
+This is the program in miniature. A delivery's first frame is given to a consumer of its address and
+written straight into that consumer's output; the frames after it follow. A delivery that cannot be
 written now (no credit, a closed session window, a congested socket) waits, unassigned, at its
 address, where the first consumer with room takes it (`relaying`, `queue_service`).
 
@@ -69,7 +69,7 @@ COPY_WORK = 4
 class Forwarder(Handler):
     """Core of one router, shared by all its connections, and composed of its parts.
 
-    The engine calls it. What comes of a delivery is sent by `distribution` and `relay`, or waits in
+    The engine calls it. The frames of a delivery are sent by `distribution` and `relay`, or wait in
     `queues`; `settlement` returns its outcome, and `credit` lets senders send again.
     """
 
@@ -113,16 +113,16 @@ class Forwarder(Handler):
         self.node_accounts: SplitTable[str, Account] = SplitTable()
         # the router's own sessions that end at the end of the turn
         self.idle_sessions: list[Session] = []
-        # takes the control links of other routers
+        # accepts the control links of other routers
         self.on_control: Callable[[Link], None] = control_links.refuse
-        # hears of attaches, closes and the like (logs, metrics); never of deliveries
+        # is notified of attaches, closes and other events (logs, metrics); never of deliveries
         self.observer = observer
         self.intake = Intake(limit_bytes)
 
     # Deliveries on their way to a receiver.
 
     def transfer_received(self, delivery: Delivery, frame: TransferFrame) -> None:
-        """Send a frame on, or keep it until it can be sent."""
+        """Forward a frame, or keep it until it can be sent."""
         if delivery.discarded:
             if delivery.parent is not None and delivery.settled:
                 resuming.transfer_settled(self, delivery)
@@ -149,7 +149,7 @@ class Forwarder(Handler):
             self.relay.follow(delivery, frame)
 
     def _begin(self, delivery: Delivery, frame: TransferFrame) -> None:
-        """Start a delivery on its way, once all of its message's head has come.
+        """Start a delivery on its way, once its message's whole head has been received.
 
         It runs once per message, and is long on purpose: a call costs as much as most of its steps.
         """
@@ -272,21 +272,21 @@ class Forwarder(Handler):
         return address
 
     def outcome_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
-        """Tell the sender what the receiver said of a delivery."""
+        """Pass a receiver's disposition of a delivery to its sender."""
         self.settlement.outcome_received(delivery, frame)
 
     def settlement_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
-        """Tell the receiver what the sender said, usually that it settles."""
+        """Pass a sender's disposition, usually a settlement, to the receiver."""
         self.settlement.settlement_received(delivery, frame)
 
     def transfer_aborted(self, delivery: Delivery) -> None:
         """Abort a delivery towards each receiver that got a part of it."""
         detach.transfer_aborted(self, delivery)
 
-    # Credit, room and everything rare.
+    # Credit, room and rare events.
 
     def credit_received(self, link: OutgoingLink) -> None:
-        """Serve a receiver whose credit has changed, and note its senders' credit."""
+        """Serve a receiver whose credit has changed, and note that its senders' credit is due."""
         consumer = link.owner
         if consumer is not None:
             if consumer.resuming is not None:
@@ -296,7 +296,7 @@ class Forwarder(Handler):
             self.credit.note(consumer.address, None)
 
     def sent(self, now: float) -> None:
-        """Count the latency of deliveries that came in this turn and were sent in it.
+        """Count the latency of deliveries that were received and sent in this turn.
 
         Those that had to wait were counted when they left, and `egress_mark` moved on.
         """
@@ -312,7 +312,7 @@ class Forwarder(Handler):
             self.outcomes.sampler.sent(now)
 
     def finish_turn(self) -> None:
-        """Finish a turn after all that came in: grant credit before outputs are sent."""
+        """Finish a turn after all input is processed: grant credit before outputs are sent."""
         self.outcomes.end_run()
         if self.network_due:
             self.network.finish()
@@ -341,7 +341,7 @@ class Forwarder(Handler):
         unblocking.room_made(self, connection, session)
 
     def event_received(self, connection: Connection, event: Event) -> None:
-        """Handle attaches, detaches and the like, then report them to the observer."""
+        """Handle attaches, detaches and other events, then report them to the observer."""
         self.outcomes.end_run()
         attach.event_received(self, connection, event)
         self.observer.event_received(connection, event)

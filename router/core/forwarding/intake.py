@@ -1,11 +1,11 @@
 """Intake: check a message's sections as it comes in, before any receiver gets it.
 
-A message whose sections are out of order, doubled or of a wrong type cannot be read by anybody:
-its sender is told so, and what has been sent on of it is aborted. Delivery annotations were for
-the router and go no further (section 3.2.2), and message annotations under the router's own names
-are removed (`router_annotations`). Messages of a format other than AMQP's own (0) are opaque.
+A message whose sections are out of order, doubled or of a wrong type is unreadable for any
+receiver: its sender is told so, and a part that was forwarded is aborted. Delivery annotations were
+for the router and are not forwarded (section 3.2.2), and message annotations under the router's own
+names are removed (`router_annotations`). Messages of a format other than AMQP's own (0) are opaque.
 
-A message begins on its way when all of its head has come, in one frame or in several.
+A message is forwarded once its whole head has been received, in one frame or several.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from router.errors import AmqpError
 
 # The most octets of a head that continues in another frame.
 MAX_HEAD_BYTES = 32768
-# The part of the router's limit that incomplete heads may take.
+# The part of the router's memory limit that incomplete heads may take.
 PART_HELD = 8
 
 
@@ -33,7 +33,7 @@ class Intake:
     """
 
     def __init__(self, limit_bytes: int) -> None:
-        # used for messages of one frame, and taken by the next one that has more
+        # reader for messages of one frame, handed over to the next message of several frames
         self.spare = SectionScan()
         self.problem = ""
         self.condition = ""
@@ -92,7 +92,7 @@ class Intake:
         return scan.frame
 
     def forget(self, delivery: Delivery) -> None:
-        """Release the incomplete head of a delivery of which no more comes."""
+        """Release the incomplete head of a delivery whose rest will not come."""
         scan = delivery.scan
         if scan is not None and not scan.is_headed:
             self.held_bytes -= len(scan.pending)

@@ -1,11 +1,11 @@
 """Give copies of a message to very many receivers over several turns.
 
-Up to `Distributor.copies_at_once` copies are made, and frames handed on to copies, in the turn in
-which a message comes. If there are more, the others follow in later turns, one message after the
-other in the order in which they came. The connection that brought a message waits until the last
-copy is made (`Connection.unfinished`), so that nothing its peer says after the message overtakes
-it: neither the next one, nor the rest, the settlement or the end of this one. If the connection is
-lost, the copies are made all the same (docs/decisions/0092-copies-in-later-turns.md).
+Up to `Distributor.copies_at_once` copies are made, and frames passed to copies, in the turn in
+which a message is received. If there are more, the others follow in later turns, one message after
+the other in the order of arrival. The connection that brought a message waits until the last copy
+is made (`Connection.unfinished`), so that no later frame of its peer overtakes it: neither the next
+message, nor the rest, settlement or abort of this one. If the connection is lost, the copies are
+still made (docs/decisions/0092-copies-in-later-turns.md).
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ COPIES_A_STEP = 32
 # Work of a copy in a turn of its connection, counted in frames (`Connection.count_work`): each may
 # be for another connection, whose socket is written to.
 WORK = 64
-# Work of a step of an exchange's search for places, and of a copy for one receiver there, counted
-# in copies for a multicast's receivers.
+# Work of a step of an exchange's search for destinations, and of a copy for one receiver there,
+# counted in copies for a multicast's receivers.
 PLACE = 4
 EMPTY = b""
 RELEASED = int(constants.Descriptor.RELEASED)
@@ -46,17 +46,17 @@ Place = tuple[Address, Producer]
 
 
 class PendingCopies:
-    """Messages of a router that not all of very many receivers have been given yet.
+    """Messages of a router that some of their very many receivers have not been given yet.
 
-    It is a task of its own (`engine.deferred`), and each connection that waits goes on with it too,
-    whichever connection the first message came by.
+    It is a task of its own (`engine.deferred`), and each connection that waits works on it too,
+    whichever connection the first message came from.
     """
 
     def __init__(self, forwarder: Forwarder) -> None:
         self._forwarder = forwarder
         # in order of arrival; a delivery has one at a time, because its sender waits
         self._works: dict[Delivery, _Work] = {}
-        # how many there are for each address, and the one whose copies are being made
+        # how many messages there are for each address, and the one whose copies are being made
         self._at: dict[Address, int] = {}
         self._active: _Work | None = None
         self._is_deferred = False
@@ -73,14 +73,14 @@ class PendingCopies:
         """Give a message that begins with a frame to all receivers at some addresses.
 
         `places` are these addresses, each with its sender. `copies` are those that have been made;
-        `address` is where the message was sent to. `made` is the number of copies that would have
-        taken as much time as what has been done in this turn.
+        `address` is the one that the message was sent to. `made` is the work done in this turn, as
+        a number of copies.
         """
         delivery.copies = copies
         self._begin(_Copying(self._forwarder, delivery, frame, places, address), made)
 
     def follow(self, delivery: Delivery, frame: TransferFrame) -> None:
-        """Hand on a later frame of a message to all its copies."""
+        """Pass a later frame of a message to all its copies."""
         self._begin(_Following(self._forwarder, delivery, frame))
 
     def _begin(self, work: _Work, made: int = 0) -> None:
@@ -98,7 +98,7 @@ class PendingCopies:
             forwarder.turn.deferred.add(self)
         connection = work.session.connection
         connection.unfinished = _Wait(self, work)
-        # nothing else is read from it in this turn
+        # nothing else is read from the connection in this turn
         connection.turn_end = connection.frames_received
 
     def step(self) -> bool:
@@ -107,7 +107,7 @@ class PendingCopies:
         return self._is_deferred
 
     def go_on_for(self, work: _Work) -> bool:
-        """Do as much as fits into its connection's turn; return whether `work` is done."""
+        """Do as much `work` as fits into the turn of its connection; return whether it is done."""
         connection = work.session.connection
         while self._works.get(work.delivery) is work:
             if not connection.has_room_for(WORK * work.a_step):
@@ -126,16 +126,16 @@ class PendingCopies:
             self._drop(work)
             work.end()
             if self._works:
-                # messages for the same receivers may go on for a long time
+                # messages for the same receivers may continue for a long time
                 self._forwarder.credit.share()
         return bool(self._works)
 
     def is_at(self, address: Address) -> bool:
-        """Return whether a message that was sent to an address is under way."""
+        """Return whether a message that was sent to an address is still being copied."""
         return address in self._at
 
     def stop(self, delivery: Delivery) -> bool:
-        """Do no more for a message; return whether there was more to do."""
+        """Stop work on a message; return whether any was left."""
         work = self._works.get(delivery)
         if work is not None:
             self._drop(work)
@@ -156,7 +156,7 @@ class PendingCopies:
     def _activate(self, work: _Work) -> None:
         """Begin to make copies of a message.
 
-        What these take of receivers' credit is known when all are made. Until then the senders of
+        How much credit of receivers they use is known once all are made. Until then the senders of
         its addresses get no credit.
         """
         self._active = work
@@ -188,7 +188,7 @@ class _Wait:
         self.session = work.session
 
     def go_on(self) -> bool:
-        """Make copies; return whether all of this connection's message are made."""
+        """Make copies; return whether all copies of this connection's message are made."""
         return self._spreads.go_on_for(self._work)
 
 
@@ -200,7 +200,7 @@ class _Work:
         self.delivery = delivery
         # its connection waits; the delivery may move to another session (`resuming`)
         self.session: Any = delivery.incoming.session
-        # a copy, as what was read is about to be overwritten
+        # a copy, as the octets that were read are about to be overwritten
         payload = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
         self.frame = frame.with_payload(payload)
         self.addresses: set[Address] = set()
@@ -237,7 +237,7 @@ class _Copying(_Work):
         # the receivers at `_place`, and how many of them have been served
         self._receivers: list[Consumer] = []
         self._at = 0
-        # the most octets that any receiver takes; -1 while none is found
+        # the largest message that any receiver takes, in octets; -1 while none is found
         self._most = -1
         self.addresses.add(address)
         sent_to = delivery.incoming.owner.address
@@ -350,7 +350,7 @@ class _Copying(_Work):
 
 
 class _Following(_Work):
-    """Later frame of a message, and the copies that it has not been handed on to yet."""
+    """Later frame of a message, and the copies that have not got it yet."""
 
     def __init__(self, forwarder: Forwarder, delivery: Delivery, frame: TransferFrame) -> None:
         super().__init__(forwarder, delivery, frame)
@@ -358,7 +358,7 @@ class _Following(_Work):
         self._at = 0
 
     def step(self) -> bool:
-        """Hand the frame on to a few copies; return whether there are others."""
+        """Pass the frame to a few copies; return whether there are others."""
         some = self._copies[self._at : self._at + self.a_step]
         self._at += len(some)
         self.forwarder.distribution.follow_some(self.delivery, some, self.frame)

@@ -1,4 +1,4 @@
-"""Give waiting deliveries to consumers that have room, or to the first that gets some.
+"""Give waiting deliveries to consumers that have room, or to the first that gets room.
 
 A delivery waits at its address if any consumer may take it, and in its consumer's own queue if
 each gets a copy. `waiting` defines the order.
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 EMPTY = b""
 ROUTED = int(Settling.ROUTED)
-# After so long the ttl of a message, which is in milliseconds, is less.
+# After this time in seconds the ttl of a message, which is in milliseconds, is less.
 HELD_S = 0.001
 # the default priority of a message
 ORDINARY = 4
@@ -60,7 +60,7 @@ class QueueService:
         self.outcomes = core.outcomes
         self.settlement = settlement
         self.credit = credit
-        # receivers whose drain waits for what their senders have, and until when
+        # receivers whose drain waits for messages of their senders, and until when
         self.drains: dict[Consumer, float] = {}
         # the least priority that the next receiver served may get (`unblocking`), and whether
         # something was kept back for that
@@ -70,13 +70,14 @@ class QueueService:
         self.going_on: Consumer | None = None
 
     def serve(self, consumer: Consumer) -> None:
-        """Send a consumer what waits for it, as far as there is room.
+        """Send a consumer the messages that wait for it, as far as there is room.
 
         If very many messages wait, the last of them are sent in later turns.
         """
         if consumer.is_later:
             return
-        # it does not apply to other receivers that are served meanwhile, such as dead letters'
+        # it does not apply to other receivers that are served meanwhile, such as those of dead
+        # letters
         floor = self.floor
         self.floor = 0
         link = consumer.link
@@ -144,10 +145,10 @@ class QueueService:
             ):
                 routed_ttl.age(self.core, delivery)
             if delivery.discarded:
-                # given up by its sender, or expired; the receiver has to be told all the same
+                # given up by its sender, or expired; the receiver has to be told nevertheless
                 session.begin_outgoing(link, delivery)
                 rare_transfers.abort_whole(delivery)
-                # its link has counted it as well; its latency does not matter
+                # its link has counted it too; its latency is not measured
                 consumer.address.counters.egress += 1
                 consumer.address.egress_mark += 1
                 continue
@@ -221,7 +222,7 @@ class QueueService:
             self._offer_behind(address, delivery)
 
     def _offer_behind(self, address: Address, delivery: Delivery) -> None:
-        """Offer a delivery to a consumer for which those in front of it may be too large."""
+        """Offer a delivery to a consumer for which the ones queued before it may be too large."""
         for consumer in address.consumers:
             link = consumer.link
             if link.max_message_size == UNLIMITED or delivery.size > link.max_message_size:
@@ -237,8 +238,8 @@ class QueueService:
     def _level(self, consumer: Consumer) -> int:
         """Return the priority of the next delivery for a consumer.
 
-        All that takes a lane has one priority. A link that stands in for other lanes also takes
-        what is for these.
+        All deliveries of a lane have one priority. A link that serves other lanes too also takes
+        their deliveries.
         """
         takes = consumer.lane_mask
         if consumer.sibling_lanes is not None and takes & (takes - 1) == 0:
@@ -271,13 +272,13 @@ class QueueService:
         )
 
     def traces(self, consumer: Consumer, delivery: Delivery) -> bool:
-        """Record that a sampled delivery leaves; return whether its trace goes with it."""
+        """Record that a sampled delivery leaves; return whether its trace is sent with it."""
         if self.outcomes.sampler is not None:
             self.outcomes.sampler.leaves(delivery)
         return trace_context.is_passed_on(consumer, delivery)
 
     def taken(self, delivery: Delivery) -> None:
-        """Settle as accepted a delivery whose receiver wants all deliveries settled."""
+        """Settle a delivery as accepted, because its receiver wants all deliveries pre-settled."""
         if not delivery.settled:
             address = delivery.address
             address.counters.count_outcome(codes.ACCEPTED)
@@ -292,7 +293,7 @@ class QueueService:
 
 
 class _Later:
-    """Task of `Deferred` that sends a receiver the rest of what waits for it."""
+    """Task of `Deferred` that sends a receiver the rest of its waiting messages."""
 
     def __init__(self, service: QueueService, consumer: Consumer) -> None:
         self._service = service

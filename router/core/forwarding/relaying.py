@@ -1,4 +1,4 @@
-"""Write frames to the consumers of their deliveries, and hold what they cannot take yet.
+"""Write frames to the consumers of their deliveries, and hold those that have to wait.
 
 `forward` chooses the consumer. The two ends of a routed link (`routed_links`) have only each other,
 so no consumer is chosen there, and the message is not read.

@@ -2,11 +2,11 @@
 
 Closest and balanced differ in a choice that is made for each delivery, so a change between them
 takes effect from the next delivery on. A multicast keeps waiting messages in another way: each
-receiver has a queue of copies, where otherwise each message waits once. So an address changes to or
+receiver has a queue of copies, while otherwise each message waits once. So an address changes to or
 from multicast as soon as nothing waits at it, which may be at once; until then it stays as it was.
-What has been sent is settled as it was sent. An address that has become unavailable stays as it is
-for the links it has, and accepts no others. None of this runs once per message.
-(docs/decisions/0038-changes-under-traffic.md)
+Deliveries that were sent are settled under the former treatment. An address that has become
+unavailable stays as it is for the links it has, and accepts no others. None of this runs once per
+message. (docs/decisions/0038-changes-under-traffic.md)
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from router.core.model.patterns import PatternTree
 from router.core.model.waiting_queue import WaitingQueue
 from router.engine import attaching
 
-# How many addresses in use are looked at in the turn in which rules change.
+# How many addresses in use are examined in the turn in which rules change.
 ADDRESSES_AT_ONCE: Final = 512
 
 
@@ -84,7 +84,7 @@ class RuleUpdater:
         self._is_looking = False
 
     def _look(self, addresses: Iterator[Address], over: Callable[[], None] | None = None) -> None:
-        """Treat some addresses as the rules say, of very many the last in later turns."""
+        """Treat some addresses as the rules say; if very many, the last in later turns."""
         self._forwarder.turn.deferred.go_through(addresses, self._look_at, over, ADDRESSES_AT_ONCE)
 
     def _look_at(self, address: Address) -> None:

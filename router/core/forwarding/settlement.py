@@ -1,8 +1,8 @@
 """Settlement: pass on dispositions between receivers and senders, and merge outcomes.
 
-What the receiver says of a delivery is told to its sender, in the receiver's own octets; the router
-says something of its own only if no receiver can (no destination, a lost link, an expired ttl). The
-outcomes of a multicast's receivers are merged into one.
+A receiver's delivery state is passed to the sender octet for octet; the router chooses an outcome
+itself only if no receiver can (no destination, a lost link, an expired ttl). The outcomes of a
+multicast's receivers are merged into one.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ ROUTED = int(Settling.ROUTED)
 FIRST = int(Settling.FIRST)
 EMPTY = b""
 NULL = b"\x40"
-# How many receivers are told in one turn what the sender of a message said (`settling_copies`).
+# How many receivers are sent the disposition of a message's sender in one turn (`settling_copies`).
 COPIES_AT_ONCE = 512
 
 
 class Settler:
     """Part of the core that settles deliveries, from receivers back to senders.
 
-    The engine calls it, by the forwarder, with what peers say of deliveries; everything else in
-    core calls `settle` and its like for outcomes of the router's own.
+    The engine calls it, through the forwarder, with dispositions of peers; the rest of core calls
+    `settle` and similar methods for the router's own outcomes.
     """
 
     def __init__(self, core: Core, credit: CreditSharing) -> None:
@@ -50,7 +50,7 @@ class Settler:
         self.credit = credit
 
     def outcome_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
-        """Tell the sender what the receiver said of a delivery."""
+        """Pass a receiver's disposition of a delivery to its sender."""
         outgoing = delivery.outgoing
         if outgoing.terms is not None and source_outcomes.apply_terms(self, delivery, frame):
             return
@@ -87,7 +87,7 @@ class Settler:
             self.note_sender(link)
 
     def _pass_on(self, delivery: Delivery, frame: DispositionFrame, count: int) -> None:
-        """Tell one end of a routed link what the other said, unchanged."""
+        """Pass a disposition from one end of a routed link to the other, unchanged."""
         code = frame.state_code
         if frame.settled:
             self.outcomes.settled(delivery, code)
@@ -121,11 +121,11 @@ class Settler:
             )
 
     def _is_old_news(self, delivery: Delivery, frame: DispositionFrame) -> bool:
-        """Return whether a state that is no outcome of section 3.4 is not worth passing on now.
+        """Return whether to skip a state that is not an outcome of section 3.4.
 
-        That is so if the sender's connection is congested, and the state is `received`, or was told
-        before. A disposition of twenty octets can repeat it for all deliveries, and each sender
-        would be told in full. What may be an extension's outcome is passed on, once.
+        That is so if the sender's connection is congested, and the state is `received`, or was
+        passed on before. A disposition of twenty octets can repeat it for all deliveries, and each
+        sender would be told in full. A state that may be an extension's outcome is passed on, once.
         """
         session = delivery.incoming.session
         return session.outbox.congested and (
@@ -154,7 +154,7 @@ class Settler:
             link.session.connection.fail_link(link, error)
             return
         if not delivery.incoming_open or (delivery.settling == TOLD and not was_told):
-            # nobody will settle it: its sender is lost, or has been told by the router itself
+            # nothing else will settle it: its sender is lost, or got the router's own outcome
             if frame.settled:
                 self.outcomes.receiver_told(delivery, code)
             else:
@@ -190,7 +190,7 @@ class Settler:
         The sender settles for all receivers at once, and cannot before each has told its outcome.
         """
         if count and count > MAX_KEPT_BYTES and copy.parent.open_copies > 1:
-            # it is too large to be kept until the others have settled
+            # the state is too large to be kept until the other receivers have settled
             count = 0
         state = EMPTY
         if count:
@@ -198,7 +198,7 @@ class Settler:
         self.merge(copy, frame.state_code, state)
 
     def _settle_receiver(self, delivery: Delivery, frame: DispositionFrame, count: int) -> None:
-        """Settle with the outcome that a receiver told, if it is one."""
+        """Settle a receiver if the state that it sent is an outcome."""
         if codes.ACCEPTED <= frame.state_code <= codes.MODIFIED:
             self.outcomes.receiver_told(delivery, frame.state_code)
             session = delivery.outgoing.session
@@ -207,13 +207,13 @@ class Settler:
             )
 
     def note_sender(self, link: IncomingLink) -> None:
-        """Note that a sender may get credit, if it had too much unsettled before."""
+        """Note that a sender may get credit, if it had too many unsettled deliveries before."""
         producer = link.owner
         if producer is not None:
             self.credit.note(producer.address, producer)
 
     def settle(self, delivery: Delivery, code: int, state: bytes) -> None:
-        """Tell the sender an outcome of the router's own; `state` is empty for a plain one."""
+        """Send the sender an outcome of the router's own; `state` is empty if it has no fields."""
         if delivery.sample is not None:
             self.outcomes.decided_here(delivery, code, state)
         if delivery.kept is not None:
@@ -241,7 +241,7 @@ class Settler:
             self.note_sender(link)
 
     def settle_lost(self, delivery: Delivery) -> int:
-        """Settle a delivery that was sent, but whose receiver will tell nothing more of it.
+        """Settle a delivery that was sent, but whose receiver will send no more dispositions.
 
         The outcome is modified, delivery-failed, unless the sender was told another before, which
         this would contradict; then the sender is going to settle. Returns the outcome's code.
@@ -268,7 +268,7 @@ class Settler:
     def merge(self, copy: Delivery, code: int, state: bytes) -> None:
         """Merge the outcome of a copy: rejected > accepted > modified > released.
 
-        An outcome that says that a copy was lost between routers prevails over accepted.
+        An outcome for a copy lost between routers prevails over accepted.
         """
         parent = copy.parent
         copy.parent = None
@@ -309,12 +309,12 @@ class Settler:
     def tell_copies(
         self, copies: list[Delivery], frame: DispositionFrame, code: int, count: int
     ) -> None:
-        """Tell the receivers of some deliveries, or copies of one, what their sender said."""
+        """Pass a sender's disposition to the receivers of some deliveries, or of one's copies."""
         for copy in copies:
             if copy.outgoing is None or copy.discarded:
                 copy.settled = copy.settled or frame.settled
                 if code != codes.NO_STATE:
-                    # to be told when it is sent
+                    # the receiver is told when it is sent
                     state = memoryview(frame.octets)[frame.state_at : frame.state_end]
                     copy.state = kept_state(bytes(state), code)
                     if copy.state is None and copy.settling == ROUTED:
@@ -331,7 +331,7 @@ class Settler:
 def _keep_in_order(producer: Producer | None) -> None:
     """Give a sender that has settled a delivery which may still be under way its first stripe.
 
-    So none of its large messages takes a lane by which it could overtake that delivery.
+    So none of its large messages takes a lane on which it could overtake that delivery.
     """
     if producer is not None and producer.stripe < 0:
         producer.stripe = 0

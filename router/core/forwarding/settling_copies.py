@@ -26,7 +26,7 @@ WORK = 2
 def tell(
     settler: Settler, copies: list[Delivery], frame: DispositionFrame, code: int, count: int
 ) -> None:
-    """Tell the receivers of copies what the frame says, some now and the others in later turns."""
+    """Pass the frame's state to the receivers of copies, some now and the others in later turns."""
     connection: Connection = copies[0].incoming.session.connection
     connection.count_work(WORK * AT_ONCE)
     # a copy, as the octets that were read are about to be overwritten

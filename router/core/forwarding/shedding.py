@@ -1,9 +1,10 @@
-"""Shed waiting deliveries beyond the memory limit, the latest of the connections with most.
+"""Shed waiting deliveries beyond the memory limit: the latest ones of the largest holders.
 
 Windows make this rare (docs/decisions/0004): it takes many peers at once, or some that change from
-small frames to large ones, while nobody takes what they send. No peer is kept from saying what
-could let something leave. Instead deliveries are given up, and their senders told: what has not
-been sent is released, and what was half sent is aborted and modified with delivery-failed.
+small frames to large ones, while no receiver takes their messages. Reading does not stop, because a
+peer's frames, such as flows, may be what lets messages leave. Instead deliveries are given up, and
+their senders told: unsent ones are released, and half-sent ones are aborted and modified with
+delivery-failed.
 
 If very much waits, or very many addresses are in use, most of that is done in later turns
 (docs/decisions/0095-limits-of-memory-in-later-turns.md).
@@ -33,14 +34,15 @@ RELEASED = int(Descriptor.RELEASED)
 MODIFIED = int(Descriptor.MODIFIED)
 # This part of the limit is freed at once, so that queues are not walked for each message.
 PART_FREED = 8
-# How many things are looked at in each step, and how many looks giving one up counts as.
+# How many deliveries or addresses are examined in each step, and how many of these giving one up
+# counts as.
 LOOKS_A_STEP = 128
 LOOKS_A_LOSS = 8
-# Each step takes as long as so many ordinary ones. Half of the steps that all turns of a round of
+# Each step takes as long as this many ordinary ones. Half of the steps that all turns of a round of
 # the event loop may take are left to others.
 WEIGHT = 4
 LEFT_TO_OTHERS = STEPS_A_ROUND // 2
-# If nothing could be shed, another search begins when more waits, or after so many seconds.
+# If nothing could be shed, another search begins when more waits, or after this many seconds.
 REST_S = 1.0
 
 
@@ -61,12 +63,12 @@ class Shedder:
         self._forwarder = forwarder
         self._report = report
         self._search: _Search | None = None
-        # how much waited after a search that gave up nothing, and when that was
+        # how many octets waited after a search that gave up nothing, and when that was
         self._left_bytes = 0
         self._ended_at = 0.0
 
     def tick(self) -> None:
-        """Shed the excess, of very much the last part in later turns.
+        """Shed the excess; if it is large, the last part in later turns.
 
         Call it at the end of each turn after which more waits than is allowed.
         """
@@ -107,14 +109,14 @@ class _Search:
         self._forwarder = forwarder
         self._over = over
         self._addresses = forwarder.table.all_addresses()
-        # how much one connection may keep
+        # how many octets one connection may keep
         self._level = 0
         self._count = 0
         self._is_over = False
         self._steps = self._searched()
 
     def step(self) -> bool:
-        """Look at a few things; return whether any are left."""
+        """Examine a few deliveries; return whether any are left."""
         if self._is_over:
             # `tick` has finished the search in other turns
             return False
@@ -125,7 +127,7 @@ class _Search:
         return False
 
     def _searched(self) -> Iterator[None]:
-        """Yield after each thing looked at, while the whole search is done."""
+        """Do the whole search; yield after each delivery or address examined."""
         limit = self._forwarder.backlog.limit_bytes
         level = FairLevel(limit - limit // PART_FREED)
         yield from self._add_up(level)
@@ -152,7 +154,7 @@ class _Search:
                     yield from _loss()
 
     def _add_up(self, level: FairLevel) -> Iterator[None]:
-        """Find the connections that waiting or half-sent deliveries came by, and their holdings."""
+        """Find the connections that waiting or half-sent deliveries came from, and their octets."""
         # references, not ids alone: a connection may be gone before the search is over
         found: dict[int, Any] = {}
         for address in self._addresses:
@@ -167,15 +169,15 @@ class _Search:
                     level.add(int(connection.held_bytes))
 
     def _is_too_much(self, delivery: Delivery) -> bool:
-        """Return whether a delivery's connection has too much waiting."""
+        """Return whether a delivery's connection holds more than its share."""
         held_bytes = delivery.incoming.session.connection.held_bytes
         return bool(delivery.held_bytes and held_bytes > self._level)
 
     def _shed_queue(self, waiting: WaitingQueue, verdict: tuple[int, bytes]) -> Iterator[None]:
-        """Release the least urgent and latest deliveries of connections with too much."""
+        """Release the least urgent and latest deliveries of connections above their share."""
         for delivery in reversed(list(waiting)):
             yield
-            # one that has been taken since is not given up
+            # a delivery that has been taken since is not given up
             if self._is_too_much(delivery) and waiting.remove(delivery):
                 self._give_up(delivery, *verdict)
                 yield from _loss()
@@ -211,7 +213,7 @@ class _Search:
 class FairLevel:
     """Fair share of `room`: the `level` is what each may keep, so that all fit into `room`.
 
-    What a holder of less leaves over is shared among the others.
+    The room that smaller holders leave is shared among the others.
     """
 
     def __init__(self, room: int) -> None:
@@ -221,11 +223,11 @@ class FairLevel:
         self._holdings: list[int] = []
 
     def add(self, held: int) -> None:
-        """Add a holder of so many octets."""
+        """Add a holder of this many octets."""
         heapq.heappush(self._holdings, held)
 
     def step(self) -> bool:
-        """Look at the smallest holding that is left; return whether to go on."""
+        """Examine the smallest holding that is left; return whether to continue."""
         if not self._holdings:
             return False
         fair = self._left // len(self._holdings)
@@ -248,6 +250,6 @@ def _held(address: Address) -> Iterator[Any]:
 
 
 def _loss() -> Iterator[None]:
-    """Yield as often as giving up one delivery counts."""
+    """Yield as often as the work of giving up one delivery counts."""
     for _ in range(LOOKS_A_LOSS):
         yield

@@ -1,8 +1,8 @@
 """Serve links that waited for room, in a socket or in a session's window.
 
-Only these are looked at (`engine.held_up`), the most urgent first. A link is as urgent as the most
-urgent message that waits for it, and gives way when its next one is less urgent than what another
-link waits with. Of several that are equally urgent the one that has waited longest begins. It may
+Only these are examined (`engine.held_up`), the most urgent first. A link is as urgent as the most
+urgent message that waits for it, and gives way when its next message is less urgent than that of
+another waiting link. Of several equally urgent links the one that has waited longest begins. It may
 fill the room again by itself, and then waits behind the others (docs/decisions/0071).
 """
 
@@ -101,7 +101,7 @@ def _serve(
             held.add(link, urgency)
             return
         floor = max(0, held.top)
-    # a drain may have been unanswered because of a message that another link has taken
+    # a drain may still be unanswered because of a message that another link has taken since
     if consumer.waiting.count or link.current is not None or link.drain:
         queues.floor = floor
         queues.serve(consumer)
@@ -112,7 +112,7 @@ def _serve(
 
 
 def urgency_of(consumer: Consumer) -> int:
-    """Return the urgency of what waits for a receiver, or was sent to it in part."""
+    """Return the urgency of a receiver's waiting messages, or of one that was sent in part."""
     link = consumer.link
     takes = consumer.lane_mask
     if consumer.sibling_lanes is not None and takes & (takes - 1) == 0:

@@ -1,9 +1,9 @@
 """Link routes: choose the container that a peer's link is forwarded to, by its address.
 
-A route is configured, or requested by the container itself, or announced by another router that
-has a container. `router.control.link_routes` says which connections lead to the containers here,
+A route is configured, or requested by the container itself, or announced by another router that has
+a container. `router.control.link_routes` says which connections lead to the containers here,
 `remote_link_routes` which routers lead to others, and `control.edge.routes` which uplinks do. Of
-several routes that match an address the most specific one counts, as with treatments. Several with
+several routes that match an address the most specific one applies, as with treatments. Several with
 one pattern are one route with the containers of all (docs/decisions/0048-link-routes.md). None of
 this runs once per message.
 """
@@ -49,9 +49,9 @@ OUT = "out"
 COORDINATOR = "$coordinator"
 # prefixes of names that say at which router of a network their nodes are
 TOPOLOGICAL = ("_topo/", "_edge/")
-# what may forward a link; the way is None if the container is at another router
+# a destination for a link; the way is None if the container is at another router
 Candidate = tuple[LinkRoute | None, RouteDestination | FarOutlet | UplinkOutlet]
-# whether a link may go to another router
+# test whether a link may go to another router
 Allows = Callable[[FarOutlet | UplinkOutlet], bool]
 # Dispatch's condition and description, which programs compare.
 NO_ROUTE = "qd:no-route-to-dest"
@@ -62,8 +62,8 @@ NO_ROUTE_WORDS = "No route to the destination node"
 class Placement:
     """Record of where a peer's link was forwarded to.
 
-    `asked` is the address that the peer named, `sent` the one that was sent on; both are None
-    where there is none. `way` is None if the container is at another router.
+    `asked` is the address that the peer named, `sent` the one that was sent on; both are None if
+    there is no address. `way` is None if the container is at another router.
     """
 
     route: Route
@@ -95,7 +95,7 @@ class Route:
         return (way for way in self.all_ways if way.since <= now < way.until)
 
     def is_there(self) -> bool:
-        """Return whether there is any link route, or another router has one."""
+        """Return whether any link route exists, here or at another router."""
         return bool(self.far) or any(True for _ in self.ways)
 
     @property
@@ -120,7 +120,7 @@ class Route:
                 yield None, outlet
 
     def next_outlet(self, now: float) -> Candidate | None:
-        """Return the choice for the next link of a client without others; None without any."""
+        """Return the destination for the next link of a client without others, or None."""
         candidates: list[Candidate] = [*self.outlets(), *self.far_outlets()]
         return min(
             candidates,
@@ -134,7 +134,7 @@ class Route:
         """Choose a container for a peer's link, whose `origin` may be at another router.
 
         `allows` says which other routers it may go to. The link counts as forwarded until
-        `LinkRoutes.left`. Raise `AmqpError` if no container is there.
+        `LinkRoutes.left`. Raise `AmqpError` if there is no container.
         """
         return self._owner.place(self, link, origin, allows)
 
@@ -154,7 +154,7 @@ class LinkRoutes:
         self.allows_resumable = True
         self._table = table
         self._turn = turn
-        # called for routes that have got another container, or lost one
+        # called for routes that have gained or lost a container
         self.watchers: list[Callable[[Route], None]] = []
         self._trees: dict[str, PatternTree[Route]] = {IN: PatternTree(), OUT: PatternTree()}
         self._routes: dict[tuple[str, str], Route] = {}
@@ -197,7 +197,7 @@ class LinkRoutes:
         self._leave(route)
 
     def begin_edition(self) -> None:
-        """Begin the next edition; `tell` and `remove` let others know of it."""
+        """Begin the next edition; `tell` and `remove` report it to watchers."""
         self.edition += 1
 
     def tell(self, way: LinkRoute) -> None:
@@ -228,7 +228,7 @@ class LinkRoutes:
         self._changed(route)
 
     def close_far(self, direction: str, pattern: str, place: Connection | str) -> None:
-        """Remove another router's outlet; it may have announced one pattern in two ways."""
+        """Remove another router's outlet; it may have announced one pattern by two keys."""
         route = self._routes[_key(direction, pattern)]
         outlet = route.far[place]
         outlet.told -= 1
@@ -287,8 +287,8 @@ class LinkRoutes:
     def find(self, text: str, *, is_sender: bool) -> Route | None:
         """Return the route for senders to an address, or receivers from it, if there is one.
 
-        None if the address is redirected; if it is a node here, unless a route names exactly that;
-        and if it says at which router its node is, unless the route does so too.
+        None if the address is redirected; if it is a node here, unless a route names exactly that
+        node; and if it names the router of its node, unless the route does so too.
         """
         if not self._routes:
             return None
@@ -307,7 +307,7 @@ class LinkRoutes:
         return self._trees[IN if is_sender else OUT].match(name, Route.is_there)
 
     def _coordinator(self, link: Link) -> Route | None:
-        """Return the route to a link's coordinator: one for its peer, else the one for all."""
+        """Return the route to a link's coordinator: one for its peer, or else the one for all."""
         usual = self._match(COORDINATOR, is_sender=True)
         for name in coordinator_names(link):
             route = self._match(f"{COORDINATOR}/{name}", is_sender=True)
@@ -320,11 +320,11 @@ class LinkRoutes:
     def place(self, route: Route, link: Link, guest: Origin | None, allows: Allows) -> Placement:
         """Choose a container for a link; see `Route.place`.
 
-        A link returns to where it comes from only if there is nobody else, and once. A peer's
-        transaction is at one container, so its links go there if possible. Otherwise a container
-        that refused lately comes last. Then the nearest is taken, one that is here before all
-        others, of these the one with the fewest links, and of these the one that was not chosen
-        for longest.
+        A link returns to where it comes from only if there is no other container, and once. A
+        peer's transaction is at one container, so its links go there if possible. Otherwise
+        containers that refused a link lately come last. Then the nearest are preferred, those at
+        this router before all others, of these the one with the fewest links, and of these the one
+        chosen least recently.
         """
         origin = guest or origin_of(link)
         is_sender = isinstance(link, IncomingLink)
@@ -380,7 +380,7 @@ class LinkRoutes:
         return self._placed.get(link)
 
     def placed_by(self, route: Route) -> Iterator[tuple[Link, Placement]]:
-        """Return the links that are forwarded by a route, and where to."""
+        """Return the links that are forwarded by a route, and their destinations."""
         return ((link, placed) for link, placed in self._placed.items() if placed.route is route)
 
     def told(self, link: Link, text: str | None) -> str | None:
@@ -391,7 +391,7 @@ class LinkRoutes:
         return text if placed.way is None else placed.way.rule.inward(text)
 
     def refused(self, link: Link, condition: str, description: str = "") -> None:
-        """Note that the container has refused a link; it is asked last for a while."""
+        """Note that the container has refused a link; it is used last for a while."""
         placed = self._placed.get(link)
         if placed is not None:
             if placed.way is not None:
@@ -400,7 +400,7 @@ class LinkRoutes:
             self.ended(link, condition, description)
 
     def ended(self, link: Link, condition: str, description: str = "") -> None:
-        """Note that the container ended a link with an error; ask it last for a while."""
+        """Note that the container ended a link with an error; use it last for a while."""
         placed = self._placed.get(link)
         if placed is not None:
             if placed.way is not None:
@@ -434,12 +434,12 @@ def _subtract(counts: dict[object, Counter[object]], client: object, place: obje
 
 
 def _key(direction: str, pattern: str) -> tuple[str, str]:
-    """Return a key that is equal for patterns that match the same."""
+    """Return a key that is equal for patterns that match the same addresses."""
     return direction, pattern.strip("/.").replace(".", "/")
 
 
 def is_topological(name: str) -> bool:
-    """Return whether a name says at which router its node is."""
+    """Return whether a name contains the router that its node is at."""
     return name.startswith(TOPOLOGICAL)
 
 

@@ -1,7 +1,7 @@
 """Link routes of other routers: learn them, and announce those with containers here.
 
 A router announces a route while a container of it is here, by a key that holds its pattern and its
-direction (`RoutingState`). Nothing is announced of the addresses at containers.
+direction (`RoutingState`). Addresses at containers are not announced.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ def parse_key(key: str) -> tuple[str, str] | None:
 
 @attrs.frozen
 class LinkRoutesUnsupported:
-    """Peer that does not know link routes by way of edges; what is there goes on without them."""
+    """Peer that does not support link routes on uplinks; none are exchanged with it."""
 
     router: str
 
 
 @attrs.frozen
 class RouteRefused:
-    """Link route that an edge has announced but no edge may have.
+    """Link route that an edge has announced but that no edge may have.
 
     `count` is how many keys of this edge were refused on this connection.
     """
@@ -67,7 +67,7 @@ class RouteRefused:
 class RoutesLeftOut:
     """Link routes that an interior has announced beyond what an edge keeps.
 
-    `count` were left out so far, and `kept` are known.
+    `count` were left out so far, and `kept` were accepted.
     """
 
     router: str
@@ -89,7 +89,7 @@ class RemoteLinkRoutes:
     def containers_changed(self, route: Route) -> None:
         """Announce a route that has got or lost a container, or withdraw it.
 
-        Containers of edges count as if they were here.
+        Containers of edges count as if they were at this router.
         """
         is_here = any(way.outlets for way in route.ways) or any(
             isinstance(outlet, UplinkOutlet) and outlet.leads_down for outlet in route.far.values()

@@ -1,6 +1,6 @@
 """Link routes as they were requested, and the outlets that lead to their containers.
 
-`link_routes` keeps all of them, and chooses. None of this runs per message.
+`link_routes` keeps all of them and chooses one for each link. None of this runs per message.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class LinkRouteRule(NamedTuple):
 
     `direction` is the router's: links that peers send on (`in`) or receive on (`out`). Its
     containers are those of `container_id`, those at the listener or connector named `connection`,
-    or the one at the connection `scope`, which asked for the route. The address at the container is
-    the peer's without `del_prefix`, if it begins with that, behind `add_prefix`.
+    or the one at the connection `scope`, which requested the route. The address at the container is
+    the peer's without `del_prefix`, if it begins with that, after `add_prefix`.
     """
 
     name: str
@@ -62,7 +62,7 @@ class LinkRouteRule(NamedTuple):
 
 @attrs.define(eq=False, kw_only=True)
 class DestinationLoad:
-    """Number of a link route's links at one place, and when that place refused one last."""
+    """Number of a link route's links at one destination, and when that last refused a link."""
 
     links: int = 0
     # when it was last chosen, as a number in the order of all choices
@@ -71,7 +71,7 @@ class DestinationLoad:
     refused_at: float = float("-inf")
 
     def rests(self, now: float) -> bool:
-        """Return whether the place refused a link less than `REST_S` ago."""
+        """Return whether the destination refused a link less than `REST_S` ago."""
         return now - self.refused_at < REST_S
 
 
@@ -148,7 +148,7 @@ class UplinkOutlet(DestinationLoad):
 
     @property
     def leads_down(self) -> bool:
-        """Return whether it leads to an edge: it is edges that connect."""
+        """Return whether it leads to an edge: it does if the peer made the connection."""
         return not self.connection.is_client
 
     @property
@@ -183,5 +183,5 @@ class LinkRoute:
 
     @property
     def is_active(self) -> bool:
-        """Return whether one of its containers is there."""
+        """Return whether one of its containers is connected."""
         return bool(self.outlets)

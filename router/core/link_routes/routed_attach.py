@@ -1,8 +1,8 @@
 """Properties of a routed link on its way to a container at another router.
 
-Each hop is a link of its own, attached by one router at the next. Its frame is the client's but for
-the name, the handle and the properties. The properties hold what the routers need to know, and the
-client's properties as they were (docs/reference/inter-router-protocol.md).
+Each hop is a link of its own, attached by one router at the next. Its frame is the client's except
+for the name, the handle and the properties. The properties hold the data that routers need, and the
+client's properties unchanged (docs/reference/inter-router-protocol.md).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from router.core.routers.link_properties import (
 )
 from router.errors import AmqpError, Scope
 
-# The condition by which a router refuses a link whose way does not lead through it.
+# The condition with which a router refuses a link whose path does not lead through it.
 ROUTE_CHANGED = "trioute:route-changed"
 MAX_COST = 0xFFFFFFFF
 
@@ -36,8 +36,9 @@ MAX_COST = 0xFFFFFFFF
 class RoutedAttach:
     """Link on its way to a container of the link route `key` at the router `destination`.
 
-    `cost` is that of the way there from the router that has attached the link, so that each
-    router's own is smaller; `origin` is the client, and `properties` are those of its attach.
+    `cost` is the path cost to there from the router that has attached the link, so the cost from
+    each further router is smaller; `origin` is the client, and `properties` are those of its
+    attach.
     """
 
     key: str
@@ -102,12 +103,12 @@ def traveller_of(frame: Attach) -> RoutedAttach:
 
 
 def route_changed() -> AmqpError:
-    """Return the refusal of a link whose way is not here; its chooser chooses again."""
+    """Return the error for a link whose path does not lead here, so that another is chosen."""
     return AmqpError(ROUTE_CHANGED, "the route to the container has changed", Scope.LINK)
 
 
 def _map(told: AnyMap, key: Symbol) -> AnyMap | None:
-    """Return the properties of the client's attach, which are passed on as they came."""
+    """Return the properties of the client's attach, which are passed on unchanged."""
     if isinstance(told, EncodedMap):
         try:
             return told.get_map(key)
@@ -127,7 +128,7 @@ def _text(told: AnyMap, key: Symbol) -> str:
 
 
 def invalid(key: Symbol) -> AmqpError:
-    """Return the refusal of a link of which a property is missing or wrong."""
+    """Return the error for a link that has a missing or invalid property."""
     return AmqpError(
         Condition.INVALID_FIELD,
         f"the link's property {key} is missing or has an invalid value",

@@ -1,9 +1,9 @@
-"""End routed links: tell the other end of a detach or loss, and what became of deliveries.
+"""End routed links: pass a detach or loss and the deliveries' outcomes to the other end.
 
-A detach is passed on as it is. If an end is lost with its session or connection, nobody is left to
-speak, and the router does, in Dispatch's words: what a container has got and not settled is
-modified with delivery-failed, and what it has not got is released, unless the terminus there
-outlives its link (docs/decisions/0047-routed-links-lost.md).
+A detach is passed on as it is. If an end is lost with its session or connection, the router speaks
+for it, in Dispatch's words: deliveries that a container got and did not settle are modified with
+delivery-failed, and those that it did not get are released, unless the terminus there outlives its
+link (docs/decisions/0047-routed-links-lost.md).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ LOST_WORDS = "Connectivity to the peer container was lost"
 
 @attrs.frozen
 class FinalDetach:
-    """Content of the detach for an end whose other end is over."""
+    """Content of the detach for an end whose other end has ended."""
 
     closed: bool
     error: AmqpError | None
@@ -83,7 +83,7 @@ def link_lost(forwarder: Core, link: Link, event: LinkDetached | None) -> None:
     if routed.is_lost:
         other = routed.other(link)
         if routed.ending is not None and other is not None and other.owner is None:
-            # the receiver has gone before it got all
+            # the receiver left before it got all deliveries
             routed.ending = None
             routed.awaits_answer = False
             _drop_current(forwarder, link)
@@ -131,13 +131,13 @@ def give_up(forwarder: Core, routed: RoutedLink, farewell: FinalDetach) -> None:
 
 
 def _farewell(routed: RoutedLink, link: Link, event: LinkDetached | None) -> FinalDetach:
-    """Return what the other end is told."""
+    """Return the content of the detach for the other end."""
     if event is not None and not event.lost:
         error = event.error
         if error is None:
             return FinalDetach(event.closed, None)
         if not event.by_peer and error.condition == Condition.STOLEN:
-            # the link that has the name now goes on with the container's terminus
+            # the link that has the name now takes over the container's terminus
             return FinalDetach(False, None)
         told = AmqpError(str(error.condition), error.description or "", Scope.LINK, error.info)
         return FinalDetach(event.closed, told)
@@ -181,7 +181,7 @@ def _sender_lost(forwarder: Core, routed: RoutedLink, link: Link, farewell: Fina
 
 
 def end_if_done(forwarder: Core, routed: RoutedLink) -> None:
-    """End the receiver's end too, once it has all that it can get."""
+    """End the receiver's end too, once it has got all deliveries that it can get."""
     farewell, address = routed.ending, routed.address
     if farewell is None or address is None:
         return
@@ -199,7 +199,7 @@ def end_if_done(forwarder: Core, routed: RoutedLink) -> None:
 def aborted(forwarder: Core, delivery: Delivery) -> None:
     """Abort a delivery, of which its receiver may have seen nothing yet.
 
-    The receiver is told all the same: the delivery has used one of its credits.
+    The receiver is told even so: the delivery has used one of its credits.
     """
     delivery.discarded = True
     producer = delivery.incoming.owner
@@ -228,7 +228,7 @@ def _receiver_lost(
     event: LinkDetached | None,
     farewell: FinalDetach,
 ) -> None:
-    """Tell the sender what is known of deliveries that were not sent, or not settled."""
+    """Tell the sender the known outcomes of deliveries that were not sent, or not settled."""
     sender = routed.other(link)
     assert sender is not None
     speaks = (
@@ -246,7 +246,8 @@ class _LastWords:
     """Task that ends a sender whose receiver is lost: tells outcomes, then detaches it.
 
     Outcomes are told if the router `speaks`; of very many deliveries, the last ones are resolved in
-    later turns. What the sender sends meanwhile waits for a receiver that takes nothing any more.
+    later turns. Messages that the sender sends meanwhile wait for a receiver that takes nothing any
+    more.
     """
 
     def __init__(
@@ -266,7 +267,7 @@ class _LastWords:
         self._unsent: set[Delivery] = set()
 
     def begin(self) -> None:
-        """Resolve all deliveries that are unsettled by now."""
+        """Resolve all deliveries that are unsettled at present."""
         self._unsent = set(_drop_waiting(self._forwarder, self._routed))
         deliveries = self._sender.session.incoming.search(self._sender)
         self._forwarder.turn.deferred.go_through(deliveries, self._resolve, self._end)
@@ -292,7 +293,7 @@ class _LastWords:
 def _tell(forwarder: Core, delivery: Delivery, *, is_sent: bool) -> None:
     """Tell a sender the outcome of a delivery, as far as the router can know it.
 
-    Nothing is told of a delivery in a transaction, nor of one with an outcome that was told before.
+    No outcome is sent for a delivery in a transaction, nor for one whose outcome was sent before.
     """
     if (delivery.state or b"").startswith(POSTED) or delivery.outcome not in (NO_STATE, RECEIVED):
         return

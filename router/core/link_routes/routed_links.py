@@ -1,9 +1,9 @@
 """Routed links: a peer's link and one of the router's own to a container, joined to one.
 
-The attach is passed on whole, and so is the container's answer. From then on whatever one end says
-is passed on to the other, credit for credit and word for word. The two hang on an address that
-nobody else uses, so their deliveries take the same code path as all others. What becomes of them
-when one end is lost is in `routed_detach`. None of this runs once per message.
+The attach is passed on whole, and so is the container's answer. From then on flows, transfers and
+dispositions of one end are passed on to the other unchanged. The two are attached to an address
+that no other link uses, so their deliveries take the same code path as all others. `routed_detach`
+handles the loss of one end. None of this runs once per message.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LINK_EXPIRATION_WORDS = "Requested link expiration not allowed"
 
 
 def check_lifetime(forwarder: Core, link: Link) -> None:
-    """Raise AmqpError at link scope if a terminus would outlive its link and may not.
+    """Raise AmqpError at link scope if a terminus would outlive its link and is not allowed to.
 
     That concerns the terminus at the container of a routed link.
     """
@@ -75,7 +75,7 @@ class RoutedLink(OwnLink):
         self.peer = peer
         self.address: Address | None = None
         self.is_lost = False
-        # the receiver's farewell, for when it has got all that its lost sender has sent
+        # the receiver's detach, for when it has got all that its lost sender has sent
         self.ending: routed_detach.FinalDetach | None = None
         # the router that the container is at, where that is another one
         self.leads_to: str | None = None
@@ -93,11 +93,11 @@ class RoutedLink(OwnLink):
         return (peer, own) if isinstance(peer, IncomingLink) else (own, peer)
 
     def other(self, link: Link) -> Link | None:
-        """Return the other end; None for the router's own that is not attached yet."""
+        """Return the other end; None if that is the router's own link and not attached yet."""
         return self.link if link is self.peer else self.peer
 
     def available(self) -> int:
-        """Return what the sender said is available, less what has come since."""
+        """Return how many messages the sender announced as available, less those received since."""
         return int(self.ends[0].available())
 
     def new_tag(self) -> bytes:
@@ -116,7 +116,7 @@ class RoutedLink(OwnLink):
         for end in (incoming, outgoing):
             end.is_routed = True
             end.terminus = self
-        # the peers agree on these between themselves
+        # the peers agree on these with each other
         incoming.max_message_size = 0
         incoming.settles_second = False
         outgoing.max_message_size = UNLIMITED
@@ -156,7 +156,7 @@ class RoutedLink(OwnLink):
             self.refuse(forwarder, refusal)
 
     def has_no_peer(self, error: Error | None) -> bool:
-        """Return whether the container's connection is over; its error is no answer."""
+        """Return whether the container's connection has ended; its error is not an answer."""
         assert self.session is not None
         if error is None:
             return True
@@ -175,7 +175,7 @@ class RoutedLink(OwnLink):
     # Flows.
 
     def flow_received(self, session: Session, link: Link, frame: FlowFrame) -> None:
-        """Pass on what a flow says besides its credit to the other end.
+        """Pass on the fields of a flow to the other end; credit follows separately.
 
         A peer may give credit before its attach is answered.
         """
@@ -192,7 +192,7 @@ class RoutedLink(OwnLink):
             link.drain = link.drain_due = frame.drain
 
     def take_over_early_flow(self, other: RoutedLink) -> None:
-        """Take over what the peer told while another link was in the place of this."""
+        """Take over the flow that the peer sent while another link stood in for this one."""
         self._told_early = other._told_early
 
     def _more(
@@ -238,10 +238,10 @@ class RoutedLink(OwnLink):
         """Answer the peer's detach, as the container is lost before it has answered."""
         attaching.answer_detach(self.peer, self.closes, None)
 
-    # Ending: `go_on` stands in for a resumption, for a consumer whose sender is over.
+    # Ending: `go_on` takes the place of a resumption for a consumer whose sender has ended.
 
     def go_on(self, forwarder: Core, consumer: Consumer) -> bool:
-        """Send what is left, then end the receiver's link too.
+        """Send the remaining deliveries, then end the receiver's link too.
 
         Returns False: no new deliveries follow.
         """

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from router.engine.delivery import Delivery
 
 REJECTED = int(Descriptor.REJECTED)
-# The octets that an encoded transactional-state begins with, as one that posts a message has it.
+# The octets that an encoded transactional-state begins with when it posts a message.
 POSTED = b"\x00\x53\x34"
 
 
@@ -29,7 +29,8 @@ def age(forwarder: Core, delivery: Delivery) -> None:
     """Write the remaining ttl into a delivery that was held, or discard it if that has ended.
 
     The sender of a discarded delivery is told `rejected`. A delivery that is part of a transaction
-    goes on with a ttl of one millisecond instead: a router may not take it out of the transaction.
+    is forwarded with a ttl of one millisecond instead: a router may not take it out of the
+    transaction.
     """
     chunk = delivery.chunks[0] if delivery.chunks else b""
     count = len(chunk)

@@ -48,7 +48,7 @@ _EMPTY: Final = Source()
 
 
 def event_received(forwarder: Core, connection: Connection, event: object) -> None:
-    """Handle link events, and refuse opens that are redirected; others handle the rest."""
+    """Handle link events, and refuse opens that are redirected; other modules handle the rest."""
     if isinstance(event, LinkAttachReceived):
         attach_received(forwarder, connection, event.link)
     elif isinstance(event, LinkDetached):
@@ -132,7 +132,7 @@ def _is_put_off(forwarder: Core, link: Link, holder: Link | None) -> bool:
         return False
 
     def attach() -> None:
-        # unless its peer has detached it, or its connection is lost
+        # unless the peer has detached the link, or its connection is lost
         if link.state == LinkState.ATTACH_RCVD:
             attach_received(forwarder, link.session.connection, link)
 
@@ -145,7 +145,8 @@ def _accept_receiver(forwarder: Core, link: OutgoingLink, holder: Link | None) -
     remote = link.remote_attach
     source = remote.source
     if source in (None, _EMPTY):
-        # it may be recovered by its name (section 2.6.3); an empty target is an anonymous relay's
+        # the terminus may be recovered by the link's name (section 2.6.3); an empty target means an
+        # anonymous relay
         source = forwarder.suspended.recovered(link) or source
     if source is None:
         raise AmqpError(Condition.INVALID_FIELD, "a receiver's attach needs a source", Scope.LINK)
@@ -206,7 +207,7 @@ def _accept_receiver(forwarder: Core, link: OutgoingLink, holder: Link | None) -
 
 
 def join_consumer(forwarder: Core, consumer: Consumer) -> None:
-    """Add a consumer to its address; from now on it gets what is sent there."""
+    """Add a consumer to its address; from now on it gets messages sent there."""
     address = consumer.address
     address.add_consumer(consumer)
     address.remote_ends += consumer.side != HERE
@@ -227,7 +228,7 @@ def add_producer(forwarder: Core, producer: Producer) -> None:
 
 
 def go_on(forwarder: Core, consumer: Consumer) -> None:
-    """Resume as much as there is room for; when all is done the consumer joins the others."""
+    """Resume deliveries as far as there is room; at the end the consumer joins its address."""
     earlier = consumer.resuming
     if earlier is not None and earlier.go_on(forwarder, consumer):
         consumer.resuming = None
@@ -257,7 +258,7 @@ def _accept_sender(
     producer.is_fallback = phases.is_fallback(target)
     producer.side = link.side = forwarder.network.side_of(connection)
     if producer.side == MESH:
-        # an edge's interior router has sent its multicasts along its trees already
+        # an edge's interior router has already sent its multicasts along its trees
         producer.tree = NO_TREE
     add_producer(forwarder, producer)
     link.owner = producer
@@ -273,7 +274,7 @@ def _accept_sender(
         capabilities=(*phases.granted_capabilities(target), *nodes.granted(target, address)),
     )
     suspended.remember(link.terminus, granted)
-    # Deliveries are settled as their sender wishes, whatever receivers do (docs/decisions/0033).
+    # Deliveries are settled in the sender's mode, whatever receivers do (docs/decisions/0033).
     attaching.accept(
         link,
         remote.source if remote.source is not None else Source(),
@@ -293,7 +294,7 @@ def _accept_sender(
 def _enter(
     forwarder: Core, link: Link, terminus: Source | Target, *, is_sender: bool
 ) -> tuple[str, Address]:
-    """Return the text to answer with, and the address that a terminus names or asks to make."""
+    """Return the text to answer with, and the address that a terminus names or requests."""
     if terminus.dynamic:
         kept = stealing.node_kept(forwarder, link, terminus)
         if kept is not None and terminus.address is not None:

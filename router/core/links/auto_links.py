@@ -74,7 +74,7 @@ NO_NODE: Final = "trioute:no-node"
 class AutoLink(OwnLink):
     """Attempt at an auto-link on one connection; `link_name` differs from all before it."""
 
-    # by `AutoLinkChanged`, which does not come at each new attempt
+    # logged by `AutoLinkChanged`, which is not reported at each new attempt
     is_announced = True
 
     def __init__(self, plan: AutoLinkRule, link_name: str, keeper: AutoLinkObserver) -> None:
@@ -84,7 +84,7 @@ class AutoLink(OwnLink):
                 link_name,
                 0,
                 plan.receives,
-                # outcomes are left out: a broker that has fewer names them
+                # outcomes are left out: a broker that supports fewer lists them
                 source=Source(address=node if plan.receives else here),
                 target=Target(address=here if plan.receives else node),
                 initial_delivery_count=None if plan.receives else 0,
@@ -92,7 +92,7 @@ class AutoLink(OwnLink):
         )
         self.plan = plan
         self.keeper = keeper
-        # its end at the address, once the container has answered
+        # its producer or consumer at the address, once the container has answered
         self.end: Producer | Consumer | None = None
         # why the router gives it up, if the container is not told
         self._reason: Error | None = None
@@ -110,7 +110,7 @@ class AutoLink(OwnLink):
         if getattr(node, "address", None) is None:
             words = f"the container's attach names no node for {self.plan.external_address}"
             self._reason = wire_error(AmqpError(NO_NODE, words, Scope.LINK))
-            # without an error: there are clients that close their connection for one
+            # without an error: some clients close their connection on an error
             self.detach()
             return
         address = enter(forwarder.table, self.plan)
@@ -134,11 +134,11 @@ class AutoLink(OwnLink):
         self.keeper.attached(self)
 
     def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
-        """Report the end of the attempt to its keeper."""
+        """Report the end of the attempt to its owner."""
         self.keeper.over(self, error or self._reason)
 
     def quiesce(self, forwarder: Core) -> None:
-        """Take no new deliveries; those under way go on, and are settled."""
+        """Take no new deliveries; those under way are completed and settled."""
         if self.end is not None:
             detach.quiesce(forwarder, self.end)
 
@@ -165,8 +165,8 @@ def enter(table: AddressTable, plan: AutoLinkRule) -> Address | None:
 def phase_of(table: AddressTable, plan: AutoLinkRule) -> int:
     """Return the phase at which an auto-link joins its address.
 
-    If none is configured, a link to the container takes what senders send, and one from it brings
-    what receivers get: at a waypoint that is phase 0 and phase 1, as in Dispatch.
+    If none is configured, a link to the container takes the senders' messages, and one from it
+    brings the receivers' messages: at a waypoint that is phase 0 and phase 1, as in Dispatch.
     """
     if plan.phase is not None:
         return plan.phase
@@ -179,7 +179,7 @@ def phase_of(table: AddressTable, plan: AutoLinkRule) -> int:
 
 
 def _terms(source: Source | None) -> source_outcomes.OutcomeTerms | None:
-    """Return the outcome that the container means by settling without one, if it says so.
+    """Return the default outcome that the container declares for settling without one, if any.
 
     The source is the router's, so the container does not decide which outcomes are possible there.
     """

@@ -1,4 +1,4 @@
-"""Control links, by which two connected routers tell each other what they know.
+"""Control links: connected routers exchange what they know of the network on them.
 
 Each of them attaches one sender, on a session of its own: `qd.router.<its id>`, whose target has
 the capability `qd.router` and no address. Its messages are sent settled. Incoming messages are read
@@ -33,9 +33,9 @@ NAME: Final = "qd.router."
 # How many messages a peer may have under way, and how large each may be.
 CREDIT: Final = 32
 MAX_MESSAGE_BYTES: Final = 1 << 18
-# How much is sent in one go, whatever the credit: a message is made only when it leaves.
+# How many octets are sent at once, whatever the credit: a message is encoded only when it leaves.
 FLUSH_BYTES: Final = 1 << 13
-# How many messages may wait for a peer; if it asks for more than it takes, its link is lost.
+# How many messages may wait for a peer; if more are queued than it takes, its link is lost.
 MAX_QUEUED: Final = 1 << 17
 MAX_QUEUED_TO_EDGE: Final = 1 << 12
 ACCEPTED = int(Descriptor.ACCEPTED)
@@ -65,7 +65,7 @@ class ControlLink:
         self.watcher = watcher
         self.queue: deque[Octets] = deque()
         self.is_over = False
-        # whether so many messages of the peer wait to be processed that it gets no more credit
+        # whether the peer gets no more credit because too many of its messages wait to be processed
         self.is_full = False
         self.sent_messages = 0
         self.sent_octets = 0
@@ -129,7 +129,7 @@ class ControlLink:
         return bool(self.queue) and bool(session.can_send(link))
 
     def flush(self) -> bool:
-        """Send what there is room for, MOST_AT_ONCE_BYTES or so; return whether anything left."""
+        """Send as far as there is room, about MOST_AT_ONCE_BYTES; return whether any was sent."""
         link = self._sender.link
         if not isinstance(link, OutgoingLink) or self.is_over:
             return False
@@ -186,7 +186,7 @@ class ControlLink:
 class _Sender(OwnLink):
     """Sender of this router."""
 
-    # the connection ends with it, and that is logged
+    # the connection ends with the link, and that is logged
     is_announced = True
 
     def __init__(self, control: ControlLink, name: str) -> None:
@@ -209,7 +209,7 @@ class _Sender(OwnLink):
 
 
 class ControlEnd:
-    """Terminus of the peer's sender, which puts its messages together."""
+    """Terminus of the peer's sender, which assembles its messages from frames."""
 
     # no deliveries of an earlier link are remembered
     unsettled: Final[dict[bytes, Delivery]] = {}
@@ -224,7 +224,7 @@ class ControlEnd:
     def take(self, forwarder: Core, delivery: Delivery, frame: TransferFrame) -> None:
         """Add a frame to a message, and process the message after its last frame."""
         if delivery is not self._delivery:
-            # the one before it, if any, was aborted
+            # an earlier incomplete message, if any, was aborted
             self._delivery = delivery
             self._parts.clear()
         if frame.end > frame.payload_at:
@@ -245,7 +245,7 @@ class ControlEnd:
             forwarder.credit.note(None, link.owner)
 
     def outlives(self, event: LinkDetached | None) -> bool:
-        """Return False, since it goes with its link; keep the error of the detach."""
+        """Return False, since it ends with its link; keep the error of the detach."""
         self._error = None if event is None else event.error
         return False
 

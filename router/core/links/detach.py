@@ -1,7 +1,7 @@
-"""Remove links from their addresses, and resolve what lost links leave behind.
+"""Remove links from their addresses, and resolve the deliveries of lost links.
 
-The contract: what was not sent yet is released, what was sent and is unsettled is modified with
-delivery-failed, and what was half sent is aborted. If a terminus outlives its link (`suspended`),
+The contract: deliveries not sent yet are released, those sent but unsettled are modified with
+delivery-failed, and those half sent are aborted. If a terminus outlives its link (`suspended`),
 unsettled deliveries stay unsettled. None of this runs once per message.
 """
 
@@ -75,7 +75,7 @@ def _consumer_lost(forwarder: Core, consumer: Consumer, stays: bool) -> None:
     is_between_routers = unsent.leads_to_many(consumer)
     current = link.current
     if current is not None:
-        # The rest of it may still come in, but nobody will take it.
+        # The rest of it may still be received, but no receiver will take it.
         link.current = None
         forwarder.backlog.drop(current)
         current.discarded = True
@@ -96,7 +96,7 @@ def _producer_lost(forwarder: Core, producer: Producer, stays: bool) -> None:
     _resolve(forwarder, link, link.session.incoming, current, stays, _Came(forwarder, link))
     if current is not None:
         link.current = None
-        # the delivery that it resumes is not given up
+        # the delivery that this one resumes is not given up
         current.parent = None
         forwarder.transfer_aborted(current)
 
@@ -144,7 +144,7 @@ class _Sent:
     def lose(self, delivery: Delivery) -> None:
         """Tell the sender of a delivery that its receiver is lost."""
         if not delivery.outgoing_open or delivery.outgoing is not self._link:
-            # its receiver has settled it or given it back since
+            # its receiver has settled it or given it back meanwhile
             return
         forwarder, address = self._forwarder, self._address
         self._link.session.close_outgoing(delivery)
@@ -183,12 +183,12 @@ def remove_consumer(forwarder: Core, consumer: Consumer) -> None:
 
 
 def give_up_waiting(forwarder: Core, consumer: Consumer) -> None:
-    """Release what waits for a consumer that has left its address, unless others may take it."""
+    """Release messages that wait for a consumer that has left, unless others may take them."""
     address = consumer.address
     if not address.consumers:
         fallbacks.last_consumer_left(forwarder, address)
     if related.is_leaving(address):
-        # the task that moves what waits gives up the rest
+        # the task that moves the waiting messages gives up the rest
         return
     if address.treatment == MULTICAST or not address.consumers:
         unsent.give_up(forwarder, address, consumer.waiting, unsent.verdict_for(consumer))
@@ -206,7 +206,7 @@ def discard_consumer(forwarder: Core, consumer: Consumer) -> None:
 
 
 class _Leaving:
-    """Stand-in for a resumption: finishes the delivery under way, and allows no new ones."""
+    """In place of a resumption, for a leaving link: finishes its delivery, allows no new ones."""
 
     def go_on(self, forwarder: Core, consumer: Consumer) -> bool:
         """Send more of the delivery under way; return False, as no new one may begin."""
@@ -232,7 +232,7 @@ def quiesce_consumer(forwarder: Core, consumer: Consumer) -> None:
 
 
 def quiesce(forwarder: Core, end: Producer | Consumer) -> None:
-    """Let a link of the router's own take no new deliveries; those under way go on."""
+    """Let a link of the router's own take no new deliveries; those under way are completed."""
     if isinstance(end, Consumer):
         quiesce_consumer(forwarder, end)
     elif end.link.is_attached():
@@ -242,7 +242,7 @@ def quiesce(forwarder: Core, end: Producer | Consumer) -> None:
 
 
 def remove_producer(forwarder: Core, producer: Producer) -> None:
-    """Remove a producer from its address; what it has sent stays."""
+    """Remove a producer from its address; messages that it has sent stay."""
     address = producer.address
     if address is not None:
         address.remove_producer(producer)
@@ -269,7 +269,7 @@ def transfer_aborted(forwarder: Core, delivery: Delivery) -> None:
 
 
 def _count_unbegun(delivery: Delivery) -> None:
-    """Count a delivery that was aborted before it was forwarded as ingress all the same."""
+    """Count a delivery that was aborted before it was forwarded as ingress nevertheless."""
     producer = delivery.incoming.owner
     if producer is not None and producer.address is not None:
         producer.address.counters.ingress += 1

@@ -18,7 +18,7 @@ REJECTED = int(Descriptor.REJECTED)
 
 
 def reject_unaddressed(forwarder: Core, delivery: Delivery, verdict: bytes) -> None:
-    """Reject an anonymous sender's message without an address that it can be sent to."""
+    """Reject an anonymous sender's message that has no usable address."""
     counters = forwarder.table.unused.counters
     counters.ingress += 1
     counters.bytes_in += delivery.size
@@ -42,7 +42,7 @@ def reject_malformed(forwarder: Core, address: Address, delivery: Delivery) -> N
     delivery.discarded = True
     aborting.abort_all(forwarder, delivery)
     if delivery.settled:
-        # it has no outcome, so the error goes to the link
+        # the delivery gets no outcome, so the link is detached with the error
         link = delivery.incoming
         error = AmqpError(condition, problem, Scope.LINK)
         link.session.connection.fail_link(link, error)

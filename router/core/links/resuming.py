@@ -1,8 +1,8 @@
 """Resume suspended links that are attached again: compare what both sides remember.
 
-Each side tells in its attach what it has not settled, by delivery-tag (section 2.6.13). What the
-two maps say of a delivery decides what becomes of it. Towards a receiver the router is the sender
-and has to act (`resumption`); towards a sender it waits for what the sender resumes.
+Each side lists its unsettled deliveries in its attach, by delivery-tag (section 2.6.13). The two
+maps' states of a delivery decide what is done with it. Towards a receiver the router is the sender
+and has to act (`resumption`); towards a sender it waits for the deliveries that the sender resumes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from router.engine.delivery import Delivery
     from router.engine.session import Session
 
-# Behind the end of any message: all of it has come, or none of it can be sent again.
+# Offset after the end of any message: all of it was received, or none of it can be sent again.
 ALL_OF_IT = Received(section_number=0xFFFFFFFF, section_offset=0)
 NO_STATE = 0
 OUTCOMES: dict[int, Composite] = {
@@ -198,7 +198,7 @@ class _Moving:
 
 
 def _goes_by(delivery: Delivery, link: Link) -> bool:
-    """Return whether a delivery is a link's, and has a delivery-id on its session."""
+    """Return whether a delivery belongs to a link, and has a delivery-id on its session."""
     if isinstance(link, OutgoingLink):
         return bool(delivery.outgoing_open and delivery.outgoing is link)
     return bool(delivery.incoming_open and delivery.incoming is link)
@@ -239,7 +239,7 @@ class UnsettledMap:
 def unsettled_map(terminus: Terminus | None, link: Link) -> UnsettledMap:
     """Return the unsettled map for the router's attach.
 
-    It has no more entries than fit into a frame, nor than `MAX_FROM_EDGE`.
+    It has at most `MAX_FROM_EDGE` entries, and no more than fit into a frame.
     """
     if terminus is None or not terminus.is_parked:
         return UnsettledMap()
@@ -271,7 +271,7 @@ def unsettled_map(terminus: Terminus | None, link: Link) -> UnsettledMap:
 def state_to_receiver(delivery: Delivery) -> Composite | None:
     """Return the state of a delivery for its receiver.
 
-    That is its outcome, or from where on the router could send it.
+    That is its outcome, or the offset from which the router could send it.
     """
     if delivery.outcome in OUTCOMES:
         return _state(delivery.outcome, delivery.outcome_octets)
@@ -349,8 +349,9 @@ def handle_resumed_transfer(forwarder: Core, shell: Delivery, frame: TransferFra
 def _transfer_resumed(forwarder: Core, shell: Delivery) -> None:
     """Resume a delivery by the transfer that `shell` was made for (section 2.7.5).
 
-    An unknown delivery is ignored, and so is the payload: all of it came before. While more of that
-    comes, `shell` is the current delivery, and its `parent` the delivery that it stands for.
+    An unknown delivery is ignored, and so is the payload: all of it was received before. While more
+    payload follows, `shell` is the current delivery, and its `parent` the delivery that it stands
+    for.
     """
     shell.discarded = True
     link = shell.incoming
@@ -425,7 +426,7 @@ def settled_by_sender(
 
 
 def _decided(shell: Delivery) -> Composite | None:
-    """Return the state that a transfer tells of its delivery, or None if AMQP defines none such."""
+    """Return the delivery state in a transfer, or None if AMQP does not define that state."""
     if shell.state is None:
         return None
     try:

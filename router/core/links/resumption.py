@@ -1,8 +1,8 @@
-"""Resume a receiver's link: compare its unsettled map with ours, and send what follows from that.
+"""Resume a receiver's link: compare its unsettled map with ours, and send the transfers due.
 
-Section 3.4.6 has an example of fourteen cases, whose numbers stand beside the rules here. The
-router can send a message again if it has kept its octets (`redelivery`). Of any other message it
-says that it can resume only behind its end.
+Section 3.4.6 has an example of fourteen cases, whose numbers are given with the rules here. The
+router can send a message again if it has kept its octets (`redelivery`). For any other message it
+declares that it can resume only after the end.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ REJECTED = int(Descriptor.REJECTED)
 
 @attrs.frozen
 class Step:
-    """Delivery that a transfer is to be sent for, with our `state` for that transfer.
+    """Delivery for which a transfer is to be sent, with our `state` for that transfer.
 
     A delivery that the transfer settles or aborts is settled already, and forgotten. If the link is
-    lost before, the receiver finds that we have no such tag, which says the same.
+    lost before, the receiver finds that we have no such tag, which has the same meaning.
     """
 
     delivery: Delivery
@@ -80,7 +80,7 @@ class Resumption:
         self._forwarder = forwarder
         self._consumer = consumer
         self._link = consumer.link
-        # what the receiver says of each delivery
+        # the receiver's state of each delivery
         self._theirs: dict[bytes, object] = {}
         self._told = remote.unsettled
         self._knows_all = not remote.incomplete_unsettled
@@ -90,7 +90,7 @@ class Resumption:
         self._is_in_turn = False
 
     def compare(self) -> None:
-        """Compare all deliveries; of very many, the last ones in later turns."""
+        """Compare all deliveries; if very many, the last ones in later turns."""
         if not self._is_compared:
             at_once = COMPARED_AT_ONCE if self._told else THINGS_AT_ONCE
             self._forwarder.turn.deferred.go_through(
@@ -129,7 +129,7 @@ class Resumption:
                 _give_up(self._forwarder, delivery)
 
     def _is_over(self) -> bool:
-        """Return whether the link has gone, and so its terminus keeps what is left."""
+        """Return whether the link has ended, so that its terminus keeps the other deliveries."""
         return self._link.is_lost() or self.terminus.link is not self._link
 
     def _compared(self) -> None:
@@ -137,11 +137,11 @@ class Resumption:
         theirs, self._theirs = self._theirs, {}
         if len(theirs) > COMPARED_AT_ONCE:
             self._forwarder.turn.deferred.forget(emptied(theirs))
-        # in the turn of its attach this comes too early to do anything
+        # in the turn of the attach it is too early to do anything
         self._go_on_later()
 
     def go_on(self, forwarder: Core, consumer: Consumer) -> bool:
-        """Send as much as there is room for; return whether new deliveries may follow."""
+        """Send steps as far as there is room; return whether new deliveries may follow."""
         link = consumer.link
         session = link.session
         current = link.current
@@ -179,7 +179,7 @@ class Resumption:
             _send(self._forwarder, self._consumer, step.delivery, step)
 
     def _paused(self) -> None:
-        """Note that all steps have been sent that there was room for."""
+        """Note that all steps for which there was room have been sent."""
         self._is_sending = False
         if not self._is_in_turn:
             self._go_on_later()
@@ -219,7 +219,7 @@ def _step_of_both(forwarder: Core, delivery: Delivery, theirs: object) -> Step:
     if delivery.kept is not None:
         return Step(delivery, resends=True)  # cases 2 and 4: from the first octet on
     if isinstance(theirs, Received) and theirs.section_number >= ALL_OF_IT.section_number:
-        return Step(delivery, ALL_OF_IT)  # case 6: it has all that it needs
+        return Step(delivery, ALL_OF_IT)  # case 6: the receiver has everything that it needs
     _give_up(forwarder, delivery)
     return Step(delivery, aborted=True)  # cases 7 and 9
 

@@ -3,12 +3,12 @@
 At the client's router a route is found and a container chosen; where that is at another router the
 attach goes on to the next router on the cheapest way there, and so on, until the router that has
 the container attaches it there. Each hop is a `RoutedLink`, and the container's answer comes back
-by all of them. A router passes a link on only if it is nearer than the one that has attached it, so
-that no link loops, whatever each router knows of the network (docs/decisions/0064).
+over all of them. A router passes a link on only if it is nearer than the one that has attached it,
+so that no link loops, even if routers disagree about the network (docs/decisions/0064).
 
-Between an edge and its interior it is the same for one hop. The interior places what comes from an
-edge as it would its own clients' links, but never back to that edge; what comes to an edge goes to
-the edge's own containers and nowhere else (docs/decisions/0072). Nothing here runs per message.
+Between an edge and its interior it is the same for one hop. The interior places links from an edge
+like those of its own clients, but never back to that edge; links that come to an edge go only to
+the edge's own containers (docs/decisions/0072). Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -55,8 +55,9 @@ EDGE: Final = "edge"
 class FarLink(RoutedLink):
     """First hop of a link that was placed here and whose container is at another router.
 
-    If that router cannot be reached any more, or has no container, another is asked; each but once.
-    Its client is here, or else at `guest`: then the router that has attached it asks others, too.
+    If that router cannot be reached any more, or has no container, another is tried, each only
+    once. Its client is here, or else at `guest`: then the router that has attached it tries others,
+    too.
     """
 
     def __init__(
@@ -64,11 +65,11 @@ class FarLink(RoutedLink):
     ) -> None:
         super().__init__(peer, frame)
         self.guest = guest
-        # the places of the outlets to routers that have been asked
+        # the places of the outlets to routers that have been tried
         self.tried = tried
 
     def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
-        """Ask another container if a router on the way has refused the link, or is lost."""
+        """Try another container if a router on the way has refused the link, or is lost."""
         is_changed = error is not None and error.condition == ROUTE_CHANGED
         if self.address is not None or self.is_lost or not (is_changed or self.has_no_peer(error)):
             super().over(forwarder, error, closed)
@@ -116,8 +117,8 @@ def _place(
 def _allows(link: Link, guest: Origin | None, tried: frozenset[object]) -> Allows:
     """Return a test for the other routers that a link may go to, and that it has not tried.
 
-    It never goes back to the edge of its client. One that has come a way already goes on only from
-    an edge to elsewhere, or from elsewhere to an edge.
+    It never goes back to the edge of its client. A link that was attached by a router is forwarded
+    only from an edge to elsewhere, or from elsewhere to an edge.
     """
     came_by = link.session.connection
     comes_up = _is_edges(came_by)
@@ -141,7 +142,7 @@ def _is_edges(connection: Connection) -> bool:
 
 
 def _go_elsewhere(forwarder: Core, lost: FarLink) -> bool:
-    """Ask another container in place of one that the link does not get to; return whether."""
+    """Try another container if the link does not reach the first; return whether there is one."""
     link = lost.peer
     placed = forwarder.link_routes.placed(link)
     if link.state != LinkState.ATTACH_RCVD or placed is None:
@@ -160,7 +161,7 @@ def _go_elsewhere(forwarder: Core, lost: FarLink) -> bool:
 def attach_received(forwarder: Core, link: Link) -> None:
     """Pass on a link that another router attaches on its way to a container.
 
-    Raises `AmqpError` at link scope if the way does not lead on here.
+    Raises `AmqpError` at link scope if the link cannot be forwarded from here.
     """
     traveller = traveller_of(link.remote_attach)
     reach = forwarder.reach
@@ -168,7 +169,7 @@ def attach_received(forwarder: Core, link: Link) -> None:
         _place_arrived(forwarder, link, traveller)
         return
     if link.session.connection.settings.role == EDGE:
-        # no edge is on the way to anywhere
+        # an edge is never on the way to another router
         raise route_changed()
     path = reach.path(traveller.destination)
     connection = None if path is None else reach.connection(path.via)
@@ -226,7 +227,7 @@ def _attach_here(forwarder: Core, link: Link, placed: Placement) -> RoutedLink:
 
 
 def _take_name(forwarder: Core, routed: RoutedLink, origin: Origin) -> None:
-    """Take the link's name at containers from the link that has it, at whichever router."""
+    """Take the link's name at containers from the link that has it, at any router."""
     link = routed.peer
     names = forwarder.link_names
     holding = ForwardedName(

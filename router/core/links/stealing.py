@@ -1,10 +1,10 @@
 """Steal links: a link that is attached again replaces the old one (section 2.6.1).
 
-The old link is closed with `amqp:link:stolen` after the new attach has been answered, and what it
-leaves behind is resolved before anything is sent on the new one. After a link error nothing may
-name its deliveries any more (section 2.6.5), so a stolen sender is told all outcomes before: what
-no receiver has whole is taken back and released, what one has is modified, delivery-failed.
-Of very many deliveries the last ones are resolved in later turns
+The old link is closed with `amqp:link:stolen` after the new attach has been answered, and its
+deliveries are resolved before anything is sent on the new one. After a link error nothing may name
+its deliveries any more (section 2.6.5), so a stolen sender is told all outcomes before: deliveries
+that no receiver has whole are taken back and released, the others are modified with
+delivery-failed. Of very many deliveries the last ones are resolved in later turns
 (docs/decisions/0094-links-taken-over-in-turns.md).
 """
 
@@ -55,7 +55,7 @@ def refused(forwarder: Core, link: Link, holder: Link) -> AmqpError:
     """Return the error for a link that may not take over from another, and count it."""
     forwarder.link_names.refused += 1
     forwarder.observer.event_received(link.session.connection, LinkStealingRefused(link, holder))
-    # the peer must not learn who has it
+    # the peer must not learn which peer has the link
     return AmqpError(
         Condition.RESOURCE_LOCKED, f"a link named {link.name!r} is attached elsewhere", Scope.LINK
     )
@@ -64,8 +64,8 @@ def refused(forwarder: Core, link: Link, holder: Link) -> AmqpError:
 def node_kept(forwarder: Core, link: Link, terminus: Source | Target) -> Address | None:
     """Return the dynamic node that `terminus` names if `link` takes it over, or None.
 
-    That is if the node was made for the link that `link` takes over from, or resumes: this link has
-    not ceased to exist, so neither has the node (section 3.5.10).
+    That is the case if the node was made for the link that `link` takes over from, or resumes: this
+    link has not ceased to exist, so neither has the node (section 3.5.10).
     """
     holder = forwarder.link_names.holder(link)
     suspended = forwarder.suspended.find(link)
@@ -97,7 +97,7 @@ def suspend(forwarder: Core, link: Link, holder: Link) -> None:
 
 
 def close_stolen(forwarder: Core, link: Link, holder: Link) -> None:
-    """Close the link whose name `link` has now, and resolve what it leaves behind."""
+    """Close the link whose name `link` has now, and resolve its deliveries."""
     stolen = _stolen(forwarder, link, holder)
     if isinstance(holder, IncomingLink) and not holder.is_routed:
         _StolenSender(forwarder, holder, stolen).begin(link.owner)
@@ -114,7 +114,7 @@ def _stolen(forwarder: Core, link: Link, holder: Link) -> AmqpError:
     # so that it cannot be stolen twice
     forwarder.link_names.leave(holder)
     forwarder.link_names.stolen += 1
-    # for the detach; the attach is counted by itself
+    # for the detach; the attach is counted separately
     link.session.connection.count_work(WORK)
     forwarder.observer.event_received(link.session.connection, LinkStolen(link, holder))
     return AmqpError(Condition.STOLEN, "the link has been attached elsewhere", Scope.LINK)
@@ -123,7 +123,7 @@ def _stolen(forwarder: Core, link: Link, holder: Link) -> AmqpError:
 def _hand_over(old: Consumer, new: Consumer) -> None:
     """Move the copies that wait for a receiver to the receiver that has its name now.
 
-    A receiver that is resuming has not joined its address: nobody would look at what it got.
+    A receiver that is resuming has not joined its address, so its copies would be overlooked.
     """
     is_there = old.address is new.address and new.resuming is None
     if is_there and old.waiting is not new.waiting:
@@ -132,7 +132,7 @@ def _hand_over(old: Consumer, new: Consumer) -> None:
 
 
 class _Unresumable:
-    """Stand-in for the terminus of a stolen sender whose deliveries are still being moved."""
+    """Placeholder for the terminus of a stolen sender whose deliveries are still being moved."""
 
     # it has nothing to resume
     unsettled: Final[dict[bytes, Delivery]] = {}
@@ -145,15 +145,15 @@ class _Unresumable:
         return False
 
     def give_up(self, _: object) -> None:
-        """Do nothing, because that has been done."""
+        """Do nothing, because the sender's deliveries are resolved already."""
 
 
 class _StolenSender:
     """Task that tells a sender whose link is stolen all outcomes, then closes the link.
 
-    Of very many unsettled deliveries the last ones are resolved in later turns. What the sender
-    sends meanwhile is ignored, as if it came after the detach. The link that has its name now gets
-    no credit before, so that nothing that still waits can be sent once more.
+    Of very many unsettled deliveries the last ones are resolved in later turns. Transfers of the
+    sender meanwhile are ignored, as if they came after the detach. The link that has its name now
+    gets no credit before, so that nothing that still waits can be sent once more.
     """
 
     def __init__(self, forwarder: Core, link: IncomingLink, error: AmqpError) -> None:
@@ -161,7 +161,7 @@ class _StolenSender:
         self._link = link
         self._error = error
         self._owner: Producer = link.owner
-        # the delivery of which no more comes in
+        # the delivery whose rest is no longer accepted
         self._current = link.current
         self._successor: Producer | None = None
         self._capacity = 0
@@ -198,7 +198,7 @@ class _StolenSender:
         successor.awaits = self
 
     def _is_over(self) -> bool:
-        """Return whether the link is detached or lost, and so all of it is resolved."""
+        """Return whether the link is detached or lost, and so all its deliveries are resolved."""
         return self._link.owner is not self._owner
 
     def _parts(self) -> Iterator[Delivery | None]:
@@ -208,7 +208,8 @@ class _StolenSender:
             if delivery is None or self._is_over():
                 yield None
             elif delivery.address is None:
-                # It was meant to resume an unknown delivery, or not even its head has come.
+                # It was meant to resume an unknown delivery, or not even its head has been
+                # received.
                 if not delivery.discarded:
                     self._forwarder.settlement.settle(delivery, RELEASED, b"")
                 yield None
@@ -229,7 +230,7 @@ class _StolenSender:
         forwarder = self._forwarder
         outgoing = part.outgoing
         if outgoing is not None and part.complete and outgoing.current is not part:
-            # a receiver has it whole; what that says from now on is not passed on
+            # a receiver has it whole; dispositions of that receiver are no longer passed on
             forwarder.settlement.settle_lost(part)
             forwarder.settlement.sender_lost(part)
             return
@@ -238,7 +239,7 @@ class _StolenSender:
             self._take_back(part)
         # A receiver that has a part of it is told of the abort once there is room.
         forwarder.backlog.drop(part)
-        # one that has not come in whole is aborted, and counted as such
+        # an incomplete delivery is aborted, and counted as such
         part.discarded = part.discarded or not is_current or part.parent is not None
         if _was_whole(part):
             part.address.counters.count_outcome(forwarder.settlement.settle_lost(part))

@@ -2,12 +2,12 @@
 
 A peer that asks for it, by a timeout or an expiry-policy (section 3.5.6), may detach a link, or
 lose it with its session or connection, and attach it again. Until then deliveries that it had not
-settled are kept, where otherwise they would be resolved at once. This is bounded: in time, by
+settled are kept; otherwise they would be resolved at once. This is bounded: in time, by
 `terminusTimeoutLimitSeconds`, and by how many termini may be without a link at once.
 
 As long as its session lasts, deliveries of a link that is merely detached stay "live": they keep
-their delivery-ids, and dispositions may name them (section 2.7.6). After that they are known by
-their tags only, and called "parked". (docs/decisions/0035-suspended-links.md.)
+their delivery-ids, and dispositions may name them (section 2.7.6). After that they are identified
+by their tags only, and called "parked". (docs/decisions/0035-suspended-links.md.)
 """
 
 from __future__ import annotations
@@ -72,13 +72,13 @@ class Terminus:
         self.address: Address | None = None
         self.unsettled: dict[Any, Delivery] = {}
         self.outcomes: dict[Any, tuple[int, bytes]] = {}
-        # when it expires, in the turn's time; 0 while that is not known
+        # when it expires, by the turn's clock; 0 while that is not known
         self.expires_at = 0.0
-        # the source or target that its peer was told
+        # the source or target that was sent to its peer
         self.granted: Source | Target | None = None
         # whether its deliveries have no delivery-ids any more
         self.is_parked = False
-        # how many tasks are parking its deliveries, and what to call after that
+        # how many tasks are parking its deliveries, and the function to call after that
         self._parkings = 0
         self._once_parked: list[Callable[[], None]] = []
         # moves them to the link that it is attached by, while not all have been moved
@@ -88,7 +88,7 @@ class Terminus:
         self.charged = 0
 
     def outlives(self, event: LinkDetached | None) -> bool:
-        """Return whether the terminus stays when its link goes as `event` says."""
+        """Return whether the terminus stays when its link ends as `event` says."""
         if event is None or event.closed:
             return False
         return self.timeout_s > 0 or self.policy is not Policy.LINK_DETACH
@@ -180,7 +180,7 @@ class Terminus:
         was_told, delivery.settling = delivery.settling == Settling.TOLD, int(Settling.FIRST)
         tag = delivery.incoming_tag
         if was_told and delivery.outcome == NO_STATE:
-            # there is no receiver, and the sender has been told so by the router
+            # there is no receiver, and the router has told the sender so
             return
         if delivery.address is None:
             # its sender resumed a delivery that is unknown here
@@ -196,7 +196,7 @@ class Terminus:
         self.unsettled[tag] = delivery
 
     def settled(self, delivery: Delivery, code: int, octets: bytes) -> None:
-        """Keep a delivery's outcome for its sender, unless that has settled it already."""
+        """Keep a delivery's outcome for its sender, unless the sender has settled it already."""
         tag = delivery.incoming_tag
         if self.unsettled.get(tag) is delivery:
             kept = bytes(octets) if len(octets) <= MAX_KEPT_BYTES else EMPTY
@@ -234,7 +234,7 @@ def search(
 ) -> Iterator[Delivery | None]:
     """Yield the deliveries of a link, as `Unsettled.search` does.
 
-    Before that, those that its terminus had by earlier links are moved to it.
+    Before that, the deliveries of earlier links of its terminus are moved to it.
     """
     if terminus is not None and terminus.moving is not None:
         # not `yield from`, which would close the steps together with this generator
@@ -244,9 +244,9 @@ def search(
 
 
 class SuspendedTermini:
-    """Termini of a router that have no link; none stays longer than `limit_s`, 0 is not at all.
+    """Termini of a router that have no link; none stays longer than `limit_s` (0: none stays).
 
-    `next_expiry` is when to call `expire`, in the turn's time; 0 while that is not needed.
+    `next_expiry` is when to call `expire`, by the turn's clock; 0 while that is not needed.
     """
 
     def __init__(self, turn: Turn, names: LinkNames, limit_s: int) -> None:
@@ -268,17 +268,17 @@ class SuspendedTermini:
     def deliveries(self) -> int:
         """Return the number of deliveries that are parked for links that may come back.
 
-        One whose outcome is known counts twice, until its sender has heard it.
+        One whose outcome is known counts twice, until its sender has been told.
         """
         return sum(len(each.unsettled) + len(each.outcomes) for each in self._termini.values())
 
     def grant(
         self, link: Link, address: Address | None, asked: Source | Target, resumed: Terminus | None
     ) -> Terminus | None:
-        """Return the terminus for a source or target as a peer asks for it.
+        """Return the terminus for a source or target that a peer requests.
 
-        That is `resumed`, if there is one, with the policy and timeout asked for now. Returns None
-        if the terminus ends with its link.
+        That is `resumed`, if given, with the policy and timeout requested now. Returns None if the
+        terminus ends with its link.
         """
         policy, timeout_s = self._allowed(link, asked)
         if resumed is not None:
@@ -333,7 +333,7 @@ class SuspendedTermini:
             self.end(forwarder, self._one_too_many())
 
     def _charge(self, forwarder: Core, terminus: Terminus) -> None:
-        """Charge the peer for a terminus, or end it where that would be too much."""
+        """Charge the peer for a terminus, or end it if the charge would exceed the limit."""
         link = terminus.link
         account = link.session.connection.account
         count = SUSPENDED_BYTES + link_bytes(link.name, (link.attach, link.remote_attach))
@@ -349,7 +349,7 @@ class SuspendedTermini:
             terminus.charged = 0
 
     def _one_too_many(self) -> Terminus:
-        """Return the oldest terminus of the user who has most, so that others keep theirs."""
+        """Return the oldest terminus of the user with the most, so that others keep theirs."""
         greediest = max(self._by_user.values(), key=len)
         return next(iter(greediest))
 
@@ -442,6 +442,6 @@ def lifetime(terminus: Terminus | None) -> Lifetime:
 
 
 def remember(terminus: Terminus | None, granted: Source | Target) -> None:
-    """Keep the source or target that the peer is told."""
+    """Keep the source or target that is sent to the peer."""
     if terminus is not None:
         terminus.granted = granted

@@ -33,7 +33,7 @@ CLOSEST = 0
 BALANCED = 1
 MULTICAST = 2
 UNAVAILABLE = 3
-# between the two ends of a routed link: what one end sends goes to the other only
+# between the two ends of a routed link: messages of one end go only to the other
 ROUTED = 4
 
 # The side of a network of routers that an end of a link is on. Messages from one side go to the
@@ -52,7 +52,7 @@ PRIORITIES = 10
 ORDINARY_PRIORITY = 4
 # The number of lanes for each priority: the first is for senders of small messages.
 LANES_PER_PRIORITY = 5
-# From this number on there is one more for each priority, for senders that settle before the
+# From this number on there is one more lane for each priority, for senders that settle before the
 # receiver does (rcv-settle-mode second).
 SECOND_LANES = PRIORITIES * LANES_PER_PRIORITY
 # Lanes of the network (`network.lanes`) that a consumer takes, as bits: all, as most do.
@@ -60,7 +60,7 @@ EVERY_LANE = 2**64 - 1
 # The size limit of links without a max-message-size (section 2.7.3).
 UNLIMITED = 2**64 - 1
 
-# Phases of a message on its way through an address: usually 0, more behind a waypoint, up to
+# Phases of a message on its way through an address: usually 0, more after a waypoint, up to
 # `LAST_PHASE`. Fallback receivers are at `FALLBACK`, which is as far behind 0 as the letter F is
 # (as in Dispatch's annotation).
 LAST_PHASE = 9
@@ -98,9 +98,9 @@ class Address:
         self.counters = Counters()
         self.producers: list[Producer] = []
         self.consumers: list[Consumer] = []
-        # how many of the consumers have links that may be resumed once they are lost
+        # how many of the consumers have links that may be resumed after they are lost
         self.resumable = 0
-        # consumers that get nothing yet but what their links resume, in order
+        # consumers that so far get only the deliveries that their links resume, in order
         self.resuming: dict[Consumer, None] = {}
         # deliveries that no consumer could take yet
         self.waiting = WaitingQueue()
@@ -108,7 +108,7 @@ class Address:
         self.limits: SizeLimits | None = None
         # task that rejects waiting messages too large for all consumers (`max_message_size`)
         self.refusing: Refusing | None = None
-        # what one consumer gives back may be offered to another; octets are kept for that
+        # messages that one consumer gives back may be offered to another; octets are kept for that
         # (`keeps_octets`) once there are several
         self.redelivers = redelivers
         self.keeps_octets = False
@@ -119,14 +119,14 @@ class Address:
         self.egress_mark = 0
         # how many of its producers and consumers are on a side other than `HERE`
         self.remote_ends = 0
-        # the lanes by which messages go from here to other routers, as bits; 0 if there is only one
+        # the lanes on which messages go from here to other routers, as bits; 0 if there is only one
         # link to each of them (`network.lanes`)
         self.lanes = 0
         # the priority of all its messages, whatever their headers say; -1 if the headers count
         self.priority = -1
         # seconds after which a stuck receiver is dropped (`stuck_receivers`); 0 for never
         self.drop_after_s = 0.0
-        # the last one that was dropped, if any
+        # the last receiver that was dropped, if any
         self.last_dropped: DroppedReceiver | None = None
         # its related addresses; None for nearly all
         self.related_addresses: RelatedAddresses | None = None
@@ -137,7 +137,7 @@ class Address:
         self.transit: TransitWay | None = None
         # its producers' credit has to be updated at the end of the turn
         self.credit_due = False
-        # the task that does that in later turns, while it is under way (`credit.Sharing`)
+        # the task that updates the credit in later turns, while there is one (`credit.Sharing`)
         self.sharing: RepeatedTask | None = None
         # made for one link, `creator`, which may be suspended; None once that is over.
         # `lifetime` says when the node is deleted (`nodes`)
@@ -146,7 +146,7 @@ class Address:
         self.lifetime: Composite | None = None
 
     def current_counters(self) -> Counters:
-        """Return the address's counters, or their heir once it is no longer in use."""
+        """Return the address's counters, or those that took them over once it is out of use."""
         return self.counters if self.successor is None else self.successor
 
     def add_producer(self, producer: Producer) -> None:
@@ -206,7 +206,7 @@ class RelatedAddresses:
     """Related addresses of an address.
 
     `fallback` gets its messages while it has no other receiver, and `primary` is the address that
-    this one is the fallback of. `exchange` routes what is sent here to other addresses. `fed_by`
+    this one is the fallback of. `exchange` routes messages sent here to other addresses. `fed_by`
     are the addresses whose exchanges may send to this one, by the bindings that lead here.
     """
 
@@ -242,17 +242,17 @@ class Producer:
         self.place = -1
         # when its credit falls to this, its address is examined again
         self.low_mark = 0
-        # an anonymous sender's deliveries that wait somewhere
+        # the number of an anonymous sender's deliveries that wait at any address
         self.waiting = 0
         # its messages are never for the fallback's receivers
         self.is_fallback = False
         # its side of the network, and the tree of routers along which multicasts come from it
         self.side = HERE
         self.tree = OWN_TREE
-        # the lane of several that it has for itself, once it sends large messages
+        # the lane assigned to it, once it sends large messages
         self.stripe = -1
-        # what it waits for until it gets credit: the link that had its name is being closed
-        # (`stealing`); usually None
+        # the task that it waits for before it gets credit, while the link that had its name is
+        # being closed (`stealing`); usually None
         self.awaits: Withholding | None = None
         # whether messages enter the network by it; -1 until that is looked up (`sampling`)
         self.enters = -1
@@ -277,7 +277,7 @@ class Consumer:
         self.limit = UNLIMITED
         # whether messages leave with the router's own annotations
         self.shows_passage = False
-        # it asked for copies, and gets nothing else (`sources`)
+        # it asked for copies, and gets only these (`sources`)
         self.gets_copies = False
         # it confirms nothing, and so gets no durable messages (`unconfirmed_durable`)
         self.rejects_durable = False
@@ -291,9 +291,9 @@ class Consumer:
         self.sibling_lanes: list[OutgoingLink] | None = None
         # its progress as a multicast's receiver (`stuck_receivers`); None while all is well
         self.progress: Progress | None = None
-        # deliveries that its link resumes (`resuming`); until that is done it gets nothing else
+        # deliveries that its link resumes (`resuming`); until these are done it gets no others
         self.resuming: Resuming | None = None
-        # whether the rest of what waits for it is sent in later turns (`queue_service`)
+        # whether the rest of its waiting messages is sent in later turns (`queue_service`)
         self.is_later = False
         # whether it leads to a router that passes traces on; -1 until that is looked up
         # (`trace_context`)
@@ -303,7 +303,7 @@ class Consumer:
 def gets_multicast_from(consumer: Consumer, producer: Producer) -> bool:
     """Return whether a multicast from this producer is for this consumer too.
 
-    Between routers a multicast follows one tree, that of the router where it came in.
+    Between routers a multicast follows one tree, that of the router where it entered the network.
     """
     if consumer.side == MESH:
         return consumer.tree >= 0 and consumer.tree == producer.tree

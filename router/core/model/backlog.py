@@ -1,10 +1,10 @@
-"""Backlog: octets that came in and could not be sent on yet.
+"""Backlog: octets that were received and could not be forwarded yet.
 
-Each octet held counts three times: against the frames that its session may send ahead, against
-what its connection may have waiting, and against what the router may hold in all. The nearer these
-limits, the less the peer may send (docs/decisions/0004); what exceeds the router's limit anyway is
-given up by `shedding`. The ttl of a message runs down while it waits, and its priority decides how
-early it is taken (`waiting`).
+Each octet held counts three times: against the frames that its session may send ahead, against what
+its connection may have waiting, and against what the router may hold in all. The nearer these
+limits, the less the peer may send (docs/decisions/0004); if the router's limit is exceeded
+nevertheless, `shedding` gives up deliveries. The ttl of a message runs down while it waits, and its
+priority decides how early it is taken (`waiting`).
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Backlog:
         self._release(delivery, 0, count)
 
     def _release(self, delivery: Delivery, frames: int, count: int) -> None:
-        """Release octets that have been sent or given up, and reopen windows if they may."""
+        """Release octets that have been sent or given up, and reopen windows if possible."""
         delivery.held_bytes -= count
         self.held_bytes -= count
         session = delivery.incoming.session
@@ -133,11 +133,11 @@ class Backlog:
                 if each.state == MAPPED:
                     each.note_spent()
         elif frames and session.state == MAPPED:
-            # for the session's other links as well, if this one has gone
+            # for the session's other links as well, if this one has ended
             session.note_window()
 
     def change_link(self, delivery: Delivery, link: IncomingLink) -> None:
-        """Move a delivery to another link of its sender; what waits of it counts there now."""
+        """Move a delivery to another link of its sender; its waiting octets count there now."""
         if delivery.outgoing is None and delivery.chunks is not None:
             _move(delivery, link)
         if delivery.chunks is None:
@@ -158,7 +158,7 @@ class Backlog:
         self.turn.is_pressed = self.held_bytes * 2 > self.limit_bytes
 
     def drop(self, delivery: Delivery) -> None:
-        """Discard what waits of a delivery."""
+        """Discard the waiting octets of a delivery."""
         if delivery.chunks is not None:
             frames = len(delivery.chunks)
             delivery.chunks = None
@@ -166,7 +166,7 @@ class Backlog:
             self._release(delivery, frames, delivery.held_bytes)
 
     def send(self, session: Session, delivery: Delivery) -> bool:
-        """Send what waits of a delivery; return whether nothing is left of it."""
+        """Send the waiting octets of a delivery; return whether none are left."""
         chunks = delivery.chunks
         while chunks:
             if session.remote_incoming_window <= 0 or session.outbox.congested:
@@ -190,7 +190,7 @@ class Backlog:
 
 
 def begins_without_header(view: Octets, start: int, end: int) -> bool:
-    """Return whether `view[start:end]` plainly begins with a section other than the header."""
+    """Return whether `view[start:end]` certainly begins with a section other than the header."""
     if end - start < 3:
         return False
     form: int = view[start + 1]
@@ -199,7 +199,7 @@ def begins_without_header(view: Octets, start: int, end: int) -> bool:
 
 
 def _move(delivery: Delivery, link: IncomingLink) -> None:
-    """Move a delivery that waits by side and sender to the place for another link."""
+    """Move a delivery that waits in a queue of its side and sender to another link's queue."""
     queue = delivery.waits_in
     if queue is not None:
         queue.move_to_link(delivery, link)

@@ -14,31 +14,31 @@ class Counters:
     """Counts of deliveries and octets since the start; they only grow."""
 
     def __init__(self) -> None:
-        # deliveries that came in, and that went out (a multicast goes out several times)
+        # deliveries that were received, and that were sent (a multicast is sent several times)
         self.ingress = 0
         self.egress = 0
         self.bytes_in = 0
         self.bytes_out = 0
-        # of these, what came from and went to other routers, and containers, by links that are over
+        # of these, deliveries from and to other routers, and containers, on links that have ended
         # (`router_traffic`)
         self.from_routers = 0
         self.to_routers = 0
         self.from_containers = 0
         self.to_containers = 0
-        # came in settled; of these, those dropped because no consumer could take them at once
+        # received settled; of these, those dropped because no consumer could take them at once
         self.presettled = 0
         self.dropped_presettled = 0
-        # taken by a fallback, for want of a receiver
+        # taken by a fallback, because there was no receiver
         self.redirected = 0
-        # offered to another receiver after one gave them back
+        # offered to another receiver after one receiver gave them back
         self.redelivered = 0
         # by the receiver's outcome
         self.accepted = 0
         self.rejected = 0
         self.released = 0
         self.modified = 0
-        # by the outcome that the sender was told, a multicast's once; and those that took long
-        # until then, or until a settled delivery left
+        # by the outcome that the sender was told, a multicast's once; and those for which it took
+        # long until then, or until a settled delivery left
         self.told_accepted = 0
         self.told_rejected = 0
         self.told_released = 0

@@ -1,8 +1,8 @@
-"""Timer wheel that finds what expires in time, without a look at what else waits (section 3.2.1).
+"""Timer wheel that finds expired deliveries without examining all others (section 3.2.1).
 
 Deadlines are put into slots of a sixteenth of a second, and those farther ahead into longer slots,
 whose contents move to shorter ones when their time comes. So entering and leaving cost the same
-however much waits, and there are never more than some twelve thousand slots, however many
+however many deliveries wait, and there are never more than some twelve thousand slots, however many
 deadlines (docs/decisions/0096-taking-from-the-middle.md).
 """
 
@@ -22,23 +22,23 @@ MIDDLE_TICKS = 64
 MIDDLE_AHEAD = 65536
 FAR_TICKS = 4096
 FAR_AHEAD = 1 << 25
-# How many slots are looked at in one turn: they may have been empty for long.
+# How many slots are examined in one turn: they may have been empty for long.
 MOST_AT_ONCE = 256
 # A slot's number is the tick where it begins, times this, plus its level.
 SLOT_LEVELS = 4
 
 
 class Deadlines:
-    """Deliveries by deadline; `next` is when to look at them, 0 if there are none."""
+    """Deliveries by deadline; `next` is when to examine them, 0 if there are none."""
 
     def __init__(self) -> None:
         self.next = 0.0
         self.count = 0
         # the contents of each slot, by its number; slots stay until their time, empty or not
         self._slots: dict[int, dict[Delivery, None]] = {}
-        # when to look at a slot, and its number; the earliest entry of a slot counts
+        # when to examine a slot, and its number; the earliest entry of a slot counts
         self._order: list[tuple[float, int]] = []
-        # when each slot is looked at
+        # when each slot is examined
         self._looks: dict[int, float] = {}
 
     def enter(self, delivery: Delivery, now: float, after: float = 0.0) -> None:
@@ -101,13 +101,13 @@ class Deadlines:
         If it is not time yet, enter it into another slot.
         """
         if delivery.slot != number + 1:
-            # it has left since
+            # the delivery has left meanwhile
             return False
         delivery.slot = 0
         self._left()
         if delivery.deadline <= now:
             return True
-        # deliveries of a short slot are looked at twice at most, whenever in it they expire
+        # deliveries of a short slot are examined twice at most, wherever in it they expire
         self.enter(delivery, now, (int(now * TICKS_A_SECOND) + 1) / TICKS_A_SECOND)
         return False
 

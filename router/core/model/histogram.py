@@ -1,7 +1,7 @@
 """Histogram of durations with fixed bounds, from ten microseconds to half a minute.
 
 A message that passes at once takes tens of microseconds, and one that waits takes as long as its
-receivers like; each decade in between has three bounds (docs/decisions/0041).
+receivers need; each decade in between has three bounds (docs/decisions/0041).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Histogram:
         self._bounds = _bounds
 
     def observe(self, age_s: float, count: int) -> None:
-        """Count `count` of this duration; a negative one, when a clock goes back, adds no time."""
+        """Count a duration `count` times; a negative one (a clock set back) adds no time."""
         at = 0
         while at < SIZE and age_s > self._bounds[at]:
             at += 1

@@ -37,7 +37,7 @@ def holdings_of(connection: Connection) -> dict[str, int]:
 def held_in_all(forwarder: Core, connections: Iterable[Connection]) -> dict[str, int]:
     """Return the octets that the router keeps for all peers, by kind.
 
-    `connections` are those that exist; what is left of others is counted too.
+    `connections` are those that exist; remaining state of others is counted too.
     """
     found = dict.fromkeys(ALL_KINDS, 0)
     found.update(forwarder.backlog.turn.ledger.by_kind)
@@ -54,7 +54,7 @@ def held_in_all(forwarder: Core, connections: Iterable[Connection]) -> dict[str,
 def _deliveries_of(connection: Connection) -> int:
     """Count the deliveries of a connection's peer that are unsettled or wait.
 
-    A delivery counts for its sender, wherever it is; what the peer receives counts for others.
+    A delivery counts for its sender, wherever it is; those that the peer receives do not count.
     """
     return sum(map(deliveries_in, connection.local_sessions.values()))
 

@@ -27,7 +27,7 @@ class OwnLink:
     """Link that the router attaches, from its session's begin until it is over.
 
     Subclasses override `attached` and `over`, each of which is called at most once. Until it is
-    attached the link has no `owner`; whoever adds it to an address sets one.
+    attached the link has no `owner`; the code that adds it to an address sets one.
     """
 
     # whether another event reports its state to the log
@@ -38,7 +38,7 @@ class OwnLink:
         self.session: Session | None = None
         self.link: Link | None = None
         self.is_over = False
-        # its session goes on until the peer has answered the detach; `answer_lost` if it will not
+        # its session continues until the peer has answered the detach; `answer_lost` if it will not
         self.awaits_answer = False
 
     def begin(self, connection: Connection) -> None:
@@ -50,7 +50,7 @@ class OwnLink:
         self.session.owner = self
 
     def detach(self, closed: bool = True, error: AmqpError | None = None) -> None:
-        """Detach the link, or prevent its attach; call `over` unless that was done."""
+        """Detach the link, or prevent its attach; call `over` unless it has been called."""
         if self.link is not None:
             attaching.detach(self.link, closed, error)
         elif self.session is not None and not self.is_over:
@@ -74,7 +74,7 @@ class OwnLink:
         return session.connection.local_sessions.get(session.channel) is session
 
     def attached(self, forwarder: Core) -> None:
-        """Note that the peer has attached the link, which is not over."""
+        """Note that the peer has attached the link, which has not ended."""
 
     def answer_lost(self, forwarder: Core) -> None:
         """Note that the awaited answer will not come, as the session is over."""

@@ -50,7 +50,7 @@ class PatternTree(Generic[T]):
 
 
 def pattern_of(prefix: str) -> str:
-    """Return the pattern that matches what a prefix covers."""
+    """Return the pattern that matches the same names as a prefix."""
     return f"{prefix.rstrip('/.')}/#"
 
 
@@ -78,7 +78,7 @@ def _search(
     tried: set[tuple[int, int]],
     counts: Callable[[T], bool] | None,
 ) -> T | None:
-    # `tried` keeps several `#` from trying the same place again: nodes x tokens steps at most.
+    # `tried` keeps several `#` from trying the same position again: nodes x tokens steps at most.
     if (id(node), at) in tried:
         return None
     tried.add((id(node), at))

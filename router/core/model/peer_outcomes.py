@@ -1,7 +1,7 @@
 """Vocabulary of a sending peer: the states that it understands, if it lists them (section 3.5.3).
 
-A receiver may tell any state of its deliveries. Most brokers understand all that AMQP defines, or
-say nothing of it. Some list fewer outcomes at their source, and end the session when they are told
+A receiver may send any state of its deliveries. Most brokers understand all states that AMQP
+defines, or list none. Some list fewer outcomes at their source, and end the session when they get
 another one, or none at all. Such a peer is told the nearest outcome that it lists.
 """
 
@@ -19,11 +19,11 @@ RELEASED = int(Descriptor.RELEASED)
 MODIFIED = int(Descriptor.MODIFIED)
 # as in `codes`, which keeps it in C when compiled
 NO_STATE = 0
-# the state is not told at all
+# the state is not sent at all
 UNSAID = -1
 
-# Nearest outcomes, the best first. A sender that is told less than was said keeps its message, so
-# nothing is lost; at worst a message is delivered once more.
+# Nearest outcomes, the best first. A sender that is told less than the receiver's outcome keeps its
+# message, so nothing is lost; at worst a message is delivered once more.
 _NEAREST: dict[int, tuple[int, ...]] = {
     ACCEPTED: (),
     REJECTED: (MODIFIED, RELEASED),
@@ -47,9 +47,9 @@ class PeerOutcomes:
             self._words[NO_STATE] = default
 
     def word(self, code: int, settled: bool) -> int:
-        """Return the code to tell instead of a state's; another code is told without fields.
+        """Return the code to send for a state; a different code is sent without fields.
 
-        Returns `UNKNOWN_TREATMENT` if it would tell nothing that the peer has to know.
+        Returns `UNKNOWN_TREATMENT` if the peer does not need to know the state.
         """
         if code in self._words and (settled or code != NO_STATE):
             return self._words[code]

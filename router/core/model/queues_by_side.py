@@ -1,8 +1,8 @@
-"""Queues of deliveries that came from other sides of a network, or that go on by a lane.
+"""Queues of deliveries that came from other sides of a network, or that leave on a lane.
 
 There is a queue for each priority, lane and side, and each edge is a side, so there may be
 thousands. The queues of a priority and lane form a group, ordered by the arrival of their first
-deliveries: a consumer that takes from most sides finds the oldest without a look at each queue.
+deliveries: a consumer that takes from most sides finds the oldest without examining each queue.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LANE_BITS = 8
 GROUP_BITS = LEVEL_BITS + LANE_BITS
 LEVEL_MASK = (1 << LEVEL_BITS) - 1
 GROUP_MASK = (1 << GROUP_BITS) - 1
-# The number of empty queues that are kept for later when nothing is left.
+# The number of empty queues that are kept for reuse when no delivery is left.
 MOST_EMPTY = 16
 # A queue's entry in the order of its group.
 Place = tuple[float, int, int]
@@ -99,7 +99,7 @@ class QueuesBySide:
             heapq.heappush(self._orders[group], each)
 
     def top(self, takes: int) -> int:
-        """Return the highest priority that waits for these lanes (bits); -1 if nothing does."""
+        """Return the highest priority waiting for these lanes (a bit mask); -1 if nothing waits."""
         highest = -1
         for group in list(self._orders):
             level = group & LEVEL_MASK

@@ -20,7 +20,7 @@ def rejected(condition: str, description: str) -> bytes:
 DELIVERY_FAILED = encode_composite(Modified(delivery_failed=True))
 
 # The same for a multicast's copy for all receivers behind another router: some may have got it.
-# Routers tell it to each other by the annotation, which no sender sees.
+# Routers mark it for each other with the annotation, which no sender sees.
 _LOST = {Symbol("x-opt-trioute.lost"): True}
 LOST = encode_composite(Modified(delivery_failed=True, message_annotations=_LOST))
 _MARK = b"x-opt-trioute.lost"
@@ -85,5 +85,5 @@ def is_lost(code: int, state: bytes | None) -> bool:
 
 
 def told(state: bytes | None) -> bytes | None:
-    """Return the state for a sender that is no router: without the mark of a lost copy."""
+    """Return the state for a sender that is not a router: without the mark of a lost copy."""
     return DELIVERY_FAILED if is_lost(_MODIFIED, state) else state

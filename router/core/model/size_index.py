@@ -1,11 +1,11 @@
-"""Search a queue for its first delivery that is small enough, without a look at all before it.
+"""Find the first delivery of a queue that is small enough, without examining all before it.
 
 A receiver with a max-message-size (section 2.7.3) passes over larger messages, perhaps for each
-one that it takes. So the queue is divided into blocks, these into larger blocks, and so on, and
+message that it takes. So the queue is divided into blocks, these into larger blocks, and so on, and
 the smallest size in each block is noted. Whatever the receivers' limits are, a search enters only
-blocks that may contain something small enough.
+blocks that may contain a delivery that is small enough.
 
-A noted size is never more than the true one. Messages grow as more of them comes in, and leave
+A noted size is never more than the true one. Messages grow as more frames are received, and leave
 their queue without notice; a search sees that when it comes to their block, so neither costs
 anything before. A delivery that has left and comes back may be found at its old place
 (docs/decisions/0097-what-a-receiver-takes.md).
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 # The number of entries, or of blocks, in a block.
 WIDTH = 32
-# The noted size of a block in which nothing is left; no message is as large.
+# The noted size of an empty block; no message is as large.
 NOTHING = 2**64 - 1
-# The number of looks after which a search is interrupted.
+# The number of deliveries examined after which a search is interrupted.
 MOST_LOOKS = 2048
-# How many entries can be made in the time of a look.
+# How many entries can be made in the time that examining one delivery takes.
 ENTRIES_A_LOOK = 8
 # The number of stale entries that is always allowed.
 FEW_STALE = 1024
@@ -35,8 +35,8 @@ FEW_STALE = 1024
 class SizeIndex:
     """Indices of those queues of a `WaitingQueue` that were searched by size.
 
-    After a search, `looked_at` is the number of looks that it took, and `is_unfinished` says that
-    it took too many and has to be repeated.
+    After a search, `looked_at` is the number of deliveries that it examined, and `is_unfinished`
+    says that these were too many and that it has to be repeated.
     """
 
     def __init__(self) -> None:
@@ -93,9 +93,9 @@ class Blocks:
         self.queue = queue
         self.looked_at = 0
         self.is_unfinished = False
-        # None for those that wait no more
+        # None for deliveries that no longer wait
         self._entries: list[Delivery | None] = list(queue)
-        # nothing waits in front of this entry
+        # no delivery waits before this entry
         self._begin = 0
         # the smallest sizes of blocks of entries, of blocks of these, and so on; nothing is known
         # yet, so any size is possible

@@ -1,4 +1,4 @@
-"""Largest message that any receiver of an address takes, found without looking at all of them.
+"""Largest message that any receiver of an address takes, found without examining all.
 
 Nearly all links take messages of any size; only limits are noted (max-message-size, section 2.7.3).
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 
-# Stale limits are removed only if there are more than so many.
+# Stale limits are removed only if there are more than this many.
 FEW_STALE = 64
 
 

@@ -1,8 +1,8 @@
 """Tables whose growth never takes long.
 
 A dict that is full is copied at once into one of twice the size. At some hundred thousand entries
-that takes longer than a turn may (docs/costs.md), so a table of very many is split into dicts that
-are full at different times.
+that takes longer than a turn may (docs/costs.md), so a table of very many entries is split into
+dicts that become full at different times.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ class SplitTable(Generic[K, V]):
 class ListedTable(MutableMapping[K, V]):
     """Mapping like a dict, with an order of its own.
 
-    Keys are in the order in which they came, except that the last one takes the place of one that
-    is removed.
+    Keys are in the order of insertion, except that the last one takes the place of one that is
+    removed.
     """
 
     __slots__ = ("_keys", "_places", "_values")
@@ -158,17 +158,17 @@ class ListedTable(MutableMapping[K, V]):
         return _Values(self, self._values)
 
     def items(self) -> ItemsView[K, V]:
-        """Return a view of the keys and values; no key may come or go while it is walked."""
+        """Return a view of the keys and values; no key may be added or removed during iteration."""
         return _Items(self, self._keys, self._values)
 
     def snapshot(self) -> Iterator[tuple[K, V]]:
-        """Return an iterator over the items as they are now; keys may come and go."""
+        """Return an iterator over the items as they are now; keys may be added and removed."""
         return zip(list(self._keys), list(self._values), strict=True)
 
     def each(self) -> Iterator[V]:
-        """Yield each value, from the last to the first, while keys may come and go.
+        """Yield each value, from the last to the first, while keys may be added and removed.
 
-        What is there all the time is yielded, though perhaps twice.
+        A value that is in the table all the time is yielded, though perhaps twice.
         """
         # a removed value is replaced by the last one
         place = len(self._values)

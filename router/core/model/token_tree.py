@@ -20,7 +20,7 @@ ANY: Final = "#"
 class Node(Generic[T]):
     """Node of the tree, with the values of the patterns that end here.
 
-    What may follow: exact tokens, `one` token whichever it is, or `any` number of tokens.
+    Next nodes are for exact tokens, for `one` arbitrary token, or for `any` number of tokens.
     """
 
     # a SplitTable if there are very many
@@ -70,7 +70,7 @@ class Node(Generic[T]):
             self.exact.pop(token, None)
 
     def is_empty(self) -> bool:
-        """Return whether no pattern ends here or goes on."""
+        """Return whether no pattern ends here or continues from here."""
         return not (self.exact or self.one or self.any or self.values)
 
     def pieces(self) -> Iterator[object]:

@@ -1,17 +1,17 @@
 """Queue of waiting deliveries: by priority, and oldest first within one priority.
 
-A header's priority (section 3.2.1) matters only here, among what waits: what can be sent on at once
-overtakes nothing. There are ten levels, 0 to 9. Nearly all deliveries have the ordinary one, 4, and
-its queue always exists; the others are made when something of their priority waits, and removed
-when nothing does.
+A header's priority (section 3.2.1) matters only here, among waiting deliveries: those that can be
+forwarded at once overtake none. There are ten levels, 0 to 9. Nearly all deliveries have the
+ordinary one, 4, and its queue always exists; the others are made when a delivery of their priority
+waits, and removed when none does.
 
-What comes from elsewhere in a network, or goes on there by a lane of its own, waits apart: in a
-queue for each priority, lane and side, so that a consumer that takes only some of these finds the
-next at once, whatever waits before it for others. Of the heads of such queues the earliest to
-arrive is the oldest; within a turn no order between senders is promised.
+Deliveries from elsewhere in a network, or that leave on a separate lane, wait apart: in a queue for
+each priority, lane and side, so that a consumer that takes only some of these finds its next one at
+once, however many others wait before it. Of the heads of such queues the earliest to arrive is the
+oldest; within a turn no order between senders is promised.
 
-What is removed from the middle is only marked: it stays in its queue, as a husk, until it comes to
-the front or the end, or until there are more husks than deliveries. So a removal costs the same
+A delivery removed from the middle is only marked: it stays in its queue, as a husk, until it comes
+to the front or the end, or until there are more husks than deliveries. So a removal costs the same
 however many wait (docs/decisions/0096-taking-from-the-middle.md).
 """
 
@@ -40,9 +40,9 @@ ORDINARY = 4
 HERE = 0
 EVERY_LANE = 2**64 - 1
 UNLIMITED = 2**64 - 1
-# Husks are removed only if there are more than so many.
+# Husks are removed only if there are more than this many.
 FEW_HUSKS = 64
-# If so many at the front are too large, the next is searched by size.
+# If this many at the front are too large, the next one is searched by size.
 FEW_LOOKS = 32
 
 
@@ -52,10 +52,10 @@ class WaitingQueue:
     def __init__(self) -> None:
         self.count = 0
         self._ordinary: deque[Delivery] = deque()
-        # a queue for each recently used priority, including `_ordinary`; None as long as all that
-        # waits is ordinary
+        # a queue for each recently used priority, including `_ordinary`; None as long as all
+        # deliveries are ordinary
         self._levels: list[deque[Delivery] | None] | None = None
-        # the queues of what waits apart; None if nothing ever has
+        # the queues of deliveries that wait apart; None if there never were any
         self._apart: QueuesBySide | None = None
         # number of deliveries and queues that the last `take_matching` has visited, and whether it
         # has to be repeated in a later step
@@ -65,13 +65,13 @@ class WaitingQueue:
         self._husks: set[Delivery] | None = None
         # indices of queues that were searched by size; None if none was
         self._sized: SizeIndex | None = None
-        # how many came from each side of a network but `HERE`; None if none did
+        # how many came from each side of a network except `HERE`; None if none did
         self._elsewhere: dict[int, int] | None = None
-        # how many came by each link; None until `senders` is called
+        # how many came from each link; None until `senders` is called
         self._senders: dict[IncomingLink | None, int] | None = None
 
     def append(self, delivery: Delivery) -> None:
-        """Append a delivery to those of its priority."""
+        """Append a delivery to the queue of its priority."""
         self._enter(delivery, delivery.incoming)
 
     def _enter(self, delivery: Delivery, link: IncomingLink | None) -> None:
@@ -123,8 +123,9 @@ class WaitingQueue:
     def take_matching(self, takes: int, sides: set[int] | None, limit: int) -> Delivery | None:
         """Take the next delivery that a consumer may have, or None.
 
-        It goes by one of the lanes `takes`, given as bits, came from one of `sides`, None for all,
-        and has at most `limit` octets. None also if that takes so long that it `is_unfinished`.
+        It is for one of the lanes `takes` (a bit mask), came from one of `sides` (None for all),
+        and has at most `limit` octets. Also returns None if the search takes too long and
+        `is_unfinished`.
         """
         best: Delivery | None = None
         highest = -1
@@ -156,7 +157,7 @@ class WaitingQueue:
         return best
 
     def _first_apart(self, group: int, sides: set[int] | None, limit: int) -> Delivery | None:
-        """Return the oldest that waits apart in a group, from some sides, and is not larger."""
+        """Return the oldest delivery apart in a group, from some sides and within a limit."""
         apart = self._apart
         assert apart is not None
         if sides is not None and len(sides) == 1:
@@ -181,13 +182,13 @@ class WaitingQueue:
                 best = found
             if found is oldest:
                 break
-            # the next queue may have something older
+            # the next queue may have an older delivery
             apart.put_aside(group, aside)
         apart.put_back(group, aside)
         return best
 
     def _first(self, queue: deque[Delivery], limit: int) -> Delivery | None:
-        """Return the first delivery of a queue that has no more than so many octets."""
+        """Return the first delivery of a queue that has no more than this many octets."""
         left = FEW_LOOKS
         for each in queue:
             delivery: Delivery = each
@@ -204,13 +205,13 @@ class WaitingQueue:
         if self._sized is None:
             self._sized = SizeIndex()
         if self._husks is None:
-            # so that queues are pruned whenever something leaves them
+            # so that queues are pruned whenever a delivery leaves them
             self._husks = set()
         found = self._sized.first(self, queue, limit)
         self.looked_at += self._sized.looked_at
         self.is_unfinished = self._sized.is_unfinished
         if found is not None and self._queue_of(found) is not queue:
-            # it has moved to another queue since
+            # it has moved to another queue meanwhile
             self._sized.forget(queue)
             self.is_unfinished = True
             return None
@@ -229,7 +230,7 @@ class WaitingQueue:
         return self._levels[delivery.priority]
 
     def top(self, takes: int = EVERY_LANE) -> int:
-        """Return the highest priority that waits for some lanes, given as bits; -1 if none."""
+        """Return the highest priority waiting for some lanes (a bit mask); -1 if nothing waits."""
         levels = self._levels
         highest = -1
         if not takes & 1:
@@ -247,7 +248,7 @@ class WaitingQueue:
         return highest
 
     def remove(self, delivery: Delivery) -> bool:
-        """Remove a delivery, wherever it stands; return whether it was here."""
+        """Remove a delivery, wherever it is queued; return whether it was here."""
         if delivery.waits_in is not self:
             return False
         if self._husks is None:
@@ -313,7 +314,7 @@ class WaitingQueue:
             self._apart.leaves()
 
     def extend(self, deliveries: Iterable[Delivery]) -> None:
-        """Append deliveries, each to those of its priority."""
+        """Append deliveries, each to the queue of its priority."""
         for delivery in deliveries:
             self.append(delivery)
 
@@ -333,7 +334,7 @@ class WaitingQueue:
         self._senders = None
 
     def by_side(self) -> dict[int, int]:
-        """Return how many wait from each side of a network that any came from."""
+        """Return how many deliveries wait from each side of a network that any came from."""
         counts = {} if self._elsewhere is None else dict(self._elsewhere)
         here = self.count - sum(counts.values())
         if here:
@@ -341,7 +342,7 @@ class WaitingQueue:
         return counts
 
     def senders(self) -> dict[IncomingLink | None, int]:
-        """Return the links that waiting deliveries came by, with how many each has."""
+        """Return the links that waiting deliveries came from, with the number for each."""
         if self._senders is None:
             self._senders = {}
             for delivery in self:
@@ -349,7 +350,7 @@ class WaitingQueue:
         return self._senders
 
     def move_to_link(self, delivery: Delivery, link: IncomingLink) -> bool:
-        """Move a delivery to another link of its sender, before it becomes its own.
+        """Move a delivery to another link of its sender, before `incoming` is changed.
 
         Returns whether the delivery waits here.
         """

@@ -1,7 +1,7 @@
 """Answer attaches on connections between routers: choose the module by their properties.
 
-Any other link is refused with the condition and words that Dispatch has for it. Nothing here runs
-per message.
+Any other link is refused with the condition and description of Dispatch. Nothing here runs per
+message.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # the role of listeners and connectors between interior routers
 ROLE: Final = "inter-router"
-# Dispatch's condition and words.
+# Dispatch's condition and description.
 WRONG_ROLE: Final = "qd:connection-role"
 WRONG_ROLE_WORDS: Final = "Connection role not allowed for this operation"
 
@@ -32,7 +32,7 @@ def is_between_routers(connection: Connection) -> bool:
 
 
 def is_of_router(link: Link) -> bool:
-    """Return whether an attach is to be judged here.
+    """Return whether an attach is answered by this module.
 
     Those are all attaches between interior routers and, between an edge and its interior, those of
     links on their way to a container.

@@ -1,7 +1,7 @@
-"""Links along which a multicast goes on to the next routers of a tree.
+"""Links on which a multicast is forwarded to the next routers of a tree.
 
-A `MulticastTree` is the part of a tree that begins at this router, for one address: what comes by
-the tree's links goes on by one link to each child in whose branch somebody receives. While a branch
+A `MulticastTree` is the part of a tree that begins at this router, for one address: messages from
+the tree's links are forwarded on one link to each child whose branch has a receiver. While a branch
 has no link, it keeps its place among the receivers of the address, so that messages sent meanwhile
 do not count as received. Nothing here runs per message.
 """
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from router.core.network.multicast import Multicast
     from router.core.ports import Core
 
-# How many receivers are named at most, so that an attach fits into a frame.
+# How many receivers are listed at most, so that an attach fits into a frame.
 MOST_NAMED: Final = 64
-# The condition by which a router refuses a tree link to an address that is not multicast.
+# The condition with which a router refuses a tree link to an address that is not multicast.
 NO_MULTICAST: Final = "trioute:no-multicast"
 
 
@@ -46,7 +46,7 @@ class MulticastTree:
 
 
 class BranchLink(NextLink):
-    """Link to one child of a tree; it takes over what waits for the link before it."""
+    """Link to one child of a tree; it takes over the messages waiting for its predecessor."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class BranchLink(NextLink):
         self._before = before
 
     def place(self, consumer: Consumer) -> None:
-        """Set the consumer's tree, and take over what waits for the link before it."""
+        """Set the consumer's tree, and take over the messages waiting for its predecessor."""
         consumer.tree = self.spread.number
         before, self._before = self._before, None
         if before is not None and before.consumer is not None:
@@ -87,10 +87,10 @@ class BranchLink(NextLink):
             self.keeper.is_refused(self)
             return
         if not forwarder.table.is_in_use(consumer.address):
-            # nobody sends by it
+            # no sender uses it
             self.keeper.branch_orphaned(self)
             return
-        # nothing can be sent by it any more, whatever the reason
+        # no message can be sent on it any more, whatever the reason
         consumer.link.credit = 0
         self.consumer = place = Consumer(consumer.link, consumer.address)
         place.side, place.tree = consumer.side, consumer.tree
@@ -98,7 +98,7 @@ class BranchLink(NextLink):
         self.keeper.branch_lost(self)
 
     def leave(self, forwarder: Core) -> None:
-        """Take nothing new, and end once all earlier deliveries are settled."""
+        """Take no new deliveries, and end once all earlier ones are settled."""
         if self.is_leaving:
             return
         self.is_leaving = True
@@ -112,15 +112,15 @@ class BranchLink(NextLink):
 
     @property
     def is_agreed(self) -> bool:
-        """Return whether the child takes what comes by this link, or did."""
+        """Return whether the child accepts messages from this link, or did."""
         link = self.link
         return not self.is_over and link is not None and (link.credit > 0 or link.deliveries > 0)
 
     def end_if_quiet(self) -> bool:
-        """End the link if nothing waits or is unsettled; return whether it is over.
+        """End the link if no delivery waits or is unsettled; return whether it has ended.
 
-        A peer that has never let anything come may not see the tree as this router does. Then what
-        waits for it is given up.
+        A peer that has never granted credit may not see the tree as this router does. Then the
+        messages waiting for it are given up.
         """
         link, consumer = self.link, self.consumer
         if self.is_over or link is None or consumer is None:
@@ -133,7 +133,7 @@ class BranchLink(NextLink):
         return True
 
     def give_up(self, forwarder: Core) -> None:
-        """Give up what waits for this link: nobody in its branch will get it."""
+        """Give up the messages waiting for this link: no receiver in its branch will get them."""
         if self.consumer is not None and self.consumer.waiting.count:
             detach.give_up_waiting(forwarder, self.consumer)
 

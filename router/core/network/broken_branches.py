@@ -1,4 +1,4 @@
-"""Branches of trees that have no link for now, in the order in which they get one again.
+"""Branches of trees that have no link at present, in the order in which they get a new one.
 
 Nothing here runs per message.
 """
@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 from router.core.network.branch_links import BranchLink
 
-# How long a branch is left out whose router treats the address in another way.
+# How long a branch is left out whose router has another treatment for the address.
 REFUSED_S: Final = 60.0
 
 T = TypeVar("T", bound=Hashable)
@@ -54,7 +54,7 @@ class BrokenBranches:
 
 
 def first(entries: OrderedDict[T, float], by: float) -> Iterator[T]:
-    """Yield the things whose time has come, each at most once; the caller must remove each."""
+    """Yield the items that are due, each at most once; the caller must remove each."""
     for _ in range(len(entries)):
         if not entries:
             return

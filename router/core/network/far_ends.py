@@ -1,6 +1,6 @@
 """Destinations of links: the router that messages are for, and the next one on the way.
 
-Used to find out why nothing flows. Nothing here runs per message.
+Used to find out why no messages flow. Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class FarEnd:
     """Destination of a link: messages are for `router`, and `via` is the peer.
 
     For a branch of a tree, `router` is the peer, behind which there may be more routers, and
-    `agrees` tells whether it takes what comes by the branch.
+    `agrees` says whether it accepts messages from the branch.
     """
 
     router: str
@@ -48,10 +48,10 @@ class FarEnd:
 
 
 def far_end_of(link: Link) -> FarEnd | None:
-    """Return where a link leads; None if its peer is no router.
+    """Return the destination of a link; None if its peer is not a router.
 
-    A routed link leads to the router that has the container, or else back to its client's, of which
-    only the next router on the way is known.
+    A routed link leads to the router that has the container, or else back to its client's router,
+    of which only the next router on the path is known.
     """
     session = link.session
     connection = session.connection

@@ -1,10 +1,10 @@
 """Offer messages that the nearest receivers have released to receivers farther away.
 
-With closest, links lead to the nearest routers only, and to none while somebody receives here. Once
-the nearest receivers have released a message, links to farther routers are attached for a while,
-and the message waits up to `ATTACH_TIMEOUT_S` for credit on one of them; then its sender is told. A
-message from another router is offered by that router alone, so that nothing goes back or round
-(docs/decisions/0088).
+With closest, links lead to the nearest routers only, and to none while there is a receiver here.
+Once the nearest receivers have released a message, links to farther routers are attached for a
+while, and the message waits up to `ATTACH_TIMEOUT_S` for credit on one of them; then its sender is
+told. A message from another router is offered by that router alone, so that no message goes back or
+in a circle (docs/decisions/0088).
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class FartherReceivers:
         # until when each message waits, and how many messages wait
         self._waiting: dict[Address, OrderedDict[Delivery, float]] = {}
         self._count = 0
-        # the same by time, with some messages that do not wait any more
+        # the same by time, including some messages that no longer wait
         self._due: deque[tuple[float, Address, Delivery]] = deque()
         # addresses whose messages are being sent on, in this turn or in later ones
         self._offering: set[Address] = set()
-        # whether a periodic check goes on in later turns
+        # whether a periodic check continues in later turns
         self._is_looking = False
 
     def __len__(self) -> int:
@@ -69,7 +69,7 @@ class FartherReceivers:
     def takes(self, delivery: Delivery, had: list[OutgoingLink]) -> bool:
         """Return whether a released message can go to a farther router that has not had it.
 
-        `had` holds the links by which it has been sent.
+        `had` holds the links on which it has been sent.
         """
         address = delivery.address
         giver = delivery.outgoing.owner
@@ -96,7 +96,7 @@ class FartherReceivers:
         return places
 
     def wait(self, delivery: Delivery) -> None:
-        """Have a message wait for a farther receiver, and attach links to farther routers."""
+        """Let a message wait for a farther receiver, and attach links to farther routers."""
         address = delivery.address
         now = self._network.forwarder.turn.now
         until = now + PATIENCE_S
@@ -139,7 +139,7 @@ class FartherReceivers:
                 del self._waiting[address]
 
     def _is_over(self, delivery: Delivery) -> bool:
-        """Return whether nobody awaits an outcome: the sender has settled it, or is lost."""
+        """Return whether no outcome is awaited: the sender has settled the message, or is lost."""
         if delivery.incoming_open:
             return False
         self._network.forwarder.redelivery.drop(delivery)

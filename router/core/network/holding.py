@@ -1,9 +1,9 @@
 """Hold messages for addresses beyond an edge router while it has no uplink, to bridge short gaps.
 
-A hold is a receiver of its address that never takes anything, with as much credit as there is room
-for more. So messages that cannot be sent up wait there instead of being released. When an uplink is
-back, they go up in their order. A message that has waited too long is released, and so are the
-latest ones if there are too many. Nothing here runs per message: octets are counted at each
+A hold is a receiver of its address that never takes anything, with as much credit as it has room
+left. So messages that cannot be sent to the interior wait there instead of being released. When an
+uplink is back, they go up in their order. A message that has waited too long is released, and so
+are the latest ones if there are too many. Nothing here runs per message: octets are counted at each
 periodic check, and until then there may be more of them. If there are very many messages or holds,
 the last are checked and released in later turns.
 """
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from router.core.ports import Core
     from router.engine.delivery import Delivery
 
-# The size that a message is assumed to have as long as none has come.
+# The size that a message is assumed to have until the first one is received.
 USUAL_BYTES = 4096
-# Up to this many messages, octets are counted whenever they are asked for.
+# Up to this many messages, octets are counted on each request.
 EXACT_COUNT = 64
 # How many messages are checked between two yields.
 LOOKS_A_THING = 8
@@ -42,7 +42,7 @@ LOOKS_A_THING = 8
 
 @attrs.frozen
 class Bounds:
-    """Limits of a hold: how much may wait at its address, and for how long."""
+    """Limits of a hold: how many messages and octets may wait at its address, and how long."""
 
     seconds: float
     messages: int
@@ -52,8 +52,8 @@ class Bounds:
 class Use(Enum):
     """Use of a hold.
 
-    IDLE keeps what waits from being released when the last uplink goes, OPEN takes new messages,
-    and CLOSING keeps what has come for the rest of its time.
+    IDLE keeps waiting messages from being released when the last uplink is lost, OPEN takes new
+    messages, and CLOSING keeps its messages for the rest of their time.
     """
 
     IDLE = auto()
@@ -74,19 +74,19 @@ class Hold:
         self.octets_each = float(USUAL_BYTES)
         self.share = 0.0
         self.late_at = 0.0
-        # whether `emptied` was called since something waited
+        # whether `emptied` was called since a message last waited
         self.is_empty = False
 
     @property
     def octets(self) -> int:
-        """Return about how many octets wait."""
+        """Return approximately how many octets wait."""
         waiting = self.consumer.address.waiting
         if self.seen != waiting.count and waiting.count <= EXACT_COUNT:
             return sum(delivery.size for delivery in waiting)
         return int(self.octets_each * waiting.count)
 
     def note_check(self, count: int, octets: int, first: float) -> None:
-        """Note how many messages and octets wait, and when the first message came."""
+        """Note how many messages and octets wait, and when the first message was received."""
         bounds = self.bounds
         self.seen = count
         self.octets_each = octets / max(1, count)
@@ -106,7 +106,7 @@ class Holds:
         # how many messages are held, and how full the fullest hold is, 0 to 1, at the last check
         self.held = 0
         self.fullest = 0.0
-        # called for each address where nothing waits any more
+        # called for each address where no message waits any more
         self.emptied: Callable[[Address], None] = lambda _: None
         self._is_looking = False
         settings = ConnectionSettings("hold")
@@ -115,7 +115,7 @@ class Holds:
         self._session = Session(self._connection, 0, 1, 512)
 
     def see_to(self, address: Address, bounds: Bounds | None, use: Use) -> None:
-        """Hold an address within these bounds, or give up its hold if `bounds` is None."""
+        """Hold messages of an address within `bounds`, or end its hold if `bounds` is None."""
         hold = self.holds.get(address)
         if bounds is None:
             if hold is not None:
@@ -126,7 +126,7 @@ class Holds:
             link = OutgoingLink(self._session, "hold", 0)
             link.owner = consumer = Consumer(link, address)
             consumer.side = MESH
-            # farther away than anything else
+            # farther away than any other consumer
             consumer.cost = 2**62
             hold = self.holds[address] = Hold(consumer, bounds)
             attach.join_consumer(self.forwarder, consumer)
@@ -159,7 +159,7 @@ class Holds:
             self.forwarder.turn.deferred.work_off(self._looks())
 
     def _looks(self) -> Iterator[None]:
-        """Check each hold in which something may have changed."""
+        """Check each hold that may have changed."""
         held, fullest = 0, 0.0
         for hold in self.holds.each():
             waiting = hold.consumer.address.waiting
@@ -211,7 +211,7 @@ class Holds:
                 yield
         if self.holds.get(address) is hold:
             if (hold.bounds, hold.use) == looked_for:
-                # if messages have come or gone since, the number differs
+                # if messages were added or removed since, the number differs
                 hold.note_check(count, octets, first)
             self._give_room(hold)
 
@@ -219,7 +219,7 @@ class Holds:
         """Release a message if it still waits in the hold; return whether it was released."""
         address = hold.consumer.address
         if self.holds.get(address) is not hold or hold.use is Use.IDLE:
-            # what waits is sent somewhere by now
+            # waiting messages are being sent somewhere by now
             return False
         if not address.waiting.remove(delivery):
             return False

@@ -1,7 +1,7 @@
-"""Links of other routers to addresses that nobody receives from here.
+"""Links of other routers to addresses without a receiver here.
 
-A receiver may come back within `GRACE_S`. After that the link is detached, and what waits for it at
-the other router goes elsewhere.
+A receiver may come back within `GRACE_S`. After that the link is detached, and messages waiting for
+it at the other router go elsewhere.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ class Unserved:
         return len(self._since)
 
     def add(self, producer: Producer) -> None:
-        """Note a link by which nothing can go on, from now on or since it was noted before."""
+        """Note a link whose messages cannot be forwarded, from now on or since noted before."""
         self._since.setdefault(producer, self._turn.now)
 
     def discard(self, producer: Producer) -> None:
-        """Forget a link that has gone, or by which something can go on."""
+        """Forget a link that has ended, or whose messages can be forwarded."""
         self._since.pop(producer, None)
 
     def look_at(self, address: Address) -> None:
-        """Note the links of other routers to an address that nobody receives from.
+        """Note the links of other routers to an address without a receiver.
 
-        If somebody receives from it, forget them.
+        If it has a receiver, forget them.
         """
         change = self.discard if is_served(address) else self.add
         for producer in address.producers:
@@ -59,14 +59,14 @@ class Unserved:
             yield
 
     def _turn_away(self, producer: Producer) -> None:
-        """Detach a link by which nothing can go on, unless something is under way on it."""
+        """Detach a link whose messages cannot be forwarded, unless it has one under way."""
         link, address = producer.link, producer.address
         assert address is not None
         del self._since[producer]
         if not link.is_attached() or link.owner is not producer:
             return
         if address.transit is None and is_served(address):
-            # a receiver has come in this turn, or in one whose end is not done yet
+            # a receiver was added in this turn, or in one that is not finished yet
             return
         if link.unsettled or link.current is not None:
             # wait for the same time once more
@@ -76,5 +76,5 @@ class Unserved:
 
 
 def is_served(address: Address) -> bool:
-    """Return whether somebody at this router receives what comes from another one."""
+    """Return whether this router has a receiver for messages from other routers."""
     return sides.has_receiver(address, MESH) or is_exchange(address)

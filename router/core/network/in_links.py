@@ -1,7 +1,7 @@
 """Accept links that other routers attach here, for an address here or on the way elsewhere.
 
-What comes for this router goes to its own receivers and to its edges, never on to a third router.
-What is for another router passes through a transit (`transit`).
+Messages for this router go to its own receivers and to its edges, never on to a third router.
+Messages for another router pass through a transit (`transit`).
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ def attach_received(forwarder: Core, link: Link) -> None:
     else:
         address = network.transit_to(destination, address_name(text), phase, lane)
     producer = Producer(link, address, link.session.connection.settings.link_capacity)
-    # a transit has no sides: what comes in always leaves by its link
+    # a transit has no sides: its messages always leave on its one link
     producer.side = link.side = MESH if is_here else HERE
     if is_exchange(address):
-        # messages that an exchange passes on are sent here
+        # messages that an exchange forwards count as sent here
         link.side = HERE
     link.owner = producer
     attach.add_producer(forwarder, producer)

@@ -1,8 +1,8 @@
 """Interest of this router: announce the addresses that have a receiver on this side.
 
-Receivers are counted as they come and go, so that a thousand of them at one address cost no more
-than one. Changes are announced at the end of the turn. Nodes of the router's own and dynamic ones
-are located by their names, so they need not be announced.
+Receivers are counted as they are added and removed, so that a thousand of them at one address cost
+no more than one. Changes are announced at the end of the turn. Nodes of the router's own and
+dynamic ones are located by their names, so they need not be announced.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class LocalInterest:
 
     def __init__(self, forwarder: Core) -> None:
         self._forwarder = forwarder
-        # how many receivers there are, and how many of them are shown where messages have been
+        # how many receivers there are, and how many of them get the router annotations of messages
         self._counts: dict[Address, tuple[int, int]] = {}
 
     def joined(self, consumer: Consumer) -> None:
@@ -55,7 +55,7 @@ class LocalInterest:
         reach = self._forwarder.reach
         if not is_announced(self._forwarder.table, address, reach.me):
             if address.treatment == MULTICAST:
-                # it may have been a topic before that was deleted
+                # it may have been a topic that was deleted
                 reach.want(key_of(address), None)
             return
         receivers, shown = self._counts.get(address, (0, 0))
@@ -65,16 +65,16 @@ class LocalInterest:
 
 
 def is_counted(consumer: Consumer) -> bool:
-    """Return whether other routers may have to know of a consumer."""
+    """Return whether other routers may have to be told of a consumer."""
     return consumer.side != MESH and consumer.address.transit is None
 
 
 def is_announced(table: AddressTable, address: Address, me: str) -> bool:
     """Return whether the receivers of an address are announced to the other routers.
 
-    An address that its name locates at this router is not announced, unless it is a topic: what is
-    sent to that elsewhere goes along trees, as any multicast. An address at another router, such as
-    a node that was made there for a sender, is announced to that one with the others.
+    An address that its name locates at this router is not announced, unless it is a topic: messages
+    sent to that elsewhere go along trees, as any multicast. An address at another router, such as a
+    node that was made there for a sender, is announced to that one with the others.
     """
     name = address.name
     if address.is_dynamic and address.treatment == MULTICAST:

@@ -1,7 +1,7 @@
 """Lane links: several links to the next router for one place, each for some of its messages.
 
-The base link is there as long as anything may be sent, and the others are beside it (`lanes`). They
-are given up without losing anything: they take leave.
+The base link exists as long as messages may be sent, and the others are additional (`lanes`). They
+are given up without loss: they take no new messages, and end once all are settled.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class LaneBase(Protocol):
-    """Base link, beside which there may be others; `lanes` holds those by number."""
+    """Base link, which may have additional links; `lanes` holds those by number."""
 
     address: Address
     connection: Connection
@@ -30,18 +30,18 @@ class LaneBase(Protocol):
 
     @property
     def cost(self) -> int:
-        """Return the cost of the way to the place."""
+        """Return the cost of the path to the destination."""
 
     @property
     def consumer(self) -> Consumer | None:
         """Return the link's consumer at its address; None before it is there."""
 
     def beside(self, lane: Lane) -> LaneLink:
-        """Make another link to the same place, for a lane."""
+        """Make another link to the same destination, for a lane."""
 
 
 class LaneLink(NextLink):
-    """Link of `address` for one lane; `base` is the link it is beside, None if it is the first."""
+    """Link of `address` for one lane; `base` is its base link, None if it is the base itself."""
 
     base: LaneBase | None
 
@@ -55,12 +55,13 @@ class LaneLink(NextLink):
     ) -> None:
         super().__init__(network, address, {**properties, **lane.properties()}, shows, lane.mode)
         self.lane = lane
-        # how many deliveries it had carried when `idle_s` was called last, and since when no more
+        # how many deliveries it had carried when `idle_s` was called last, and since when that has
+        # not changed
         self.carried = 0
         self.idle_since = network.forwarder.turn.now
 
     def idle_s(self, now: float) -> float:
-        """Return for how many seconds nothing was sent, as far as calls of this have noticed."""
+        """Return for how many seconds nothing was sent, as far as calls of this method can tell."""
         link = self.link
         if link is None or link.deliveries != self.carried or link.unsettled or link.current:
             self.carried = 0 if link is None else link.deliveries
@@ -68,11 +69,11 @@ class LaneLink(NextLink):
         return float(now - self.idle_since)
 
     def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
-        """Send its messages by another link, unless this one was given up."""
+        """Send its messages on another link, unless this one was given up."""
         self.network.outward.lane_over(self)
 
     def take_leave(self) -> None:
-        """Take nothing new, and end once all that was sent is settled."""
+        """Take no new messages, and end once all that were sent are settled."""
         if self.is_leaving or self.consumer is None:
             return
         self.is_leaving = True
@@ -81,7 +82,7 @@ class LaneLink(NextLink):
             self.network.outward.leaving[self] = None
 
     def end_if_quiet(self) -> bool:
-        """End the link if nothing of it is under way; return whether it is over."""
+        """End the link if none of its deliveries is under way; return whether it has ended."""
         link = self.link
         if not self.is_over and link is not None and link.unsettled == 0 and link.current is None:
             self.detach()

@@ -1,10 +1,10 @@
 """Lane numbers: which lane a message takes between routers, and how attaches declare it.
 
-A lane has a number, which only tells it from others of the same address and destination, and the
-priority of what takes it (section 3.2.1). Most messages take number 0: those of priority 4, from
-senders of small messages. Each priority has some stripes besides, each of which is for some senders
-of messages of several frames. It also has one lane for senders that settle second, whose links have
-that mode on all the way.
+A lane has a number, which distinguishes it from others of the same address and destination, and the
+priority of its messages (section 3.2.1). Most messages take number 0: those of priority 4, from
+senders of small messages. In addition each priority has some stripes, each of which is for some
+senders of messages of several frames. It also has one lane for senders that settle second, whose
+links have that mode on the whole path.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from router.engine.connection import Connection
     from router.engine.link import Link
 
-# Higher numbers are refused; others may use more of them than this router does.
+# Higher numbers are refused; other routers may use more of them than this one does.
 HIGHEST_LANE: Final = 255
 
 
@@ -64,7 +64,7 @@ def lane_of(priority: int, stripe: int, *, settles_second: bool = False) -> int:
 
 
 def lane_numbered(number: int) -> Lane:
-    """Return the lane to which this router gives a number."""
+    """Return the lane that has this number at this router."""
     if number < SECOND_LANES:
         return Lane(number, (number // LANES_PER_PRIORITY + ORDINARY_PRIORITY) % PRIORITIES)
     priority = (number - SECOND_LANES + ORDINARY_PRIORITY) % PRIORITIES

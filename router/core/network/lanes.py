@@ -1,16 +1,16 @@
 """Lanes: several links to one destination for one address, so that messages block no others.
 
-A link carries one message after the other, so a large one holds up whatever is behind it. Beside
-the base link (lane 0) there may be others to the same router: one for each priority that is sent
-there (section 3.2.1), and for each of these a few stripes for senders of messages of several
-frames, so that these hold up neither small messages nor each other. What one link sends at one
-priority always takes the same lane, so its order is kept. What links with rcv-settle-mode second
-send takes lanes that have this mode as well, so that outcome and settlement go all the way.
+A link carries one message after the other, so a large one delays all messages behind it. In
+addition to the base link (lane 0) there may be others to the same router: one for each priority
+that is sent there (section 3.2.1), and for each of these a few stripes for senders of messages of
+several frames, so that these hold up neither small messages nor each other. What one link sends at
+one priority always takes the same lane, so its order is kept. What links with rcv-settle-mode
+second send takes lanes that have this mode as well, so that outcome and settlement go all the way.
 
 Only the router where a message comes in chooses. On the way each lane has a transit of its own
-(`transit`), and at the destination it is a sender like any other. The lane's number says what it is
-for; nearly all messages need 0. Where a lane cannot be opened, its messages take lane 0 until that
-link is replaced. Nothing here runs per message; `Distributor.lane_for` does.
+(`transit`), and at the destination it is a sender like any other. The lane's number identifies it;
+nearly all messages need 0. Where a lane cannot be opened, its messages take lane 0 until that link
+is replaced. Nothing here runs per message; `Distributor.lane_for` does.
 """
 
 from __future__ import annotations
@@ -31,26 +31,27 @@ if TYPE_CHECKING:
     from router.engine.connection import Connection
     from router.engine.delivery import Delivery
 
-# How long a lane is kept that nothing is sent by.
+# How long a lane is kept on which nothing is sent.
 IDLE_S = 5.0
 # If more deliveries than this wait for the first link, lanes are opened only once it has been idle:
 # to assign each delivery takes half a microsecond.
 MAX_ASSIGNED = 10_000
-# Once one in so many channels of a connection is in use, no lane takes another.
+# Once one in this many channels of a connection is in use, no lane takes another.
 PART_OF_CHANNELS = 2
 
 
 class Lanes:
-    """Lanes beside the links of addresses in use."""
+    """Lanes in addition to the base links of addresses in use."""
 
     def __init__(self, network: Network) -> None:
         self._network = network
         # the addresses that have other lanes than lane 0
         self._laned: OrderedDict[Address, None] = OrderedDict()
-        # lanes that ended unasked, until the end of the turn, when lane 0 takes their messages
+        # lanes that ended without being given up, until the end of the turn, when lane 0 takes
+        # their messages
         self._lost: dict[Address, list[tuple[LaneBase, int]]] = {}
-        # the addresses whose lanes are postponed because too much waited: how many deliveries their
-        # links had carried at the last check, and since when no more
+        # the addresses whose lanes are postponed because too many deliveries waited: how many
+        # deliveries their links had carried at the last check, and since when that has not changed
         self._later: dict[Address, tuple[int, float]] = {}
         # links to the other ends of uplinks, which may have lanes as well
         self._uplinks: dict[Address, dict[Consumer, UplinkBase]] = {}
@@ -60,7 +61,7 @@ class Lanes:
         return len(self._laned) + len(self._later)
 
     def consumer_joined(self, consumer: Consumer) -> None:
-        """Open lanes beside a consumer that leads to the other end of an uplink."""
+        """Open lanes in addition to a consumer that leads to the other end of an uplink."""
         if may_have_lanes(self._network, consumer):
             consumer.lane_mask = 1
             base = UplinkBase(self._network, consumer)
@@ -68,7 +69,7 @@ class Lanes:
             self.joined(base)
 
     def consumer_left(self, consumer: Consumer) -> None:
-        """Give up the lanes beside a consumer that has left its address."""
+        """Give up the lanes of a consumer that has left its address."""
         bases = self._uplinks.get(consumer.address)
         base = None if bases is None else bases.pop(consumer, None)
         if bases is not None and base is not None:
@@ -77,15 +78,14 @@ class Lanes:
             self.take_leave(base)
 
     def joined(self, base: LaneBase) -> None:
-        """Open beside an attached link the lanes that its address has and its backlog needs."""
+        """Open the lanes for an attached link that its address has and its backlog needs."""
         address = base.address
         if base.consumer is None or base.consumer.lane_mask == EVERY_LANE:
             return
         if not address.lanes:
             # when the first link is attached, deliveries that wait have no lane yet
             if address in self._later or address.waiting.count > MAX_ASSIGNED:
-                # all of them go by the base link, in their order, and so do the deliveries after
-                # them
+                # all of them take the base link, in order, and so do the deliveries after them
                 self._later.setdefault(address, (-1, 0.0))
                 return
             self._assign_all(address)
@@ -132,7 +132,7 @@ class Lanes:
         delivery.lane = lane_of(delivery.priority, stripe, settles_second=is_second)
 
     def _bases(self, address: Address) -> list[LaneBase]:
-        """Return the links of an address that may have lanes beside them."""
+        """Return the links of an address that may have additional lanes."""
         bases: list[LaneBase] = [
             *self._network.outward.links(address),
             *self._uplinks.get(address, {}).values(),
@@ -154,7 +154,7 @@ class Lanes:
         try:
             link.begin(base.connection)
         except AmqpError:
-            # it was never there, so it has not ended unasked
+            # it was never attached, so it has not ended unexpectedly
             link.is_leaving = True
             link.detach()
             consumer.lane_mask |= 1 << lane
@@ -167,7 +167,7 @@ class Lanes:
         link.consumer.sibling_lanes = consumer.sibling_lanes
 
     def take_leave(self, base: LaneBase) -> None:
-        """Give up the lanes beside a link that is over, or takes nothing new."""
+        """Give up the lanes of a link that has ended, or takes no new messages."""
         for link in list(base.lanes.values()):
             self._drop(link)
             link.take_leave()
@@ -178,7 +178,7 @@ class Lanes:
             address.lanes = 0
 
     def turn(self, address: Address) -> None:
-        """Give up the lanes of an address that becomes multicast: each place gets one copy."""
+        """Give up the lanes of an address that becomes multicast: each router gets one copy."""
         for base in self._bases(address):
             for link in list(base.lanes.values()):
                 self._drop(link)
@@ -222,7 +222,7 @@ class Lanes:
             forwarder.credit.note(address, None)
 
     def finish(self) -> None:
-        """Call `see_to` for each address of which a lane has ended unasked."""
+        """Call `see_to` for each address that has lost a lane unexpectedly."""
         for address in list(self._lost):
             self.see_to(address)
 
@@ -272,7 +272,7 @@ class Lanes:
 
 
 def _numbers(lanes: int) -> Iterator[int]:
-    """Return the numbers of some lanes, except lane 0, which is always there."""
+    """Return the numbers of some lanes, except lane 0, which always exists."""
     return (lane for lane in range(1, lanes.bit_length()) if lanes >> lane & 1)
 
 

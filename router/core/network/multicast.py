@@ -1,11 +1,11 @@
 """Multicast in a network of routers: one copy per link, along the tree of the ingress router.
 
-Each router attaches the links of a tree to its own children, and names the branch of each: by a
-digest of all that lies behind. A child takes what comes only once it sees the same branch as its
+Each router attaches the links of a tree to its own children, and identifies the branch of each by a
+digest of all routers in it. A child accepts messages only once it sees the same branch as its
 parent does, and knows of the receivers there that its parent knows. So all routers of a tree agree
-before anything is sent along it. Whatever they think later, what was sent goes to each of them
-once: a tree that has changed is another one, and the links of the old one stay until all that came
-by them has gone on. (docs/decisions/0063-trees.md.) Nothing here runs per message.
+before a message is sent along it. Even if they disagree later, each message goes to each of them
+once: a tree that has changed counts as a new one, and the links of the old one stay until all their
+messages have been forwarded. (docs/decisions/0063-trees.md.) Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from router.core.routers.routing_state import RoutingState
     from router.engine.link import Link
 
-# How long the links of a tree are kept that nobody sends by.
+# How long the links of a tree are kept that no sender uses.
 IDLE_S: Final = 10.0
-# The condition by which a link is detached whose messages do not reach all any more.
+# The condition with which a link is detached whose messages no longer reach all receivers.
 TREE_CHANGED: Final = "trioute:route-changed"
 # How many routers in a new tree, or that receive, count as much work as one address.
 ROUTERS_AS_ONE: Final = 16
@@ -45,14 +45,14 @@ class Multicast:
     """Trees of one router, and the links that send and receive along them.
 
     Changes are noted and acted on at the end of the turn; if there are very many, partly in later
-    turns. Until then a tree is what it was, as if the change were not known yet.
+    turns. Until then a tree stays as it was, as if the change were not known yet.
     """
 
     def __init__(self, forwarder: Core) -> None:
         self.forwarder = forwarder
         # the trees that begin here, by address
         self._own: dict[Address, MulticastTree] = {}
-        # since when nobody has sent along each of these, the longest idle first
+        # since when each of these has been unused, the longest idle first
         self._idle: OrderedDict[MulticastTree, float] = OrderedDict()
         self._passing = PassingTrees()
         # links that wait until this router sees the same tree as their senders
@@ -61,8 +61,8 @@ class Multicast:
         self.leaving: dict[BranchLink, None] = {}
         self._broken = BrokenBranches()
         self._numbers = count(OWN_TREE + 1)
-        # passing trees and waiting links that are to be looked at, the last one first; those noted
-        # meanwhile; and whether to look at all
+        # passing trees and waiting links that are to be examined, the last one first; those noted
+        # meanwhile; and whether to examine all
         self._again: list[MulticastTree | PendingTreeLink] = []
         self._noted: dict[MulticastTree | PendingTreeLink, None] = {}
         self._noted_keys: dict[str, None] = {}
@@ -81,7 +81,7 @@ class Multicast:
     def attach_received(self, link: Link) -> None:
         """Answer a tree link's attach; raise `AmqpError` at link scope if it is invalid.
 
-        What comes by it is taken as soon as both routers see the same tree.
+        Its messages are accepted as soon as both routers see the same tree.
         """
         asked = receive(self.forwarder, link)
         self._asked.add(asked)
@@ -149,7 +149,7 @@ class Multicast:
         return done
 
     def _gather(self) -> None:
-        """Find what is to be looked at by the changes noted."""
+        """Find the trees and links that the noted changes concern."""
         keys, self._noted_keys = self._noted_keys, {}
         noted, self._noted = self._noted, {}
         if self._once_more:
@@ -163,11 +163,11 @@ class Multicast:
                 if address is not None:
                     self._again.extend(self._passing.at(address))
                 self._again.extend(self._asked.at(key))
-        # it is taken from the end, where nothing has to be moved
+        # items are taken from the end, where no others have to be moved
         self._again.reverse()
 
     def take_work(self) -> int:
-        """Return how much was done since the last call, besides looking, in addresses."""
+        """Return how much work was done since the last call, except for examining, in addresses."""
         work, self._work = self._work, 0
         return work
 
@@ -188,7 +188,7 @@ class Multicast:
         elif self._is_current(spread):
             self._prune(spread)
         elif not all(link.is_agreed for link in spread.branches.values()):
-            # a child that has not agreed until now never will
+            # a child that has not agreed by now never will
             self._break_up(spread)
 
     def open_route(self, address: Address) -> bool:
@@ -210,13 +210,13 @@ class Multicast:
         return self._broken.is_left_out(link, self.forwarder.turn.now)
 
     def tick(self, now: float) -> None:
-        """Do what is due after some time; called at each periodic check."""
+        """Do all work that is due; called at each periodic check."""
         if not self._is_looking:
             self._is_looking = True
             self.forwarder.turn.deferred.work_off(self._look(now))
 
     def _look(self, now: float) -> Iterator[None]:
-        """Do what is due, in steps."""
+        """Do all work that is due, in steps."""
         for link in list(self.leaving):
             if link in self.leaving and link.end_if_quiet():
                 self.leaving.pop(link, None)
@@ -234,12 +234,12 @@ class Multicast:
         self._is_looking = False
 
     def _charged(self) -> Iterator[None]:
-        """Yield as many steps as the work done is worth."""
+        """Yield as many steps as the work done counts as."""
         for _ in range(1 + self.take_work()):
             yield
 
     def _rest(self, spread: MulticastTree, now: float) -> None:
-        """Give up the tree of an address without senders, unless messages come even so."""
+        """Give up the tree of an address without senders, unless it still gets messages."""
         carried = sum(each.link.deliveries for each in spread.branches.values() if each.link)
         if carried == spread.carried:
             self._give_up_tree(spread)
@@ -259,7 +259,7 @@ class Multicast:
             self._asked.wait_for_receivers(asked)
 
     def _judge(self, asked: PendingTreeLink) -> bool:
-        """Take what comes by a link if its sender sees the same tree; return whether it does."""
+        """Accept a link's messages if its sender sees the same tree; return whether it does."""
         address = asked.enter(self.forwarder)
         if address is None:
             return False
@@ -278,7 +278,7 @@ class Multicast:
     def _knows(self, asked: PendingTreeLink) -> bool:
         """Return whether all receivers that the sender of a link knows are known here.
 
-        One of them may have left of late, so this is waited for only a while.
+        One of them may have left recently, so a link waits for this only a while.
         """
         wanted = self._reach.wanted.get(asked.key, {})
         if all(router in wanted or router == self._reach.me for router in asked.receivers):
@@ -324,14 +324,14 @@ class Multicast:
     def _is_current(self, spread: MulticastTree) -> bool:
         """Return whether this router still sees a tree as it is.
 
-        If not, it stays until all that was sent along it has come through: routers in it may be
-        out of reach now.
+        If not, it stays until all messages sent along it have passed: routers in it may be
+        unreachable now.
         """
         tree = self._tree(spread.tree.root)
         return tree is not None and tree.digest == spread.tree.digest
 
     def _prune(self, spread: MulticastTree) -> None:
-        """Keep a link to each child in whose branch somebody receives, and to no other."""
+        """Keep a link to each child whose branch has a receiver, and to no other."""
         if not self._is_current(spread):
             return
         wanted = self._reach.wanted.get(spread.key, {})
@@ -368,13 +368,13 @@ class Multicast:
         try:
             link.begin(connection)
         except AmqpError:
-            # no channel is left, or the like: try again later
+            # for example, no channel is left: try again later
             spread.branches.pop(branch.child)
             if before is not None:
                 spread.branches[branch.child] = before
 
     def _cut(self, spread: MulticastTree, link: BranchLink) -> None:
-        """Remove a link from its tree; nothing new goes by it."""
+        """Remove a link from its tree; it gets no new messages."""
         if spread.branches.get(link.branch.child) is link:
             del spread.branches[link.branch.child]
         self._work += 1
@@ -382,7 +382,7 @@ class Multicast:
         link.leave(self.forwarder)
 
     def _give_up_tree(self, spread: MulticastTree) -> None:
-        """Give up a tree that nobody sends along any more."""
+        """Give up a tree that no sender uses any more."""
         address = spread.address
         self._idle.pop(spread, None)
         if self._own.get(address) is spread:
@@ -395,7 +395,7 @@ class Multicast:
     # Ends of links.
 
     def is_over(self, link: BranchLink) -> None:
-        """Forget a link that had taken its leave, and is detached or lost."""
+        """Forget a link that was given up, and is now detached or lost."""
         self.leaving.pop(link, None)
 
     def branch_lost(self, link: BranchLink) -> None:
@@ -415,7 +415,8 @@ class Multicast:
         if self._own.get(spread.address) is spread:
             self._give_up_tree(spread)
             return
-        # until the last has gone, messages are for the branches as well, which keep their places
+        # until the last sender has left, messages are for the branches as well, which keep their
+        # places
         self._passing.close(spread)
         self._work += min(THINGS_A_STEP, len(spread.senders))
         gone = AmqpError(TREE_CHANGED, "the multicast tree has changed", Scope.LINK)
@@ -429,7 +430,7 @@ class Multicast:
         deferred.go_through(senders, detach, lambda: self._give_up_tree(spread), THINGS_A_STEP)
 
     def _attach_again(self, link: BranchLink) -> None:
-        """Attach a link in the place of a lost one, or give up what waits for it."""
+        """Attach a link in place of a lost one, or give up the messages waiting for it."""
         spread = link.spread
         if not self._broken.forget(link):
             # its tree was given up because of another branch

@@ -1,9 +1,9 @@
-"""Network of routers as the core of one of them sees it: send what is received elsewhere there.
+"""Network of routers as the core of one sees it: forward messages to receivers elsewhere.
 
-It notes whatever may change where an address leads, in any turn, and acts on it at the turn's end:
-it attaches links to the next routers on the way (`outward`, `out_links`), updates transits
-(`transit`), and announces what is received from here (`interest`). The state of the network is in
-`reach`, which the routing protocol writes. Nothing here runs per message.
+It notes all changes that may affect where an address leads, and acts on them at the end of the
+turn: it attaches links to the next routers on the way (`outward`, `out_links`), updates transits
+(`transit`), and announces the addresses that have receivers here (`interest`). The state of the
+network is in `reach`, which the routing protocol writes. Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from router.engine.connection import Connection
     from router.engine.link import Link
 
-# How many addresses are looked at in a turn, at most: attaching a link counts as WORK_OF_LINK of
-# them, and so many routers where somebody receives as one.
+# How many addresses are examined in a turn, at most: attaching a link counts as WORK_OF_LINK of
+# them, and this many routers with receivers as one.
 MOST_AT_ONCE = 128
 WORK_OF_LINK = 8
 ROUTERS_AT_ONCE = 64
@@ -78,26 +78,26 @@ class Network:
         self.edge_sides: dict[Connection, int] = {}
         # applies its rules to an address, or what other routers announce if it has none
         self.treat: Callable[[Address], None] = lambda _: None
-        # links of other routers to addresses that nobody receives from, or without a way on
+        # links of other routers to addresses without a receiver, or without a path onward
         self.unserved = Unserved(forwarder.turn)
         self.passed = router_traffic.TransitCounts(self.reach.wanted)
         # how many links of other routers send to addresses here
         self._from_mesh: dict[Address, int] = {}
-        # transits without incoming links in which something still waits
+        # transits without incoming links in which messages still wait
         self.emptying: dict[Transit, None] = {}
         self._noted: OrderedDict[Address, None] = OrderedDict()
         self._tied = NextHops()
-        # addresses to look at after paths have changed, and whether they have changed since
+        # addresses to examine after paths have changed, and whether paths have changed again since
         self._again: list[Address] = []
         self._once_more = False
         self._have_paths_changed = False
-        # whether a periodic check goes on in later turns
+        # whether a periodic check continues in later turns
         self._is_looking = False
         # how many links to other routers have been attached
         self.links_made = 0
 
     def turn_on(self) -> None:
-        """Join the network, and announce the addresses that are received from here already."""
+        """Join the network, and announce the addresses that already have receivers here."""
         if self.is_on:
             return
         self.is_on = True
@@ -130,7 +130,7 @@ class Network:
         return True
 
     def takes(self, link: Link, text: str, *, is_sender: bool) -> bool:
-        """Return whether a peer may attach a link here: an interior only to what an edge has."""
+        """Return whether a peer may attach a link here: an interior only to an edge's addresses."""
         connection = link.session.connection
         return self.edges is None or self.edges.takes(connection, text, is_sender=is_sender)
 
@@ -152,7 +152,7 @@ class Network:
         self.address_changed(consumer.address)
 
     def hung(self, address: Address, producer: Producer) -> None:
-        """Note that a producer has come to its address."""
+        """Note that a producer has joined its address."""
         if producer.side == MESH:
             self._from_mesh[address] = self._from_mesh.get(address, 0) + 1
         self.address_changed(address)
@@ -180,7 +180,7 @@ class Network:
             self.edges.address_changed(address)
 
     def rules_applied(self, address: Address) -> None:
-        """Note an address to which its rules were applied: they may say something else of edges."""
+        """Note an address whose rules were applied: they may treat edges in another way."""
         if self.edges is not None:
             self.edges.address_changed(address)
 
@@ -221,7 +221,7 @@ class Network:
     # Work.
 
     def finish(self) -> None:
-        """Act on the changes of this turn at its end; on many of them in several turns."""
+        """Act on the changes of this turn at its end; if there are many, over several turns."""
         left = MOST_AT_ONCE
         while self.forwarder.network_due:
             self.forwarder.network_due.clear()
@@ -255,7 +255,7 @@ class Network:
         return bool(self._noted or self._tied or self._again) or self._once_more
 
     def go_on(self) -> None:
-        """Have more of the changes that are left acted on at the end of this turn."""
+        """Let more of the remaining changes be acted on at the end of this turn."""
         if self.is_behind:
             if len(self._noted) < MOST_AT_ONCE:
                 self._look_again(MOST_AT_ONCE)
@@ -273,7 +273,7 @@ class Network:
             self._again.reverse()
         count = min(most, len(self._again))
         for _ in range(count):
-            # from the end, where nothing has to be moved; the list is reversed
+            # from the end, where no others have to be moved; the list is reversed
             address = self._again.pop()
             if self._is_in_use(address):
                 self._noted[address] = None
@@ -300,7 +300,7 @@ class Network:
                 address
             )
         self._note_tied(address)
-        # the place of a lost link may have been the last to keep it in use
+        # the kept place of a lost link may have been the last use of the address
         self.forwarder.table.leave(address)
 
     def _note_tied(self, address: Address) -> None:
@@ -327,7 +327,7 @@ class Network:
         return related.has_senders(address)
 
     def open_route(self, address: Address, side: int) -> bool:
-        """Open a way elsewhere for an address without receivers here; return whether it can."""
+        """Open a link elsewhere for an address without receivers here; return whether it could."""
         if self.edges is not None and self.edges.open_route(address, side):
             return True
         if not self.is_on or side == MESH:
@@ -355,7 +355,7 @@ class Network:
         return management_access.phase_of(link, name, self.reach.me, phase)
 
     def check_receiver(self, connection: Connection, name: str) -> None:
-        """Raise `AmqpError` if a peer may not receive from a name, by what the name says."""
+        """Raise `AmqpError` if a peer may not receive from a name, judging by the name alone."""
         is_edge = self.edges is not None and not self.is_on
         is_member = self.is_on or is_edge
         me = self.reach.me
@@ -407,7 +407,7 @@ class Network:
         return address
 
     def forget_transit(self, way: Transit) -> None:
-        """Forget a transit that has no links any more, and nothing under way."""
+        """Forget a transit that has no links any more, and no delivery under way."""
         address, table = way.address, self.forwarder.table
         key = way.destination, key_of(address), way.lane
         if table.transit.get(key) is address:
@@ -418,7 +418,7 @@ class Network:
             address.successor = table.retired
 
     def tick(self, now: float) -> None:
-        """Do what is due by now; called at each periodic check."""
+        """Do all work that is due; called at each periodic check."""
         if not self.is_on:
             return
         self.farther.tick()

@@ -1,4 +1,4 @@
-"""Links by which messages to an address go on to the next router.
+"""Links on which messages to an address are forwarded to the next router.
 
 To its address such a link is a consumer like any other. Its attach does not wait for its session's
 begin, so that the consumer exists, without credit, from the first moment on.
@@ -28,7 +28,7 @@ class NextLink(OwnLink):
     """Link of `address` to the next router; `properties` are those of its attach.
 
     The phase, or the rights that it stands for, and `shows` are added to them here. `shows`: a
-    receiver is shown where messages have been; `mode` is the link's rcv-settle-mode.
+    receiver gets the router annotations of messages; `mode` is the link's rcv-settle-mode.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class NextLink(OwnLink):
         self.shows = shows
         self.connection: Any = None
         self.consumer: Consumer | None = None
-        # it takes nothing new, and is over once all is settled
+        # it takes no new messages, and ends once all are settled
         self.is_leaving = False
 
     def begin(self, connection: Connection) -> None:
@@ -80,4 +80,4 @@ class NextLink(OwnLink):
         attach.join_consumer(self.network.forwarder, consumer)
 
     def place(self, consumer: Consumer) -> None:
-        """Set what is particular to this consumer, before it joins its address."""
+        """Set the fields that are particular to this consumer, before it joins its address."""

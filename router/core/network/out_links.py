@@ -1,8 +1,8 @@
-"""Links to the next router on the way to one where an address is received from.
+"""Links to the next router on the path to a router that has receivers of an address.
 
 Each leads to one destination, which its attach declares with the cost of the way there. A router
-takes what comes by it only while its own way costs less, so that no links ever form a loop,
-whatever routers think of the network at that moment.
+accepts messages from it only while its own path costs less, so that links never form a loop, even
+while routers disagree about the network.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class OutLink(LaneLink):
     """Link of `address` to `destination`; `said` is the cost that its attach declares.
 
-    Of several to one destination each is a `lane`, and all but the first are beside that one, their
-    `base`. A transit has one link, whose lane is that of what comes by the transit.
+    Each of several links to one destination is a `lane`; the first is the `base` of the others. A
+    transit has one link, whose lane is that of its messages.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class OutLink(LaneLink):
         properties = {DESTINATION: destination, COST: ULong(said)}
         super().__init__(network, address, properties, shows, lane)
         self.base = base
-        # the lanes beside it, by their numbers
+        # its additional lanes, by number
         self.lanes: dict[int, LaneLink] = {}
         self.destination = destination
         self.said = said
@@ -57,7 +57,7 @@ class OutLink(LaneLink):
         consumer.cost = self.said
         consumer.link.urgency = self.lane.priority
         if self.address.transit is not None:
-            # a transit has no sides: what comes in always leaves by its link
+            # a transit has no sides: its messages always leave on its one link
             consumer.side = HERE
         elif self.base is not None:
             consumer.cost = self.base.cost
@@ -67,18 +67,18 @@ class OutLink(LaneLink):
 
     @property
     def cost(self) -> int:
-        """Return what the way costs by now."""
+        """Return the present cost of the path."""
         return self.said if self.consumer is None else int(self.consumer.cost)
 
     def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
-        """Look for another way, unless this one was given up."""
+        """Look for another path, unless this link was given up."""
         if self.base is None:
             self.network.outward.is_over(self, error)
         else:
             super().over(forwarder, error, closed)
 
     def set_cost(self, cost: int) -> None:
-        """Set what the way costs by now, which is no more than the attach declared."""
+        """Set the present cost of the path, which is not more than the attach declared."""
         for link in (self, *self.lanes.values()):
             if link.consumer is not None:
                 link.consumer.cost = cost

@@ -1,8 +1,8 @@
 """Links that lead out of this router, for each address: attach, replace and give them up.
 
-Which should exist follows from who sends here, who receives elsewhere and the paths there (`aims`);
-`see_to` makes it so. It is called at the end of each turn in which one of these changed, and may be
-called at any time.
+Which links should exist depends on the senders here, the receivers elsewhere and the paths there
+(`aims`); `see_to` updates them. It is called at the end of each turn in which one of these changed,
+and may be called at any time.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ MAX_DESTINATIONS = NEAREST
 # How often the links of an address without senders are checked.
 LOOK_S = 1.0
 # After how long a link is tried again that was refused, or detached by the other router. The time
-# doubles until a link has lasted: a router may accept a link and find out only later that nobody
-# receives by it.
+# doubles until a link has lasted: a router may accept a link and find out only later that it has no
+# receiver for it.
 RETRY_S = 0.5
 LONGEST_RETRY_S = 4.0
 LASTING_S = 2.0
@@ -60,20 +60,20 @@ class OutboundLinks:
     def __init__(self, network: Network) -> None:
         self._network = network
         self._links: dict[Address, dict[str, OutLink]] = {}
-        # the lanes beside these links
+        # the additional lanes of these links
         self.lanes = Lanes(network)
-        # links that end once all they have sent is settled
+        # links that end once all their deliveries are settled
         self.leaving: OrderedDict[LaneLink, None] = OrderedDict()
         # addresses that have links but no senders, and when they are checked next
         self._idle: OrderedDict[Address, float] = OrderedDict()
-        # when links that ended unasked may be tried again, and how long that was put off
+        # when links that ended unexpectedly may be tried again, and the delay chosen for that
         self._retries: dict[Way, tuple[float, float]] = {}
         # when one of these is due
         self._moments: list[tuple[float, int, Way]] = []
         self._numbers = count()
-        # whether a periodic check goes on in later turns
+        # whether a periodic check continues in later turns
         self._is_looking = False
-        # how often links were put off
+        # how often links were delayed
         self.retries = 0
 
     def addresses(self) -> list[Address]:
@@ -81,7 +81,7 @@ class OutboundLinks:
         return list(self._links)
 
     def links(self, address: Address) -> list[OutLink]:
-        """Return the links of an address that take what is sent to it."""
+        """Return the links of an address that take messages sent to it."""
         return list(self._links.get(address, {}).values())
 
     def link_to(self, address: Address, destination: str) -> OutLink | None:
@@ -89,7 +89,7 @@ class OutboundLinks:
         return self._links.get(address, {}).get(destination)
 
     def retry_s(self, address: Address, destination: str) -> float | None:
-        """Return in how many seconds a link is attached again that ended unasked.
+        """Return in how many seconds a link that ended unexpectedly is attached again.
 
         None if no link has.
         """
@@ -103,7 +103,7 @@ class OutboundLinks:
         return bool(self._network.has_senders(address))
 
     def aims(self, address: Address) -> Mapping[str, NextHop]:
-        """Return where messages sent to an address should go, other than here; nearest first."""
+        """Return the other routers that messages to an address should go to, nearest first."""
         reach = self._network.reach
         if address.treatment == MULTICAST or not reach.paths or related.is_exchange(address):
             return {}
@@ -136,9 +136,9 @@ class OutboundLinks:
         return all(any(serves(each, side) for each in nearby) for side in sides)
 
     def see_to(self, address: Address, *, is_asked: bool = False) -> None:
-        """Attach, replace and give up the links of an address, so that they are as they should.
+        """Attach, replace and give up the links of an address, as `aims` requires.
 
-        `is_asked`: somebody wants to send to it without a link to it.
+        `is_asked`: a sender without a link to the address wants to send to it.
         """
         self.lanes.see_to(address)
         links = self._links.get(address)
@@ -167,7 +167,7 @@ class OutboundLinks:
                 link.set_cost(aim.path.cost)
                 return
         if needed:
-            # first, so that what waits has somewhere to go when the old one leaves
+            # first, so that waiting messages have a link to go to when the old one leaves
             self.open(address, destination, aim)
         if link is not None:
             self.give_up(link)
@@ -196,7 +196,7 @@ class OutboundLinks:
         return link
 
     def give_up(self, link: OutLink) -> None:
-        """Give up a link: it takes leave, and its address has none to that destination now."""
+        """Give up a link: it takes no new messages, and no longer counts as the address's link."""
         self._forget(link)
         link.take_leave()
 
@@ -210,7 +210,7 @@ class OutboundLinks:
         self.lanes.take_leave(link)
 
     def is_over(self, link: OutLink, error: Error | None) -> None:
-        """Forget a link that is over, and try again later if it was not given up."""
+        """Forget a link that has ended, and try again later if it was not given up."""
         self.leaving.pop(link, None)
         self._forget(link)
         if not link.is_leaving:
@@ -244,7 +244,7 @@ class OutboundLinks:
             self._retries, self._moments = {}, []
 
     def tick(self) -> None:
-        """End links that have nothing more to do, and retry failed ones; called periodically.
+        """End links that are no longer needed, and retry failed ones; called periodically.
 
         If there are very many, the last ones are checked in later turns.
         """
@@ -279,17 +279,17 @@ class OutboundLinks:
 
     def _look_at_retry(self, moment: float, key: Way) -> None:
         """Try a failed link again, or forget that it has failed."""
-        # it may have failed once more, and been put off
+        # it may have failed once more, and been delayed again
         due, wait_s = self._retries.get(key, (moment + 1, 0.0))
         if moment == due:
             self._network.address_changed(key[0])
             self._at(due + max(wait_s, LASTING_S), key)
         elif moment == due + max(wait_s, LASTING_S):
-            # it has lasted since, or nobody wants it any more
+            # it has lasted since, or is not wanted any more
             del self._retries[key]
 
     def _look_at_idle(self, address: Address, now: float) -> None:
-        """Give up the links of an address that nobody has sent to for a while."""
+        """Give up the links of an address that got no messages for a while."""
         self._idle[address] = now + LOOK_S
         self._idle.move_to_end(address)
         if self.has_senders(address):

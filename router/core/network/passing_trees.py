@@ -12,7 +12,7 @@ from router.core.network.branch_links import MulticastTree
 
 
 class PassingTrees:
-    """Passing trees of one router: by address, root and digest; by address; and by number."""
+    """Trees that pass through one router: by address, root and digest; by address; by number."""
 
     def __init__(self) -> None:
         self._open: dict[tuple[Address, str, bytes], MulticastTree] = {}
@@ -20,7 +20,7 @@ class PassingTrees:
         self._numbered: dict[int, MulticastTree] = {}
 
     def __len__(self) -> int:
-        """Return how many there are, including those that no further link may join."""
+        """Return the number of trees, including those that no further link may join."""
         return len(self._numbered)
 
     def __iter__(self) -> Iterator[MulticastTree]:

@@ -1,7 +1,7 @@
 """Tree links that wait until this router sees their trees as their senders do.
 
-There may be very many of them. They are found by the key of their address, and checked in portions.
-Nothing here runs per message.
+There may be very many of them. They are indexed by the key of their address, and checked in
+batches. Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class PendingTreeLinks:
     def __init__(self) -> None:
         self._links: OrderedDict[Link, PendingTreeLink] = OrderedDict()
         self._at: dict[str, dict[Link, PendingTreeLink]] = {}
-        # those that wait only to hear of receivers, in the order in which their wait ends
+        # those that only wait to learn of receivers, in the order in which their wait ends
         self._patient: OrderedDict[Link, PendingTreeLink] = OrderedDict()
 
     def __len__(self) -> int:
@@ -57,11 +57,11 @@ class PendingTreeLinks:
                 del self._at[key]
 
     def wait_for_receivers(self, asked: PendingTreeLink) -> None:
-        """Note that a link waits only to hear of receivers, until its `patient_until`."""
+        """Note that a link only waits to learn of receivers, until its `patient_until`."""
         self._patient.setdefault(asked.link, asked)
 
     def take_overdue(self, now: float) -> Iterator[PendingTreeLink]:
-        """Remove and yield the links that have waited long enough to hear of receivers."""
+        """Remove and yield the links that have waited long enough to learn of receivers."""
         while self._patient:
             asked = next(iter(self._patient.values()))
             if asked.waits_until > now:

@@ -1,9 +1,8 @@
 """Proxy links: links that an edge router attaches to its interior for all clients of an address.
 
 There is one for each address and direction, however many clients there are. An interior attaches
-them to an edge as well, for what is sent to addresses at that edge.
-`router.control.edge.proxy_lines` decides when they are attached and how they are given up. Nothing
-here runs per message.
+them to an edge as well, for messages to addresses at that edge. `router.control.edge.proxy_lines`
+decides when they are attached and how they are given up. Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class Proxy:
 
 @attrs.frozen
 class UplinkChanged:
-    """Change of an uplink that an edge uses from now on, or does not, and the reason.
+    """Change of an uplink: whether an edge uses it from now on, and the reason.
 
     `connector` is that of the uplink, and `router` the interior that it leads to.
     """
@@ -69,7 +68,7 @@ class ProxyObserver(Protocol):
         """Note that the peer has answered, and the link is at its address."""
 
     def over(self, link: ProxyLink, error: Error | None) -> None:
-        """Note that the link was refused, detached or lost; `error` says why, if anybody did."""
+        """Note that the link was refused, detached or lost; `error` is the reason, if known."""
 
 
 class ProxyLink(OwnLink):
@@ -142,7 +141,7 @@ class ProxyLink(OwnLink):
         return address
 
     def attached(self, forwarder: Core) -> None:
-        """Add the producer of a link that receives to its address, and tell the keeper."""
+        """Add the producer of a link that receives to its address, and tell the link's owner."""
         link = self.link
         if isinstance(link, IncomingLink):
             try:
@@ -159,11 +158,11 @@ class ProxyLink(OwnLink):
         self.keeper.attached(self)
 
     def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
-        """Tell the keeper."""
+        """Tell the owner of the link."""
         self.keeper.over(self, error)
 
     def quiesce(self, forwarder: Core) -> None:
-        """Take nothing new any more; what is under way goes on, and is settled."""
+        """Take no new deliveries; those under way are completed and settled."""
         if self.end is not None:
             detach.quiesce(forwarder, self.end)
 
@@ -171,7 +170,7 @@ class ProxyLink(OwnLink):
 def _capabilities(proxy: Proxy, is_waypoint: bool) -> tuple[Symbol, ...]:
     """Return the capabilities that tell the peer the phase.
 
-    It decides itself where those at phase 0 enter that are no waypoints.
+    For links at phase 0 that are not waypoints it decides itself where they enter.
     """
     if proxy.phase == FALLBACK:
         return (Symbol(FALLBACK_CAPABILITY),) if proxy.receives else ()

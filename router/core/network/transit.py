@@ -1,9 +1,10 @@
-"""Transits: ways through this router, from one router of the network to another.
+"""Transits: paths through this router, from one router of the network to another.
 
 There is one for each destination, address and lane. It has an address of its own, which is in no
 table by its name: the producers are links from routers before this one, and the only consumer is
 the link to the next. Links are taken only while their routers are farther from the destination than
-this one. Any other link gets no credit until that is so again, or its router has found another way.
+this one. Any other link gets no credit until that is the case again, or its router has found
+another path.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from router.errors import AmqpError, Scope
 if TYPE_CHECKING:
     from router.core.network.network import Network
 
-# Dispatch's condition and words.
+# Dispatch's condition and description.
 NO_ROUTE = "qd:no-route-to-dest"
 NO_ROUTE_WORDS = "No route to the destination node"
 
 
 class Transit:
-    """Way through this router for one address at one destination, by one lane."""
+    """Path through this router for one address at one destination, on one lane."""
 
     def __init__(self, network: Network, destination: str, address: Address, lane: Lane) -> None:
         self._network = network
@@ -40,7 +41,7 @@ class Transit:
         # the cost that each link's attach has declared, and the link's capacity
         self._said: dict[Producer, tuple[int, int]] = {}
         self._costs = _Costs()
-        # links that have come since the last update of all, and the cost and link of that update
+        # links added since the last update of all, and the cost and link of that update
         self._fresh: list[Producer] = []
         self._seen_by: tuple[int | None, OutLink | None] | None = None
         # whether an update of all is under way, and whether another one has to follow
@@ -56,27 +57,27 @@ class Transit:
         return cls(network, destination, address, lane).address
 
     def add(self, producer: Producer, said: int, shows: bool) -> None:
-        """Add a link that has come; call `see_to` afterwards."""
+        """Add a new incoming link; call `see_to` afterwards."""
         self._said[producer] = said, producer.capacity
         self._costs.add(said)
         self._fresh.append(producer)
         self.shows = self.shows or shows
 
     def left(self, producer: Producer) -> None:
-        """Remove a link that has gone; call `see_to` afterwards."""
+        """Remove a link that has ended; call `see_to` afterwards."""
         said = self._said.pop(producer, None)
         if said is not None:
             self._costs.remove(said[0])
 
     def see_to(self) -> None:
-        """Update the link to the next router, and the credit of those from the routers before."""
+        """Update the link to the next router, and the credit of the incoming links."""
         address = self.address
         network = self._network
         outward = network.outward
         path = network.reach.path(self.destination)
         link = self._link()
         if self._is_emptying(link, path):
-            # nothing else would notice when all has gone on
+            # nothing else would notice when all messages have been forwarded
             network.emptying[self] = None
             return
         if path is None or self._costs.highest <= path.cost:
@@ -145,12 +146,12 @@ class Transit:
             network.forwarder.credit.note(self.address, producer)
 
     def _is_emptying(self, link: OutLink | None, path: Path | None) -> bool:
-        """Return whether nothing more comes, and what waits may go on by the link there is."""
+        """Return whether no messages come any more, and waiting ones may leave on the link."""
         is_open = link is not None and path is not None and not self._is_stale(link, path)
         return is_open and not self._said and self.address.waiting.count > 0
 
     def _release(self) -> None:
-        """Release what waits, because nothing leads on, nor will."""
+        """Release waiting messages, because there is no path onward, nor will be."""
         address = self.address
         if address.waiting and not self._is_releasing:
             self._is_releasing = True
@@ -159,7 +160,7 @@ class Transit:
 
     def _released(self) -> None:
         self._is_releasing = False
-        # the way was kept for what waited
+        # the transit was kept for the waiting messages
         self._network.address_changed(self.address)
 
     def _is_stale(self, link: OutLink, path: Path) -> bool:
@@ -203,11 +204,11 @@ class _Costs:
             del self._in_order[bisect_right(self._in_order, cost) - 1]
 
     def has_any(self, above: int, most: int) -> bool:
-        """Return whether a cost is above one number, and not above another one."""
+        """Return whether any cost is above one number, and not above another one."""
         place = bisect_right(self._in_order, above)
         return place < len(self._in_order) and self._in_order[place] <= most
 
 
 def no_route() -> AmqpError:
-    """Return the error for a link that cannot go on."""
+    """Return the error for a link that has no path onward."""
     return AmqpError(NO_ROUTE, NO_ROUTE_WORDS, Scope.LINK)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from router.core.ports import Core
     from router.engine.link import Link
 
-# How long a router waits to hear of receivers that its neighbour knows.
+# How long a router waits to learn of receivers that its neighbour knows.
 PATIENCE_S: Final = 5.0
 LONGEST_DIGEST: Final = 64
 
@@ -55,11 +55,11 @@ class PendingTreeLink:
 
     @property
     def is_patient(self) -> bool:
-        """Return whether it waits only to hear of receivers."""
+        """Return whether the link only waits to learn of receivers."""
         return self.waits_until > 0
 
     def has_waited(self, now: float) -> bool:
-        """Return whether it has waited long enough to hear of receivers.
+        """Return whether the link has waited long enough to learn of receivers.
 
         The first call begins the wait.
         """
@@ -81,7 +81,7 @@ class PendingTreeLink:
 
 
 def _turn(forwarder: Core, address: Address) -> None:
-    """Make an address multicast, as at other routers, since no rule here says otherwise."""
+    """Make an address multicast, as at other routers, since no rule here contradicts that."""
     is_own = forwarder.table.is_own_node(address.name)
     if is_own or address.is_dynamic or address.waiting.count or address.resuming:
         return
@@ -127,11 +127,11 @@ def _asked(link: IncomingLink, properties: AnyMap, text: object) -> PendingTreeL
 
 
 def add_sender(forwarder: Core, asked: PendingTreeLink, address: Address, number: int) -> Producer:
-    """Add a link to its address: its messages go on along its tree, and to receivers here."""
+    """Add a link to its address: its messages go along its tree, and to receivers here."""
     link = asked.link
     producer = Producer(link, address, link.session.connection.settings.link_capacity)
     producer.side = MESH
-    # messages that an exchange passes on are sent here
+    # messages that an exchange forwards count as sent here
     link.side = HERE if is_exchange(address) else MESH
     producer.tree = number
     link.owner = producer

@@ -1,7 +1,8 @@
-"""Lanes between an edge and its interior, beside the link of one to the other for an address.
+"""Lanes between an edge and its interior, in addition to an address's base link.
 
-Both attach them, each for what it sends: the edge beside its proxy link, and the interior beside
-the link by which the edge receives. The other end accepts such a lane as any other link that sends.
+Both attach them, each for the messages that it sends: the edge in addition to its proxy link, and
+the interior in addition to the link on which the edge receives. The other end accepts such a lane
+as any other link that sends.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class UplinkBase:
-    """Link to the other end of an uplink, beside which there may be lanes."""
+    """Link to the other end of an uplink, which may have additional lanes."""
 
     __slots__ = ("_network", "address", "connection", "consumer", "lanes")
 
@@ -31,7 +32,7 @@ class UplinkBase:
 
     @property
     def cost(self) -> int:
-        """Return the cost of the way to the other end."""
+        """Return the cost of the path to the other end."""
         return self.consumer.cost
 
     def beside(self, lane: Lane) -> UplinkLane:

@@ -10,22 +10,22 @@ from typing import Final
 from router.amqp.types import Symbol
 
 # Any link: the destination router, and the cost of the way there from where the link is attached;
-# the phase of the address, if not 0; whether a receiver is shown where messages have been.
+# the phase of the address, if not 0; whether a receiver gets the router annotations of messages.
 DESTINATION: Final = Symbol("qd.destination")
 COST: Final = Symbol("qd.cost")
 PHASE: Final = Symbol("qd.phase")
 SHOWS: Final = Symbol("qd.shows")
 # Links to the management of another router: "change" if all who send by it may change things there.
 RIGHTS: Final = Symbol("qd.rights")
-# Lanes: the number of the lane, and the priority of what takes it, if these are not 0 and 4.
+# Lanes: the number of the lane, and the priority of its messages, if these are not 0 and 4.
 LANE: Final = Symbol("qd.lane")
 PRIORITY: Final = Symbol("qd.priority")
 # Tree links: the root of the tree, the digest of the branch, and some of its receivers.
 ORIGIN: Final = Symbol("qd.origin")
 TREE: Final = Symbol("qd.tree")
 RECEIVERS: Final = Symbol("qd.receivers")
-# Routed links: the key of the link route, as in `RoutingState`, which no other link has; and what
-# is to be known of the client whose link it is.
+# Routed links: the key of the link route, as in `RoutingState`, which no other link has; and the
+# facts about the link's client that routers need.
 LINK_ROUTE: Final = Symbol("qd.link-route")
 NAME: Final = Symbol("qd.name")
 CONTAINER: Final = Symbol("qd.container")

@@ -29,7 +29,7 @@ FEATURES: Final = Symbol("trioute.features")
 MODE: Final = Symbol("trioute.mode")
 INSTANCE: Final = Symbol("trioute.instance")
 
-# The lowest and the highest version of the protocol between routers that this router speaks.
+# The lowest and the highest version of the inter-router protocol that this router supports.
 LOWEST_VERSION: Final = 1
 HIGHEST_VERSION: Final = 1
 
@@ -92,8 +92,8 @@ def check_peer(
 ) -> Peer:
     """Return the peer that has sent this open on a connection with these settings.
 
-    Raises `AmqpError` if the peer is no router, does not belong here, or has this router's id.
-    Its words are for the operators at both ends.
+    Raises `AmqpError` if the peer is not a router, does not belong to this network, or has this
+    router's id. Its description is for the operators at both ends.
     """
     properties = remote.properties or {}
     versions, mode = properties.get(VERSIONS), properties.get(MODE)
@@ -158,12 +158,12 @@ LONGEST_ID_BYTES: Final = 255
 
 
 def _is_id(name: str) -> bool:
-    """Return whether a name may be the id of a router, which is a part of addresses."""
+    """Return whether a name may be the id of a router, which is used in addresses."""
     return 1 <= len(name.encode()) <= LONGEST_ID_BYTES and "/" not in name
 
 
 def _common_version(mine: Membership, remote: Open, versions: object) -> int:
-    """Return the highest version that both speak; raise `AmqpError` if there is none."""
+    """Return the highest version that both support; raise `AmqpError` if there is none."""
     if (
         not isinstance(versions, list)
         or len(versions) != 2
@@ -229,6 +229,6 @@ def _malformed(remote: Open, key: str) -> AmqpError:
 
 
 def _named(remote: Open) -> str:
-    """Return words for the peer; its name is cut, since it may be as long as a frame."""
+    """Return a description of the peer; its name is cut, since it may be as long as a frame."""
     name = remote.container_id or ""
     return f"the peer {name[:100]!r}"

@@ -1,7 +1,7 @@
 """Keys of addresses between routers, and names that say which router they are at.
 
 `_topo/0/<id>/…` is at the router of that id and nowhere else, and `_edge/<id>/…` at the edge router
-of that id. Such names can be reached even if nobody receives there (Dispatch's names).
+of that id. Such names can be reached even without a receiver there (Dispatch's names).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def key_of(address: Address) -> str:
 def address_in(key: str) -> tuple[str, int] | None:
     """Return the name and the phase in the key of a mobile address.
 
-    None for any other key, and for one that no address can have, whoever has announced it.
+    None for any other key, and for a key that no address can have, even if it was announced.
     """
     if not key.startswith(MOBILE) or len(key) < len(MOBILE) + 2:
         return None
@@ -43,7 +43,7 @@ def address_in(key: str) -> tuple[str, int] | None:
 
 
 def router_in(name: str) -> str | None:
-    """Return the id of the router that a name is at, or None if the name does not say."""
+    """Return the id of the router that a name is at, or None if the name contains none."""
     found = _TOPOLOGICAL.match(name)
     return None if found is None else found[1]
 
@@ -56,7 +56,7 @@ def is_management_elsewhere(name: str, me: str) -> bool:
 
 
 def edge_key_in(name: str) -> str | None:
-    """Return the key of the edge router that a name is at, or None if the name does not say."""
+    """Return the key of the edge router that a name is at, or None if the name contains none."""
     found = _AT_EDGE.match(name)
     return None if found is None else EDGE + found[1]
 

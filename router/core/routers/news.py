@@ -7,7 +7,7 @@ import attrs
 
 @attrs.frozen
 class NeighbourFound:
-    """New neighbour: messages go to it from now on, by the connection of this number."""
+    """New neighbour: messages go to it from now on, over the connection of this number."""
 
     router: str
     connection: int
@@ -26,7 +26,7 @@ class NeighbourCostChanged:
 
 @attrs.frozen
 class NeighbourMeasured:
-    """Shortest of the last round trips to a neighbour, by the connection that carries."""
+    """Shortest of the last round trips to a neighbour, over the connection in use."""
 
     router: str
     cost: int
@@ -42,7 +42,7 @@ class NeighbourLost:
 
 @attrs.frozen
 class RoutersChanged:
-    """Change of the routers that can be reached: some `came`, and some `went`.
+    """Change of the reachable routers: those that `came`, and those that `went`.
 
     `known` is how many can be reached now.
     """
@@ -62,7 +62,7 @@ class TableChanged:
 
 @attrs.frozen
 class DuplicateRouterId:
-    """Conflict of two routers with one id, seen so many times for the same reason, `what`."""
+    """Conflict of two routers with one id, seen that many `times` for the same reason, `what`."""
 
     router: str
     what: str

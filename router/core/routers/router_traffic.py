@@ -1,8 +1,8 @@
 """Counters of the deliveries that came from other routers, or went on to them.
 
-Forwarding counts a delivery once where it comes in and once where it goes out, wherever it is from
-and for. Which of these were other routers' is known from the counters of their links: that of a
-link is added when it leaves its address (`link_over`), that of a present link when somebody asks.
+Forwarding counts each delivery once when it is received and once when it is sent, whatever its
+peers are. How many of these were from or to other routers is known from their links' counters: a
+link's counter is added when it leaves its address (`link_over`), that of a present link on request.
 Nothing here runs per message.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # The roles of connections to other routers, and of those to containers.
 ROUTERS: Final = frozenset(("inter-router", "edge"))
 CONTAINER: Final = "route-container"
-# If more keys than this are counted, those that nobody wants are forgotten.
+# If more keys than this are counted, those that are not wanted are forgotten.
 MOST_PASSED: Final = 10_000
 
 
@@ -74,7 +74,7 @@ class TransitCounts:
     """Number of deliveries from one router to another through this one, by address key."""
 
     def __init__(self, wanted: Mapping[str, object]) -> None:
-        # the keys that any router of the network wants
+        # the keys that any router of the network has receivers for
         self._wanted = wanted
         self._over: Counter[str] = Counter()
         # the present transits, by key
@@ -99,7 +99,7 @@ class TransitCounts:
             self._over = Counter({k: n for k, n in self._over.items() if k in self._wanted})
 
     def of(self, key: str) -> int:
-        """Return how many deliveries of a key have passed, by present and former transits."""
+        """Return how many deliveries of a key have passed, on present and former transits."""
         ways = self._ways.get(key, ())
         return self._over[key] + sum(total_counters(address).to_routers for address in ways)
 

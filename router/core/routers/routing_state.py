@@ -1,8 +1,8 @@
-"""Reach of a router: which routers it can reach, by which neighbour, and who wants what.
+"""Reach of a router: the routers that it can reach, through which neighbour, and their receivers.
 
 The routing protocol (`router.control.network`) writes it, and the core reads it: this is their only
-interface. What is wanted at this router goes the other way: the core notes it and the protocol
-announces it. Nothing here is read per message.
+interface. Interest at this router goes the other way: the core notes it and the protocol announces
+it. Nothing here is read per message.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ EDGE = "H"
 # an edge router by id and instance, so that two with one id are noticed; one turned away
 EDGE_RUN, EDGE_AWAY = "I", "J"
 OF_EDGES = (EDGE, EDGE_RUN, EDGE_AWAY)
-# How many shared entries of keys that one router alone wants are kept, besides two per router.
+# How many shared entries of keys that one router alone wants are kept, in addition to two per
+# router.
 MAX_SHARED_ENTRIES: Final = 1000
-# How many of the routers where somebody receives have to be known, the nearest ones; and for how
-# many keys these are cached.
+# How many routers with receivers have to be known, the nearest ones; and for how many keys these
+# are cached.
 NEAREST: Final = 32
 MAX_CACHED_KEYS: Final = 128
-# in place of the phase: receivers that get what nobody else takes
+# in place of the phase: receivers that get messages no other receiver takes
 FALLBACK_PHASE = "F"
-# in place of the phase: senders that may change what is configured there
+# in place of the phase: senders that may change the configuration there
 MANAGERS_PHASE = "C"
 
 
@@ -47,23 +48,23 @@ def mobile_key(name: str, phase: str = "0") -> str:
 
 @attrs.frozen
 class Interest:
-    """Interest in an address at a router, where somebody receives from it.
+    """Interest in an address at a router: there is a receiver.
 
-    `treatment` is the address's there, one of `address.CLOSEST` and the like; `shows`: a receiver
-    there is shown where messages have been.
+    `treatment` is the address's there, such as `address.CLOSEST`; `shows`: a receiver there gets
+    the router annotations of messages.
     """
 
     treatment: int
     shows: bool = False
 
 
-# The cost of the way to a router, its id, and what is received from there.
+# The cost of the path to a router, its id, and its interest.
 Place: TypeAlias = tuple[int, str, Interest]
 
 
 @attrs.frozen
 class Path:
-    """Path to a router: by which neighbour, and the sum of the costs of the whole way."""
+    """Path to a router: the neighbour it leads through, and the sum of all its costs."""
 
     via: str
     cost: int
@@ -73,7 +74,7 @@ class Path:
 class Branch:
     """Part of a tree that lies behind one child.
 
-    `digest` tells two trees apart; `routers` are all that are in it, the child among them.
+    `digest` tells two trees apart; `routers` are all routers in it, including the child.
     """
 
     child: str
@@ -83,7 +84,7 @@ class Branch:
 
 @attrs.frozen
 class Tree:
-    """Tree of the cheapest ways from one router to all others, as far as this one is in it.
+    """Tree of the cheapest paths from one router to all others, from this router's position.
 
     `digest` is that of the tree from here on, by which `parent` knows this router's branch; the
     root has no parent.
@@ -96,30 +97,30 @@ class Tree:
 
 
 class RoutingState:
-    """Network as the router `me` sees it; a router that is alone sees nobody else."""
+    """Network as the router `me` sees it; a router that is alone sees no other routers."""
 
     def __init__(self, me: str) -> None:
         self.me = me
-        # the connections by which messages go to neighbours, by the neighbours' ids
+        # the connections on which messages go to neighbours, by the neighbours' ids
         self.neighbours: dict[str, Connection] = {}
         # the paths to all reachable routers
         self.paths: Mapping[str, Path] = {}
-        # by key, the reachable routers where somebody receives
+        # by key, the reachable routers that have receivers
         self.wanted: ListedTable[str, dict[str, Interest]] = ListedTable()
         # how many of these keys are those of edge routers
         self.edges = 0
         # keys that one router alone wants, as most, share one entry per router and interest
         self._alone: dict[tuple[str, Interest], dict[str, Interest]] = {}
-        # the nearest routers that want a key, for keys asked for lately
+        # the nearest routers that want a key, for keys looked up lately
         self._found: dict[str, list[Place]] = {}
-        # what is received from here, to be announced to the others
+        # the interest of this router, to be announced to the others
         self.here: dict[str, Interest] = {}
         # the keys of `here` that have changed since the protocol took them
         self.changed_here: dict[str, None] = {}
-        # called on changes: of paths and neighbours, and with the key, of what is wanted
+        # called on changes of paths and neighbours; and, with the key, on changes of interest
         self.on_paths: list[Callable[[], None]] = []
         self.on_wanted: list[Callable[[str], None]] = []
-        # makes the protocol take what has changed here, in this turn
+        # makes the protocol take the changes of interest here, in this turn
         self.on_here: Callable[[], None] = lambda: None
         self._tree_of: Callable[[str], Tree | None] = lambda _: None
 
@@ -133,7 +134,7 @@ class RoutingState:
     ) -> None:
         """Replace the neighbours, and the paths to all other routers.
 
-        `tree_of` gives the tree of a root, or None if nothing comes from there.
+        `tree_of` gives the tree of a root, or None if no messages come from there.
         """
         self.neighbours = dict(neighbours)
         self.paths = paths
@@ -186,7 +187,7 @@ class RoutingState:
         return self.paths.get(router)
 
     def connection(self, neighbour: str) -> Connection | None:
-        """Return the connection by which messages go to a neighbour, or None."""
+        """Return the connection on which messages go to a neighbour, or None."""
         return self.neighbours.get(neighbour)
 
     def tree(self, root: str) -> Tree | None:
@@ -194,11 +195,11 @@ class RoutingState:
         return self._tree_of(root)
 
     def count(self, key: str) -> int:
-        """Return at how many routers somebody receives."""
+        """Return how many routers have receivers for a key."""
         return len(self.wanted.get(key, ()))
 
     def places(self, key: str) -> list[Place]:
-        """Return where else somebody receives: cost, router and interest, the nearest first."""
+        """Return the other routers with receivers: cost, router and interest, the nearest first."""
         return self._nearest(key, None)
 
     def nearest(self, key: str) -> list[Place]:
@@ -232,9 +233,9 @@ class RoutingState:
         self.on_here()
 
     def take_changed_here(self, most: int | None = None) -> Iterable[tuple[str, Interest | None]]:
-        """Return what has changed here since the last call, `most` keys at most.
+        """Return the changes of interest here since the last call, `most` keys at most.
 
-        The interest is None for what is not wanted any more.
+        The interest is None for keys that are not wanted any more.
         """
         changed = self.changed_here
         if most is None or len(changed) <= most:

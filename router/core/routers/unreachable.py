@@ -1,6 +1,6 @@
 """Explain that a name leads to a router or edge router (`_edge/<id>/…`) that cannot be found.
 
-Used to find out why nothing flows. Nothing here runs per message.
+Used to find out why no messages flow. Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Edges(Protocol):
-    """What a router knows of edges; those of `control.edge` implement it."""
+    """Edges as a router knows them; classes of `control.edge` implement it."""
 
     def lacks(self, name: str) -> bool:
         """Return whether a name is at a router that no interior or edge knows."""
@@ -28,13 +28,13 @@ class JoinedNetwork(Protocol):
 
     @property
     def edges(self) -> Edges | None:
-        """Return the edges; None for a router that has none and is none."""
+        """Return the edges; None for a router that is not an edge and has none."""
 
 
 def why_unreachable(network: JoinedNetwork, name: str) -> str | None:
     """Return in words which router a name leads to, if that router cannot be found.
 
-    None if it is there or may be there, or if the name leads to no router.
+    None if the router is there or may be there, or if the name does not lead to a router.
     """
     router, edge = router_in(name), edge_key_in(name)
     if network.is_on and router is not None:

@@ -1,4 +1,4 @@
-"""Live state of auto-links: their links, or why there are none and when they are tried again."""
+"""Live state of auto-links: their links, or why they have none and when they are retried."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class AutoLinkState:
 
     @property
     def error(self) -> str | None:
-        """Return the last error in the container's words, or else its condition, or None."""
+        """Return the container's description of the last error, or else its condition, or None."""
         failed = self.failed
         if failed is None:
             return None

@@ -36,7 +36,7 @@ ConfiguredType: TypeAlias = EntityType[object]
 def named_type(
     kind: str, meaning: str, of: str, live: Iterable[Attribute[object]] = ()
 ) -> ConfiguredType:
-    """Return the type of what the configuration calls `of`, identified by its name.
+    """Return the entity type of the configuration's kind `of`, identified by its name.
 
     `live` are further attributes, for its live state.
     """
@@ -64,7 +64,7 @@ def _type(
     *absent: str,
     live: Iterable[Attribute[object]] = (),
 ) -> ConfiguredType:
-    """Return the type of what the configuration calls `of`.
+    """Return the entity type of the configuration's kind `of`.
 
     `live` are further attributes, for its live state.
     """

@@ -25,7 +25,7 @@ class LinkRouteState:
         return list(dict.fromkeys(ids))
 
 
-# its rule is never read
+# placeholder; the rule of this link route is never read
 _NONE: Final = LinkRoute(rule=None)  # type: ignore[arg-type]
 
 

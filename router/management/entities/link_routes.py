@@ -1,4 +1,4 @@
-"""Link routes of the router: configured ones, and those that connections asked for."""
+"""Link routes of the router: configured ones, and those that connections requested."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def _ways(router: RouterView) -> Iterator[LinkRoute]:
     return router.observed.forwarder.link_routes.ways()
 
 
-# Link routes that a connection has asked for.
+# Link routes that a connection has requested.
 
 
 @attrs.frozen
 class ConnectionLinkRoute:
-    """Link route that a connection has asked for; `number` is the connection's."""
+    """Link route that a connection has requested; `number` is the connection's."""
 
     way: LinkRoute
     number: int
@@ -100,7 +100,7 @@ CONNECTION_LINK_ROUTE: Final = EntityType[ConnectionLinkRoute](
 
 @attrs.frozen
 class LinkRouteView(LinkRouteState):
-    """View of any link route; `number` is that of the connection that asked for it, or None."""
+    """View of any link route; `number` is that of the connection that requested it, or None."""
 
     number: int | None
 
@@ -112,7 +112,7 @@ class LinkRouteView(LinkRouteState):
 
 
 def link_routes(router: RouterView) -> Iterator[LinkRouteView]:
-    """Return all link routes, configured or asked for by connections."""
+    """Return all link routes, configured or requested by connections."""
     return (link_route(router, way) for way in _ways(router))
 
 
@@ -175,7 +175,7 @@ class LinkRouteAddress:
     """Address of a link route's pattern, which Dispatch lists with those of messages."""
 
     route: Route
-    # it counts nothing
+    # the address has no counters
     counted: Counters = attrs.Factory(Counters)
     passed: int = 0
     distribution: str = "linkBalanced"

@@ -19,17 +19,17 @@ UNCHANGEABLE: Final = {
 }
 """Attributes that can be changed in Dispatch but not here, with the reasons."""
 
-# Module and journal: what a `log` entity is read from.
+# Module and journal, from which a `log` entity is read.
 ModuleLog = tuple[Module, Journal]
 
 
 def logs(router: RouterView) -> list[ModuleLog]:
-    """Return what `log` entities are read from: the modules, DEFAULT last."""
+    """Return the sources of `log` entities: the modules, DEFAULT last."""
     return [(module, router.journal) for module in router.journal.modules.values()]
 
 
 def log_counts(router: RouterView) -> list[Module]:
-    """Return what `logStats` entities are read from: the modules, DEFAULT last."""
+    """Return the sources of `logStats` entities: the modules, DEFAULT last."""
     return list(router.journal.modules.values())
 
 

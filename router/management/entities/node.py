@@ -37,7 +37,7 @@ class Node:
 
     @property
     def state(self) -> str:
-        """Return its state, in a word."""
+        """Return the router's state, in a word."""
         if self.is_self:
             return "self"
         if self.known.cost is None:

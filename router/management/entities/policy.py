@@ -1,4 +1,4 @@
-"""Entity type of the policy; there is none, so nothing is limited or denied by it."""
+"""Entity type of the policy; there is no policy, so it never limits or denies anything."""
 
 from __future__ import annotations
 

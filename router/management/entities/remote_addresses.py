@@ -1,4 +1,4 @@
-"""Addresses that other routers of the network have announced, and that nobody uses here."""
+"""Addresses that other routers of the network have announced, and that are unused here."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class RemoteAddress:
 
     @property
     def remote_routers(self) -> list[str]:
-        """Return the other routers that have receivers for it."""
+        """Return the other routers that have receivers for the address."""
         return sorted(self.interests)
 
 

@@ -1,4 +1,4 @@
-"""Entity types that tools ask for, and of which this router has no entities."""
+"""Entity types that tools request, but of which this router has no entities."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NOT_SUPPORTED: Final = "this router does not support it yet"
 
 
 def _none(name: str, meaning: str, base: str, *absent: str) -> EntityType[object]:
-    """Return a type that tools ask for, and of which this router has no entities."""
+    """Return a type that tools request, but of which this router has no entities."""
     attributes = tuple(AttributesOf[object].identified(constant(None), constant(None), name))
     return EntityType(name, meaning, base, attributes, absent, missing_feature=NOT_SUPPORTED)
 
