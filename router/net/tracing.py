@@ -1,12 +1,7 @@
 """Trace connections: report each frame that passes to the listeners that want it.
 
-<<<<<<< ours
-A connection that is not traced has no tap. Checking that, once per read and per send, is all that
-it costs. A traced connection is slower: each frame is decoded a second time.
-=======
 A connection that is not traced has no tap, and costs only a check for one at each read and send. A
 traced connection is slower: each frame is decoded a second time.
->>>>>>> theirs
 """
 
 from __future__ import annotations
