@@ -104,7 +104,7 @@ def runs(place: Path, sizes: Sizes, wanted: Callable[[str], bool]) -> Iterator[M
     rows = sum(each.rows for found in JOBS["traffic"].files(lake).values() for each in found)
     for name in filter(wanted, engines.ENGINES):
         yield engines.run_engine(name, lake, known, rows, sizes.repeats)
-    shutil.rmtree(temporary)
+    shutil.rmtree(temporary, ignore_errors=True)
 
 
 def kept_from(out: Path | None) -> dict[str, Measured]:
