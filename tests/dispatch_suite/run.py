@@ -185,13 +185,16 @@ class Suite:
         work = self.folder / name
         work.mkdir()
         report = work / "report.xml"
+        # so that no configuration of a folder above is found
+        configuration = work / "pytest.ini"
+        configuration.write_text("[pytest]\n", encoding="utf-8")
         script = self.checkout / "tests" / f"system_tests_{name}.py"
         with (work / "output.txt").open("w", encoding="utf-8") as output:
             process = subprocess.Popen(
                 [
                     *(sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider"),
                     *("-p", "outcome_names"),
-                    *("-c", os.devnull, f"--rootdir={work}", f"--junitxml={report}"),
+                    *("-c", str(configuration), f"--rootdir={work}", f"--junitxml={report}"),
                     str(script),
                     *options,
                 ],
