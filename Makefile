@@ -121,7 +121,7 @@ test-quick: env-dev ## the tests of one PACKAGE, and the rules: less than a minu
 # Those with Spark share a session in each of two processes, unless they start one themselves. Where PYTEST_ARGS leave nothing to run, pytest ends with 5.
 test-compiled: env-test interop prometheus brokers spark ## the suite on the compiled build only
 	@status=0; export TRIOUTE_REQUIRE_INTEROP=1 TRIOUTE_EXPECT_BUILD=compiled; \
-	.venv-test/bin/pytest -n 2 --dist loadfile -m spark $(PYTEST_ARGS) || test $$? = 5 || status=1; \
+	.venv-test/bin/pytest -n 2 --dist loadfile $(SLOWEST) -m spark $(PYTEST_ARGS) || test $$? = 5 || status=1; \
 	.venv-test/bin/pytest -n $(JOBS) $(SLOWEST) -m "not spark" $(PYTEST_ARGS) || test $$? = 5 || status=1; \
 	exit $$status
 
@@ -129,7 +129,7 @@ test-compiled: env-test interop prometheus brokers spark ## the suite on the com
 # Of those that start processes, it runs the ones that are marked `both_builds`.
 INTERPRETED ?= not spark and not spark_process and (not process or both_builds)
 test-interpreted: env-dev interop prometheus brokers ## the suite on the interpreted build only
-	@TRIOUTE_REQUIRE_INTEROP=1 TRIOUTE_EXPECT_BUILD=interpreted .venv-dev/bin/pytest -n $(JOBS) $(SLOWEST) --ignore=tests/bench -m "$(INTERPRETED)" $(PYTEST_ARGS)
+	@TRIOUTE_REQUIRE_INTEROP=1 TRIOUTE_EXPECT_BUILD=interpreted .venv-dev/bin/pytest -n $(JOBS) $(SLOWEST) --ignore=tests/bench -m "$(INTERPRETED)" $(PYTEST_ARGS) || test $$? = 5
 
 test-pythons: interop prometheus brokers ## the suite, compiled, on every Python in PYTHONS that this machine has
 	@status=0; for version in $(PYTHONS); do \
