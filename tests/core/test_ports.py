@@ -1,4 +1,4 @@
-"""What the parts of core need of each other is what they have."""
+"""The interfaces of core, compared with the classes that implement them."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from router.core.network.transit import Transit
 from router.engine.link import OutgoingLink
 
 from support.in_memory import Router
+from support.protocols import members, missing
 
 ROUTER = Router()
 FORWARDER = ROUTER.forwarder
@@ -29,12 +30,6 @@ TERMINUS = suspended.Terminus(
     OutgoingLink(Holds(FORWARDER)._session, "link", 0), TerminusExpiryPolicy.NEVER, 1
 )
 DROPPED = Dropped(0.0, 1, "container", "link", 1.0, "it takes nothing")
-
-
-def members(port: type) -> set[str]:
-    """Return the names of the members that a Protocol asks for."""
-    found = {*vars(port), *getattr(port, "__annotations__", {})}
-    return {name for name in found if not name.startswith("_")}
 
 
 PROVIDERS: list[tuple[type, object]] = [
@@ -67,7 +62,7 @@ PROVIDERS: list[tuple[type, object]] = [
 )
 def test_core_has_what_its_parts_need(port: type, provider: object) -> None:
     assert members(port)
-    assert {name for name in members(port) if not hasattr(provider, name)} == set()
+    assert missing(port, provider) == set()
 
 
 def test_each_interface_is_compared_with_what_implements_it() -> None:

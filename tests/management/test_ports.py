@@ -1,4 +1,4 @@
-"""What management needs of a running router is what the router has."""
+"""The interfaces that management needs of a running router, compared with the router."""
 
 from __future__ import annotations
 
@@ -16,18 +16,7 @@ from router.node import Node
 from router.plugin import ManagedAttribute, ManagedType
 
 from support.loopback import dialled, running_node
-
-
-def members(port: type) -> set[str]:
-    """Return the names of the members that a Protocol asks for."""
-    return {
-        name
-        for each in port.__mro__
-        if getattr(each, "_is_protocol", False)
-        for name in vars(each)
-        if not name.startswith("_")
-    }
-
+from support.protocols import members, missing
 
 PLACE = Place("h", 1, "h")
 ATTRIBUTE = ManagedAttribute("name", "string", "Its name.")
@@ -49,7 +38,7 @@ ATTRIBUTE = ManagedAttribute("name", "string", "Its name.")
 )
 def test_the_router_has_what_management_needs(port: type, provider: object) -> None:
     assert members(port)
-    assert {name for name in members(port) if not hasattr(provider, name)} == set()
+    assert missing(port, provider) == set()
 
 
 async def test_connections_and_their_frames_have_what_management_needs() -> None:
@@ -60,4 +49,4 @@ async def test_connections_and_their_frames_have_what_management_needs() -> None
             await peer.begin()
             (pump,) = running.node.exchange.pumps.values()
     for port, provider in ((ports.ConnectionRecord, pump), (ports.TracedFrame, heard[0])):
-        assert {name for name in members(port) if not hasattr(provider, name)} == set()
+        assert missing(port, provider) == set()
