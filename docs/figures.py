@@ -22,6 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
+# after the path that they are found by
 from support.house.imports import imported_modules  # noqa: E402
 from support.house.sources import dotted, line_count, python_files  # noqa: E402
 

@@ -42,7 +42,7 @@ __all__ = [
 
 
 Value = object
-"""Decoded value of any AMQP type: whoever uses it checks which one."""
+"""Decoded value of any AMQP type; its users check the type with `isinstance`."""
 ValueMap = dict[Any, Any]
 """Map that was decoded, or is to be encoded, with keys and values of any AMQP type."""
 

@@ -172,6 +172,7 @@ def _by_key(entity: Entity, of: Configuration, other: Configuration) -> Mapping[
 def default_of(entity: Entity, settings: object) -> object:
     """Return an entity of the same name with nothing configured."""
     if "name" in attrs.fields_dict(entity.settings):
+        # the class has a name, as its fields say, which its type does not
         return entity.settings(name=getattr(settings, "name", None))  # type: ignore[call-arg]
     return entity.settings()
 

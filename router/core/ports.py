@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Observer(Protocol):
-    """Receiver of rare events (logs, metrics, plugins); it is never told of deliveries."""
+    """Receiver of rare events (logs, metrics, plugins); it gets no deliveries."""
 
     def event_received(self, connection: Connection, event: object) -> None:
         """Process an event of a connection."""

@@ -19,7 +19,7 @@ from router.engine.outbox import Turn
 from router.metrics.views import ConnectorState, EndpointView
 
 Opaque: TypeAlias = Any
-"""What the router's tracing gives out and takes back, of a class that only it knows."""
+"""Handle that the router's tracing returns and takes back; only tracing knows its class."""
 
 
 class ConnectionRecord(Protocol):

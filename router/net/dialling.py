@@ -19,7 +19,7 @@ NEXT_ADDRESS_S: Final = 0.25
 SocketAddress = tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]
 """Address as the resolver gives it: of IPv4, of IPv6, or of IPv6 where Python has none."""
 Resolved = tuple[socket.AddressFamily, socket.SocketKind, int, str, SocketAddress]
-"""What the resolver gives for one address of a host."""
+"""Result of the resolver for one address of a host."""
 _FAMILIES: Final = {None: socket.AF_UNSPEC, "IPv4": socket.AF_INET, "IPv6": socket.AF_INET6}
 
 

@@ -431,7 +431,7 @@ class MobileAddresses:
         return interest_of(table.entries.get(key, REMOVED))
 
     def _note(self, router: str, keys: Collection[str]) -> None:
-        # also if it cannot be reached: that may change before the core is told of it
+        # also for an unreachable router: it may be reachable again before the core gets the change
         if keys:
             self._pending.append(InterestChanged(router, keys, self.interest))
 

@@ -204,8 +204,7 @@ class _Work:
         payload = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
         self.frame = frame.with_payload(payload)
         self.addresses: set[Address] = set()
-        at_once = forwarder.distribution.copies_at_once
-        self.a_step = min(COPIES_A_STEP, max(1, at_once))
+        self.a_step = min(COPIES_A_STEP, max(1, forwarder.distribution.copies_at_once))
 
     def step(self) -> bool:
         """Give the frame to a few receivers; return whether there are others."""

@@ -65,7 +65,7 @@ class LocalInterest:
 
 
 def is_counted(consumer: Consumer) -> bool:
-    """Return whether other routers may have to be told of a consumer."""
+    """Return whether a consumer counts as a receiver that other routers may have to know."""
     return consumer.side != MESH and consumer.address.transit is None
 
 

@@ -1,4 +1,4 @@
-"""Which senders' credit is checked at the end of a turn."""
+"""Note senders whose credit may change, and grant it at the end of a turn."""
 
 from __future__ import annotations
 
