@@ -56,6 +56,7 @@ class Demonstration:
         self.phase_s = phase_s
         self.rejects = False
         self.outcomes: dict[str, int] = {}
+        self._accepted: dict[str, trio.Event] = {}
         self._begun = time.monotonic()
 
     def say(self, text: str, *, loudly: bool = False) -> None:
@@ -77,6 +78,7 @@ class Demonstration:
                 work = partial(self._send, address)
                 nursery.start_soon(self._keep, name, f"{address}-sender", work)
             nursery.start_soon(self._tell)
+            await self._until_accepted("orders", "invoices")
             await trio.sleep(2 * self.phase_s)
             began = datetime.now(UTC)
             self.say("the receiver of orders begins to reject every third one", loudly=True)
@@ -85,6 +87,7 @@ class Demonstration:
             self.say("paris is killed (SIGKILL), and started again", loudly=True)
             self.routers["paris"].kill()
             self.routers["paris"].start()
+            await self._until_accepted("invoices")
             await trio.sleep(self.phase_s)
             nursery.cancel_scope.cancel()
         self.say("the routers stop, and write what is in memory", loudly=True)
@@ -106,6 +109,13 @@ class Demonstration:
                     pass
                 await trio.sleep(0.1)
 
+    async def _until_accepted(self, *addresses: str) -> None:
+        """Wait until a message to each of these addresses is accepted from now on."""
+        self._accepted = {address: trio.Event() for address in addresses}
+        with trio.fail_after(PATIENCE_S):
+            for accepted in self._accepted.values():
+                await accepted.wait()
+
     async def _keep(
         self, router: str, container: str, work: Callable[[ClientConnection], Awaitable[None]]
     ) -> None:
@@ -119,7 +129,9 @@ class Demonstration:
 
     async def _send(self, address: str, connection: ClientConnection) -> None:
         sender = await connection.open_sender(address, window=200)
-        sender.outcome_told = lambda sending: self._count(type(sending.outcome).__name__.lower())
+        sender.outcome_told = lambda sending: self._count(
+            address, type(sending.outcome).__name__.lower()
+        )
         number = 0
         while True:
             await sender.wait_for_room()
@@ -127,7 +139,9 @@ class Demonstration:
             number += 1
             await trio.sleep(PAUSE_S)
 
-    def _count(self, outcome: str) -> None:
+    def _count(self, address: str, outcome: str) -> None:
+        if outcome == "accepted" and address in self._accepted:
+            self._accepted[address].set()
         self.outcomes[outcome] = self.outcomes.get(outcome, 0) + 1
 
     async def _receive(self, address: str, connection: ClientConnection) -> None:
@@ -200,7 +214,7 @@ def main() -> int:
         try:
             period = trio.run(demonstration.run)
         except* trio.TooSlowError:
-            print(f"the routers were not joined within {PATIENCE_S:g} s", file=sys.stderr)
+            print(f"no message passed the routers within {PATIENCE_S:g} s", file=sys.stderr)
             _show_logs(demonstration.routers.values())
         finally:
             for router in demonstration.routers.values():
