@@ -34,7 +34,8 @@ class Numbers:
 class Footer:
     """Metadata of a file. `earliest` and `latest` are the limits of the dataset's time column.
 
-    `numbers` is None if the file has rows of several runs, or no statistics.
+    `numbers` is None if the file has rows of several runs, or no statistics. `greatest_hop` is that
+    of its deliveries; None if it has none, or no statistics.
     """
 
     path: Path
@@ -44,6 +45,7 @@ class Footer:
     latest: datetime | None
     schema: pa.Schema
     numbers: Numbers | None = None
+    greatest_hop: int | None = None
 
 
 @attrs.frozen
@@ -122,6 +124,7 @@ def _read_footer(path: Path, dataset: Dataset) -> Footer | TornFile:
         max(times, default=None),
         schema,
         _numbers(metadata),
+        _greatest_hop(metadata),
     )
 
 
@@ -133,6 +136,11 @@ def _numbers(metadata: pq.FileMetaData) -> Numbers | None:
     if not has_all or len(set(routers)) > 1 or len(set(epochs)) > 1:
         return None
     return Numbers(routers[0], epochs[0], min(numbers), max(numbers))
+
+
+def _greatest_hop(metadata: pq.FileMetaData) -> int | None:
+    hops = _limits(metadata, "hop", int)
+    return max(hops) if len(hops) == 2 * metadata.num_row_groups > 0 else None
 
 
 def _limits(metadata: pq.FileMetaData, column: str, kind: type[Value]) -> list[Value]:

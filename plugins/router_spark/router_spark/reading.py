@@ -37,11 +37,21 @@ SPARK_TYPES: Final[dict[str, DataType]] = {
 }
 """Spark's type for each Arrow type of the schema."""
 
+GREATEST: Final = "greatest"
+"""Key of a column's greatest value in its metadata."""
 
-def spark_schema(dataset: Dataset) -> StructType:
-    """Return a dataset's columns as a Spark schema."""
+
+def spark_schema(dataset: Dataset, greatest_hop: int | None = None) -> StructType:
+    """Return a dataset's columns as a Spark schema.
+
+    The greatest hop, where it is known, is in the metadata of the column `hop`, as `GREATEST`.
+    """
+    metadata = {} if greatest_hop is None else {"hop": {GREATEST: greatest_hop}}
     return StructType(
-        [StructField(each.name, SPARK_TYPES[str(each.type)]) for each in dataset.columns]
+        [
+            StructField(each.name, SPARK_TYPES[str(each.type)], metadata=metadata.get(each.name))
+            for each in dataset.columns
+        ]
     )
 
 
@@ -98,7 +108,10 @@ def checked_files(
 
 def read_files(spark: SparkSession, files: list[Footer], dataset: Dataset) -> DataFrame:
     """Read files with the newest schema: columns that a file lacks are null."""
-    return spark.read.schema(spark_schema(dataset)).parquet(*(str(each.path) for each in files))
+    hops = [each.greatest_hop for each in files if each.greatest_hop is not None]
+    greatest = max(hops) if len(hops) == len(files) > 0 else None
+    schema = spark_schema(dataset, greatest)
+    return spark.read.schema(schema).parquet(*(str(each.path) for each in files))
 
 
 def within_period(frame: DataFrame, dataset: Dataset, period: Period) -> DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pyspark.sql import DataFrame, functions as sf
-from pyspark.sql.types import TimestampType
+from pyspark.sql.types import BinaryType, StructField, TimestampType
 
 from router_spark.errors import BadInput
 
@@ -23,8 +23,19 @@ def check_out(out: Path | None, *, overwrite: bool) -> None:
 def write_table(frame: DataFrame, out: Path, name: str) -> Path:
     """Write a table as Parquet files to its folder in `out`, replacing what is there."""
     folder = out / name
-    frame.write.mode("overwrite").parquet(str(folder))
+    # Parquet would begin a dictionary of their values, and give it up after a megabyte
+    plain = {
+        f"parquet.enable.dictionary#{field.name}": "false"
+        for field in frame.schema.fields
+        if hardly_repeats(field)
+    }
+    frame.write.mode("overwrite").options(**plain).parquet(str(folder))
     return folder
+
+
+def hardly_repeats(field: StructField) -> bool:
+    """Return whether a column has ids, times or durations, of which hardly two are equal."""
+    return isinstance(field.dataType, BinaryType | TimestampType) or field.name.endswith("_ns")
 
 
 def format_table(frame: DataFrame, rows: int) -> str:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from router_telemetry.schema import Dataset
 
 ROW_GROUP = 131_072
+LIMITED = ("schema_version", "router", "router_epoch", "seq", "hop")
 
 
 def storage(dataset: Dataset) -> dict[str, Any]:
@@ -21,7 +22,8 @@ def storage(dataset: Dataset) -> dict[str, Any]:
 
     This halves the time that it takes, and the files get smaller. Numbers that grow or vary are
     stored as differences; ids are random, so that nothing compresses them; and of all others few
-    values are used. Limits are kept for the columns by which readers choose files and row groups.
+    values are used. Limits are kept for the columns by which readers choose files and row groups,
+    and for `hop`, from which they learn how long paths can be.
     """
     time = dataset.time_column
     names = [column.name for column in dataset.columns]
@@ -31,7 +33,7 @@ def storage(dataset: Dataset) -> dict[str, Any]:
         "compression": {name: "none" if name in ids else "zstd" for name in names},
         "use_dictionary": [name for name in names if name not in varying | ids],
         "column_encoding": dict.fromkeys(sorted(varying), "DELTA_BINARY_PACKED"),
-        "write_statistics": ["schema_version", "router", "router_epoch", "seq", time],
+        "write_statistics": [name for name in names if name in {*LIMITED, time}],
         "row_group_size": ROW_GROUP,
         # Arrow's schema is left out: it would depend on the encoding of columns in memory
         "store_schema": False,

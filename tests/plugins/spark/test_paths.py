@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 from router_spark.jobs.paths import entered_within, paths
 from router_spark.periods import Period
-from router_spark.reading import checked_files, read_files
+from router_spark.reading import GREATEST, checked_files, read_files
 from router_telemetry.schema import DELIVERIES
 
 from support.pipeline.rows import at, frame, tuples
@@ -92,7 +92,9 @@ def test_what_was_planted_is_found(spark: SparkSession, tmp_path: Path) -> None:
         Stream("s", "c", "x", 20, way=("A", "B", "A", "B", "C", "D")),
     )
     write_world(tmp_path, World(lines, clients, streams), rows_per_file=400)
-    found = paths(read_files(spark, checked_files(tmp_path, DELIVERIES, Period()), DELIVERIES))
+    deliveries = read_files(spark, checked_files(tmp_path, DELIVERIES, Period()), DELIVERIES)
+    assert deliveries.schema["hop"].metadata == {GREATEST: 6}
+    found = paths(deliveries)
     counted = found.groupBy("routers", "state", "lost_at", "lost_to", "has_loop").count()
     assert tuples(counted) == [
         (["A", "B", "A", "B", "C", "D"], "complete", None, None, True, 20),

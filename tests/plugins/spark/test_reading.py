@@ -12,8 +12,14 @@ import pytest
 from pyspark.sql import SparkSession
 from router_spark.errors import BadInput
 from router_spark.periods import Period
-from router_spark.reading import checked_files, read_files, spark_schema, within_period
-from router_telemetry.schema import DATASETS, FLOWS, Column
+from router_spark.reading import (
+    GREATEST,
+    checked_files,
+    read_files,
+    spark_schema,
+    within_period,
+)
+from router_telemetry.schema import DATASETS, DELIVERIES, FLOWS, Column
 
 from support.pipeline.telemetry import START_US, table, write
 from support.pipeline.worlds import START
@@ -52,6 +58,35 @@ def test_only_rows_of_the_period_are_read(spark: SparkSession, tmp_path: Path) -
     assert [each.rows for each in files] == [3]
     rows = within_period(read_files(spark, files, FLOWS), FLOWS, part)
     assert [row["seq"] for row in rows.collect()] == [2]
+
+
+def test_the_greatest_hop_is_known_if_all_files_have_its_limits(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def greatest() -> object:
+        files = checked_files(tmp_path, DELIVERIES, Period())
+        return read_files(spark, files, DELIVERIES).schema["hop"].metadata.get(GREATEST)
+
+    def deliveries(*hops: int) -> pa.Table:
+        values = {
+            "schema_version": 1,
+            "router": "r",
+            "router_epoch": 1,
+            "seq": pa.array(range(1, len(hops) + 1), pa.int64()),
+            "arrived": pa.array([START_US] * len(hops), pa.int64()),
+            "hop": pa.array(hops, pa.int16()),
+        }
+        return table(DELIVERIES, len(hops), values)
+
+    write(tmp_path, DELIVERIES, deliveries(1, 3))
+    assert greatest() == 3
+    write(tmp_path, DELIVERIES, deliveries(2, 5, 4), 2)
+    assert greatest() == 5
+    other = write(tmp_path, DELIVERIES, deliveries(7), 3)
+    # as an older release has written it
+    limits = [name for name in DELIVERIES.arrow_schema().names if name != "hop"]
+    pq.write_table(pq.ParquetFile(other).read(), other, write_statistics=limits)
+    assert greatest() is None
 
 
 def test_columns_that_an_older_file_lacks_are_null(spark: SparkSession, tmp_path: Path) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
-from router_spark.writing import format_table, write_table
+from router_spark.writing import format_table, hardly_repeats, write_table
 
 from support.pipeline.rows import at
 
@@ -27,6 +28,20 @@ def test_a_table_is_printed_in_columns(spark: SparkSession) -> None:
     told = format_table(frame.coalesce(1), 1).splitlines()[-1]
     assert told == "(the first 1 rows; --rows shows more, --out writes all)"
     assert format_table(frame.where("n > 2"), 1).splitlines()[-1] == "(no rows)"
+
+
+def test_ids_times_and_durations_have_no_dictionary(spark: SparkSession, tmp_path: Path) -> None:
+    rows = 100 * [(b"x", at(0), 7, "router", 1)]
+    columns = "id binary, arrived timestamp, settle_ns long, router string, copies int"
+    frame = spark.createDataFrame(rows, columns)
+    plain = ["id", "arrived", "settle_ns"]
+    assert [field.name for field in frame.schema.fields if hardly_repeats(field)] == plain
+    (file,) = write_table(frame.coalesce(1), tmp_path, "paths").glob("*.parquet")
+    group = pq.ParquetFile(file).metadata.row_group(0)
+    columns_of_file = [group.column(index) for index in range(group.num_columns)]
+    assert [
+        each.path_in_schema for each in columns_of_file if not each.has_dictionary_page
+    ] == plain
 
 
 def test_a_table_replaces_the_one_before(spark: SparkSession, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from datetime import datetime
 
 from pyspark.sql import Column, DataFrame, functions as sf
 
+from router_spark.reading import GREATEST
 from router_spark.roles import ROUTER_ROLES
 
 MOST_HOPS = 16
@@ -33,6 +34,9 @@ def paths(deliveries: DataFrame, most_hops: int = MOST_HOPS) -> DataFrame:
     - `settle_ns`: from its arrival at the first router until the outcome was known there; null
       for one that was sent settled.
     """
+    # each hop takes a column, whether any message went that far or not
+    known = deliveries.schema["hop"].metadata.get(GREATEST, most_hops)
+    most_hops = max(1, min(most_hops, known))
     names = _names(deliveries)
     return _described(_traces(_coded(deliveries, names), most_hops), names, most_hops)
 
