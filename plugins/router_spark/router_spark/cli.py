@@ -16,7 +16,7 @@ from router_spark.commands import COMMANDS
 from router_spark.errors import BadInput
 from router_spark.footers import Footer
 from router_spark.periods import Period
-from router_spark.reading import checked_files, read_files, within_period
+from router_spark.reading import checked_files, read_rows
 from router_spark.reporting import previous_period, report_page, write_page
 from router_spark.running import Run, Tables, run_options, say, with_session
 from router_spark.session import spark_session
@@ -91,12 +91,12 @@ def report(run: Run, page: Path) -> None:
     say(f"starting Spark at {run.session.master}")
     with spark_session("report", run.session) as spark:
         flows, deliveries = (
-            within_period(read_files(spark, found, each), each, run.period)
+            read_rows(spark, found, each, run.period)
             for found, each in zip(files, datasets, strict=True)
         )
         earlier_flows = None
         if earlier is not None and before:
-            earlier_flows = within_period(read_files(spark, before, FLOWS), FLOWS, earlier)
+            earlier_flows = read_rows(spark, before, FLOWS, earlier)
         say("running report")
         write_page(report_page(flows, deliveries, earlier_flows, run.period), page)
     say(f"wrote {page}")

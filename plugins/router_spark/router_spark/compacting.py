@@ -1,9 +1,9 @@
 """Merge the small files of past days, so that jobs open fewer of them.
 
 By default a router writes a file a minute for each dataset. When a day is over, each router's files
-become one. The merged file is written to a hidden folder, which then replaces the original one by
-two renames; in between, readers see neither. If that is interrupted, the next run completes or
-undoes it.
+become one, which has each row once. The merged file is written to a hidden folder, which then
+replaces the original one by two renames; in between, readers see neither. If that is interrupted,
+the next run completes or undoes it.
 """
 
 from __future__ import annotations
@@ -11,18 +11,24 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from datetime import date
+from itertools import groupby
 from pathlib import Path
 from typing import Final
 
 import attrs
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
+from router_telemetry.files import ROW_GROUP, storage
 from router_telemetry.schema import Dataset
 
+from router_spark.duplicates import IDENTITY, sort_files
 from router_spark.errors import BadInput
-from router_spark.footers import day_of, finished_files
+from router_spark.footers import day_of, finished_files, read_footers
 
-ROW_GROUP: Final = 131_072
+Mask = npt.NDArray[np.bool_]
+
 NEW: Final = ".new-"
 OLD: Final = ".old-"
 COMPACTED: Final = "-compacted.parquet"
@@ -30,11 +36,12 @@ COMPACTED: Final = "-compacted.parquet"
 
 @attrs.frozen
 class Compacted:
-    """Merged file, with the number of files that it replaces and of its rows."""
+    """Merged file, with the number of files that it replaces, of its rows, and of duplicates."""
 
     path: Path
     files: int
     rows: int
+    duplicates: int
 
 
 def compact(directory: Path, datasets: tuple[Dataset, ...], before: date) -> Iterator[Compacted]:
@@ -53,11 +60,6 @@ def compact(directory: Path, datasets: tuple[Dataset, ...], before: date) -> Ite
                     merged = _compact_folder(folder, dataset)
                     if merged is not None:
                         yield merged
-
-
-def is_compacted(path: Path) -> bool:
-    """Return whether a file was merged from others, which may have had rows in common."""
-    return path.name.endswith(COMPACTED)
 
 
 def _finish(day: Path) -> None:
@@ -81,7 +83,7 @@ def _compact_folder(folder: Path, dataset: Dataset) -> Compacted | None:
     new.mkdir()
     merged = new / f"{dataset.name}-{router}{COMPACTED}"
     try:
-        rows = _merge(paths, merged, dataset.arrow_schema())
+        rows, duplicates = _merge(paths, merged, dataset)
     except (OSError, ValueError, pa.ArrowException) as error:
         shutil.rmtree(new)
         reason = str(error).splitlines()[0]
@@ -90,20 +92,88 @@ def _compact_folder(folder: Path, dataset: Dataset) -> Compacted | None:
     folder.rename(old)
     new.rename(folder)
     shutil.rmtree(old)
-    return Compacted(folder / merged.name, len(paths), rows)
+    return Compacted(folder / merged.name, len(paths), rows, duplicates)
 
 
-def _merge(paths: list[Path], merged: Path, schema: pa.Schema) -> int:
-    """Write the rows of all files into one, a row group at a time; return their number."""
+def _merge(paths: list[Path], merged: Path, dataset: Dataset) -> tuple[int, int]:
+    """Write the rows of all files into one; return their number, and that of duplicates.
+
+    A row group has rows of one run of the router only, so that its statistics tell which ones.
+    """
+    footers, torn = read_footers(paths, dataset)
+    if torn:
+        raise ValueError(f"{torn[0].path.name}: {torn[0].reason}")
+    found = sort_files([each for each in footers if each.rows > 0])
+    chosen = _first_of_each([each.path for each in found.doubtful])
+    options = storage(dataset)
+    row_group = options.pop("row_group_size")
     rows = 0
-    with pq.ParquetWriter(merged, schema, compression="zstd") as writer:
-        for path in paths:
-            with pq.ParquetFile(path) as file:
-                for batch in file.iter_batches(ROW_GROUP):
-                    table = _as(schema, pa.Table.from_batches([batch]))
-                    writer.write_table(table, row_group_size=ROW_GROUP)
-                    rows += len(table)
-    return rows
+    files = sorted([*found.distinct, *found.doubtful], key=lambda each: (each.runs, each.path))
+    batches = (
+        batch
+        for each in files
+        for batch in _batches(each.path, dataset.arrow_schema(), chosen.get(each.path))
+    )
+    with pq.ParquetWriter(merged, dataset.arrow_schema(), **options) as writer:
+        for _, of_run in groupby(batches, key=_ends_of_runs):
+            waiting: list[pa.Table] = []
+            for batch in of_run:
+                waiting.append(batch)
+                if sum(map(len, waiting)) >= row_group:
+                    rows += _write(writer, waiting, row_group)
+            rows += _write(writer, waiting, row_group)
+    return rows, sum(each.rows for each in footers) - rows
+
+
+def _ends_of_runs(batch: pa.Table) -> tuple[object, object]:
+    """Return the runs of the first and the last row; they are the same one if there is one only."""
+    epochs = batch.column("router_epoch")
+    return epochs[0].as_py(), epochs[-1].as_py()
+
+
+def _first_of_each(paths: list[Path]) -> dict[Path, Mask]:
+    """Return for each file which of its rows to keep: the first one of each identity."""
+    if not paths:
+        return {}
+    columns = list(IDENTITY[1:])  # one folder, one router
+    tables = [pq.read_table(path, columns=columns, partitioning=None) for path in paths]
+    merged = pa.concat_tables(tables)
+    for name in columns:
+        if merged.column(name).null_count:
+            raise ValueError(f"a row has no {name}")
+    identities = np.rec.fromarrays(
+        [merged.column(name).to_numpy() for name in columns],
+        dtype=[(name, np.int64) for name in columns],
+    )
+    keep = np.zeros(len(identities), dtype=np.bool_)
+    keep[np.unique(identities, return_index=True)[1]] = True
+    ends = np.cumsum([len(each) for each in tables])
+    return dict(zip(paths, np.split(keep, ends[:-1]), strict=True))
+
+
+def _batches(path: Path, schema: pa.Schema, keep: Mask | None) -> Iterator[pa.Table]:
+    """Yield the rows of a file, or those to keep, in batches that are of one row group each."""
+    begin = 0
+    with pq.ParquetFile(path) as file:
+        for number in range(file.num_row_groups):
+            for batch in file.iter_batches(ROW_GROUP, row_groups=[number]):
+                table = _as(schema, pa.Table.from_batches([batch]))
+                end = begin + len(table)
+                if keep is not None:
+                    table = table.filter(pa.array(keep[begin:end]))
+                if len(table):
+                    yield table
+                begin = end
+
+
+def _write(writer: pq.ParquetWriter, waiting: list[pa.Table], row_group: int) -> int:
+    """Write tables as row groups, and empty their list; return the number of rows."""
+    if not waiting:
+        return 0
+    table = pa.concat_tables(waiting)
+    waiting.clear()
+    writer.write_table(table, row_group_size=row_group)
+    return len(table)
 
 
 def _as(schema: pa.Schema, table: pa.Table) -> pa.Table:

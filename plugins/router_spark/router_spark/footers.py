@@ -20,9 +20,9 @@ THREADS = 8
 Value = TypeVar("Value", int, str, datetime)
 
 
-@attrs.frozen
-class Numbers:
-    """Range of the sequence numbers in a file, all of one run of a router."""
+@attrs.frozen(order=True)
+class RowRange:
+    """Range of the sequence numbers that a file has of one run of a router."""
 
     router: str
     router_epoch: int
@@ -34,8 +34,9 @@ class Numbers:
 class Footer:
     """Metadata of a file. `earliest` and `latest` are the limits of the dataset's time column.
 
-    `numbers` is None if the file has rows of several runs, or no statistics. `greatest_hop` is that
-    of its deliveries; None if it has none, or no statistics.
+    `runs` are the runs of routers whose rows the file has; it is empty if they are unknown, since
+    there are no statistics, or rows of several runs in one row group. `greatest_hop` is that of its
+    deliveries; None if there are none, or no statistics.
     """
 
     path: Path
@@ -44,7 +45,7 @@ class Footer:
     earliest: datetime | None
     latest: datetime | None
     schema: pa.Schema
-    numbers: Numbers | None = None
+    runs: tuple[RowRange, ...] = ()
     greatest_hop: int | None = None
 
 
@@ -123,19 +124,25 @@ def _read_footer(path: Path, dataset: Dataset) -> Footer | TornFile:
         min(times, default=None),
         max(times, default=None),
         schema,
-        _numbers(metadata),
+        _runs(metadata),
         _greatest_hop(metadata),
     )
 
 
-def _numbers(metadata: pq.FileMetaData) -> Numbers | None:
+def _runs(metadata: pq.FileMetaData) -> tuple[RowRange, ...]:
     routers = _limits(metadata, "router", str)
     epochs = _limits(metadata, "router_epoch", int)
     numbers = _limits(metadata, "seq", int)
-    has_all = len(routers) == len(epochs) == len(numbers) == 2 * metadata.num_row_groups > 0
-    if not has_all or len(set(routers)) > 1 or len(set(epochs)) > 1:
-        return None
-    return Numbers(routers[0], epochs[0], min(numbers), max(numbers))
+    if not len(routers) == len(epochs) == len(numbers) == 2 * metadata.num_row_groups > 0:
+        return ()
+    found: dict[tuple[str, int], list[int]] = {}
+    # the limits of each row group: the least, then the greatest
+    for index in range(0, len(numbers), 2):
+        if routers[index] != routers[index + 1] or epochs[index] != epochs[index + 1]:
+            return ()
+        of_run = found.setdefault((routers[index], epochs[index]), [])
+        of_run += numbers[index : index + 2]
+    return tuple(RowRange(*run, min(found[run]), max(found[run])) for run in sorted(found))
 
 
 def _greatest_hop(metadata: pq.FileMetaData) -> int | None:

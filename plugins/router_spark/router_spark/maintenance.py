@@ -94,7 +94,8 @@ def compact_command(directory: Path, before: str | None) -> None:
     count = 0
     for merged in compact(directory, DATASETS, _day(before)):
         count += 1
-        say(f"{merged.path}: {merged.rows:,} rows of {merged.files:,} files")
+        twice = f", without {merged.duplicates:,} duplicates" if merged.duplicates else ""
+        say(f"{merged.path}: {merged.rows:,} rows of {merged.files:,} files{twice}")
     say(f"compact: done, {count:,} folders")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +22,7 @@ from pyspark.sql.types import (
 )
 from router_telemetry.schema import VERSION, Dataset
 
+from router_spark.duplicates import IDENTITY, sort_files
 from router_spark.errors import BadInput
 from router_spark.footers import Footer, find_files, read_footers
 from router_spark.periods import Period
@@ -106,12 +108,26 @@ def checked_files(
     return within
 
 
-def read_files(spark: SparkSession, files: list[Footer], dataset: Dataset) -> DataFrame:
+def read_files(spark: SparkSession, files: Sequence[Footer], dataset: Dataset) -> DataFrame:
     """Read files with the newest schema: columns that a file lacks are null."""
+    if not files:
+        return spark.createDataFrame([], spark_schema(dataset))
     hops = [each.greatest_hop for each in files if each.greatest_hop is not None]
-    greatest = max(hops) if len(hops) == len(files) > 0 else None
+    greatest = max(hops) if len(hops) == len(files) else None
     schema = spark_schema(dataset, greatest)
     return spark.read.schema(schema).parquet(*(str(each.path) for each in files))
+
+
+def read_rows(
+    spark: SparkSession, files: Sequence[Footer], dataset: Dataset, period: Period
+) -> DataFrame:
+    """Read the rows of a period, each once, also if it is in several files."""
+    found = sort_files(files)
+    rows = within_period(read_files(spark, found.distinct, dataset), dataset, period)
+    if found.doubtful:
+        doubtful = within_period(read_files(spark, found.doubtful, dataset), dataset, period)
+        rows = rows.unionByName(doubtful.dropDuplicates(list(IDENTITY)))
+    return rows
 
 
 def within_period(frame: DataFrame, dataset: Dataset, period: Period) -> DataFrame:

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from router_telemetry.schema import Dataset
 
 from router_spark.periods import Period, parse_period
-from router_spark.reading import checked_files, read_files, within_period
+from router_spark.reading import checked_files, read_rows
 from router_spark.session import SessionSettings, spark_session
 from router_spark.writing import check_out, format_table, write_table
 
@@ -61,10 +61,7 @@ def run_job(
         say(f"{dataset}: {rows:,} rows in {len(found):,} files, {run.period}")
     say(f"starting Spark at {run.session.master}")
     with spark_session(name, run.session) as spark:
-        frames = [
-            within_period(read_files(spark, files[each.name], each), each, period)
-            for each in datasets
-        ]
+        frames = [read_rows(spark, files[each.name], each, period) for each in datasets]
         deliver(run, name, lambda: compute(*frames))
 
 

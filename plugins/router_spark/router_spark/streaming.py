@@ -10,7 +10,7 @@ bound the state of a stream, and drop rows that are later than they allow; here 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -20,13 +20,10 @@ from pyspark.sql import DataFrame, SparkSession, functions as sf
 from pyspark.sql.streaming.query import StreamingQuery
 from router_telemetry.schema import Dataset
 
-from router_spark.duplicates import sort_files
+from router_spark.errors import BadInput
 from router_spark.footers import Footer, dataset_folder, find_files, read_footers
 from router_spark.periods import Period
-from router_spark.reading import spark_schema, within_period
-
-IDENTITY: Final = ("router", "router_epoch", "seq")
-"""Columns that identify a row."""
+from router_spark.reading import read_rows, spark_schema
 
 HOUR: Final = "%Y-%m-%dT%H"
 """Format of an hour, in UTC: `hour=2026-11-25T14` is a folder of a table."""
@@ -96,29 +93,18 @@ def compute_hour(stream: Stream, spark: SparkSession, hour: datetime) -> None:
 
 
 def hour_rows(stream: Stream, spark: SparkSession, hour: datetime) -> DataFrame:
-    """Return the rows of an hour, without duplicates."""
+    """Return the rows of an hour, each once. Raises BadInput if a file is torn."""
     period = Period(hour, hour + timedelta(hours=1))
     footers, torn = read_footers(
         find_files(stream.directory, stream.dataset, period), stream.dataset
     )
-    files = sort_files([each for each in footers if _may_have_rows(each, period)])
-    rows = _read(spark, stream, [each.path for each in files.distinct])
-    # reading a torn file ends the stream with an error that names it
-    others = [each.path for each in files.doubtful] + [each.path for each in torn]
-    if others:
-        doubtful = within_period(_read(spark, stream, others), stream.dataset, period)
-        rows = rows.unionByName(doubtful.dropDuplicates(list(IDENTITY)))
-    return within_period(rows, stream.dataset, period)
+    if torn:
+        raise BadInput(f"{torn[0].path}: {torn[0].reason}")
+    files = [each for each in footers if _may_have_rows(each, period)]
+    return read_rows(spark, files, stream.dataset, period)
 
 
 def _may_have_rows(footer: Footer, period: Period) -> bool:
     if footer.earliest is None or footer.latest is None:
         return footer.rows > 0
     return period.overlaps(footer.earliest, footer.latest)
-
-
-def _read(spark: SparkSession, stream: Stream, paths: Sequence[Path]) -> DataFrame:
-    schema = spark_schema(stream.dataset)
-    if not paths:
-        return spark.createDataFrame([], schema)
-    return spark.read.schema(schema).parquet(*map(str, paths))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from router_spark.compacting import NEW, OLD, Compacted, compact
 from router_spark.errors import BadInput
+from router_spark.footers import RowRange, read_footers
 from router_telemetry.files import Files
 from router_telemetry.rows import US, Rows
 from router_telemetry.schema import FLOWS
@@ -20,9 +22,9 @@ DAY = date(2026, 11, 24)
 NEXT = date(2026, 11, 25)
 
 
-def write(directory: Path, router: str, *days: date) -> list[Path]:
+def write(directory: Path, router: str, *days: date, epoch: int = 1) -> list[Path]:
     """Write a file with two rows for each day, one after the other."""
-    rows, files = Rows(FLOWS, router, 1, 1000), Files(directory, router, 1)
+    rows, files = Rows(FLOWS, router, epoch, 1000), Files(directory, router, epoch)
     paths = []
     for day in days:
         start = round(datetime(day.year, day.month, day.day, 5, tzinfo=UTC).timestamp() * US)
@@ -57,6 +59,32 @@ def test_each_router_has_one_file_a_day(tmp_path: Path) -> None:
     assert len(list(tmp_path.rglob("*.parquet"))) == 5
     assert pq.read_schema(found[0].path).equals(FLOWS.arrow_schema())
     assert compacted(tmp_path) == []
+
+
+def test_each_row_is_there_once(tmp_path: Path) -> None:
+    first, second, third = write(tmp_path, "a", DAY, DAY, DAY)
+    before = seqs(tmp_path)
+    shutil.copy(first, first.with_name("copy.parquet"))
+    both = pa.concat_tables([pq.read_table(each, partitioning=None) for each in (second, third)])
+    pq.write_table(both, first.with_name("overlapping.parquet"))
+    (found,) = compacted(tmp_path)
+    assert (found.files, found.rows, found.duplicates) == (5, 6, 6)
+    assert seqs(tmp_path) == before
+
+
+def test_runs_of_the_router_are_known_from_a_merged_file(tmp_path: Path) -> None:
+    for epoch in (1, 2):
+        write(tmp_path, "a", DAY, DAY, epoch=epoch)
+    (found,) = compacted(tmp_path)
+    ranges = (RowRange("a", 1, 1, 4), RowRange("a", 2, 1, 4))
+    ((footer,), _) = read_footers([found.path], FLOWS)
+    assert footer.runs == ranges
+    # one that is late is merged into it
+    write(tmp_path, "a", DAY, epoch=3)
+    (found,) = compacted(tmp_path)
+    ((footer,), _) = read_footers([found.path], FLOWS)
+    assert footer.runs == (*ranges, RowRange("a", 3, 1, 2))
+    assert (footer.rows, found.duplicates) == (10, 0)
 
 
 def test_unfinished_files_are_left_alone(tmp_path: Path) -> None:
@@ -107,6 +135,17 @@ def test_a_torn_file_stops_it_and_nothing_is_lost(tmp_path: Path) -> None:
     assert [each.name for each in paths[0].parent.parent.iterdir()] == ["router_id=a"]
 
 
+def test_rows_that_cannot_be_told_apart_stop_it(tmp_path: Path) -> None:
+    paths = write(tmp_path, "a", DAY, DAY)
+    table = pq.read_table(paths[1], partitioning=None)
+    numbers = table.schema.get_field_index("seq")
+    table = table.set_column(numbers, table.schema.field(numbers), pa.nulls(2, pa.int64()))
+    pq.write_table(table, paths[1])
+    with pytest.raises(BadInput, match="a row has no seq"):
+        compacted(tmp_path)
+    assert all(path.exists() for path in paths)
+
+
 def test_only_days_can_be_compacted(tmp_path: Path) -> None:
     (tmp_path / "flows" / "dt=today").mkdir(parents=True)
     with pytest.raises(BadInput, match="is not named as a day"):
@@ -120,10 +159,13 @@ def test_rows_are_merged_a_row_group_at_a_time(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     schema = FLOWS.arrow_schema()
     for number in range(2):
+        known = {
+            "router": pa.repeat("a", 200_000),
+            "router_epoch": pa.repeat(1, 200_000),
+            "seq": pa.array(range(number * 200_000, (number + 1) * 200_000)),
+        }
         columns = [
-            pa.array([number] * 200_000, field.type)
-            if field.name == "seq"
-            else pa.nulls(200_000, field.type)
+            known.get(field.name, pa.nulls(200_000, field.type)).cast(field.type)
             for field in schema
         ]
         pq.write_table(pa.Table.from_arrays(columns, schema=schema), folder / f"{number}.parquet")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,13 +10,14 @@ import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 from router_spark.errors import BadInput
 from router_spark.periods import Period
 from router_spark.reading import (
     GREATEST,
     checked_files,
     read_files,
+    read_rows,
     spark_schema,
     within_period,
 )
@@ -26,6 +28,7 @@ from support.pipeline.worlds import START
 
 pytestmark = pytest.mark.spark
 
+WHOLE = Period()
 DAY_US = 24 * 3_600_000_000
 NEWER = attrs.evolve(FLOWS, columns=(*FLOWS.columns, Column("octets", pa.int64(), "Octets.", 2)))
 
@@ -87,6 +90,23 @@ def test_the_greatest_hop_is_known_if_all_files_have_its_limits(
     limits = [name for name in DELIVERIES.arrow_schema().names if name != "hop"]
     pq.write_table(pq.ParquetFile(other).read(), other, write_statistics=limits)
     assert greatest() is None
+
+
+def test_each_row_is_read_once(spark: SparkSession, tmp_path: Path) -> None:
+    first = write(tmp_path, FLOWS, some_flows(0, 10))
+    shutil.copy(first, first.with_name("copy.parquet"))
+    third = some_flows(0, 10, 20)
+    assert [row["seq"] for row in rows_of(spark, tmp_path)] == [1, 2]
+    write(tmp_path, FLOWS, third, 3)
+    assert [row["seq"] for row in rows_of(spark, tmp_path)] == [1, 2, 3]
+    end = START + timedelta(microseconds=15)
+    assert [row["seq"] for row in rows_of(spark, tmp_path, Period(end=end))] == [1, 2]
+
+
+def rows_of(spark: SparkSession, directory: Path, period: Period = WHOLE) -> list[Row]:
+    """Return the flows of a period in order, as a job reads them."""
+    files = checked_files(directory, FLOWS, period)
+    return read_rows(spark, files, FLOWS, period).orderBy("seq").collect()
 
 
 def test_columns_that_an_older_file_lacks_are_null(spark: SparkSession, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from router_spark.jobs import (
     traffic,
 )
 from router_spark.periods import Period
-from router_spark.reading import checked_files, read_files
+from router_spark.reading import checked_files, read_rows
 from router_spark.validating import Checked, all_sequences, torn_files
 from router_telemetry.schema import DELIVERIES, EVENTS, FLOWS, Dataset
 
@@ -56,7 +56,7 @@ class Job:
     ) -> Frames:
         """Return the job's tables, which are computed when they are written or asked for."""
         return self.compute(
-            {each: read_files(spark, found, each) for each, found in files.items()}, world
+            {each: read_rows(spark, found, each, Period()) for each, found in files.items()}, world
         )
 
 
