@@ -38,7 +38,8 @@ from router.management.views import RouterView
 from router.metrics.exposition import Exposition
 from router.metrics.readiness import STARTING
 from router.net.first_frames import find_too_long
-from router.net.router_hub import SLICE_S, RouterHub
+from router.net.hub import SLICE_S
+from router.net.router_hub import RouterHub
 from router.settings import apply_settings
 
 log = structlog.get_logger("router")

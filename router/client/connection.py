@@ -41,8 +41,8 @@ from router.engine.link import IncomingLink, OutgoingLink
 from router.engine.session import Session
 from router.engine.settings import ConnectionSettings
 from router.errors import AmqpError, Scope
+from router.net.hub import Hub
 from router.net.pump import Pump
-from router.net.router_hub import Hub
 
 CONNECT_TIMEOUT_S = 10.0
 # How long the peer may take to answer our close.
@@ -163,10 +163,10 @@ class ClientConnection:
         self.container_id = settings.container_id
         self.is_over = False
         self._error: Error | None = None
-        self._hub = Hub(settings.max_frame_size)
+        self._hub: Hub[Pump] = Hub(settings.max_frame_size)
         name = f"{settings.hostname}"
         self._engine = Connection(settings, _Upward(self), self._hub.turn, name, True)
-        self._pump = Pump(sock, self._engine, self._hub, None)
+        self._pump = Pump(sock, self._engine, self._hub)
         self._session: Session | None = None
         self._links = 0
         self._settled = trio.Event()

@@ -23,7 +23,7 @@ Opaque: TypeAlias = Any
 
 
 class ConnectionRecord(Protocol):
-    """Connection with its listener or connector; see `router.net.pump.Pump`."""
+    """Connection with its listener or connector; see `router.net.router_pump.RouterPump`."""
 
     @property
     def number(self) -> int:

@@ -24,9 +24,9 @@ from router.net.dialling import NotConnected, connect_socket
 from router.net.endpoints import connector_settings, endpoint_name
 from router.net.listeners import run_guarded
 from router.net.places import Place, Places
-from router.net.pump import Pump
 from router.net.redirect_chain import RedirectChain
 from router.net.router_hub import RouterHub
+from router.net.router_pump import RouterPump
 from router.net.shutdown import close_in_order
 
 log = structlog.get_logger("router.connector")
@@ -79,7 +79,7 @@ class AmqpConnector:
         self.tally.status = self.status
         self.log = log.bind(connector=connector.name)
         # the current connection, open or not yet
-        self.pump: Pump | None = None
+        self.pump: RouterPump | None = None
         self._closed: ConnectionClosed | None = None
         self._is_refused = False
         # set once it is known whether the peer accepts the connection
@@ -173,7 +173,7 @@ class AmqpConnector:
     def _failed(self, failure: Failure, number: int | None = None) -> None:
         self.status.failed(time.monotonic(), failure, number)
 
-    def _is_sent_on(self, trail: RedirectChain, pump: Pump) -> bool:
+    def _is_sent_on(self, trail: RedirectChain, pump: RouterPump) -> bool:
         """Return whether the peer closed with a redirect that is followed."""
         error = pump.close_error
         if error is None or error.condition != Condition.CONNECTION_REDIRECT:
@@ -191,7 +191,7 @@ class AmqpConnector:
         self.log.info("following a redirect", **facts, hops=trail.hops)
         return True
 
-    async def _connect(self, place: Place) -> Pump | None:
+    async def _connect(self, place: Place) -> RouterPump | None:
         """Return the pump of a newly connected socket, or None if connecting failed."""
         name = endpoint_name(place.host, place.port)
         connector = self.connector
@@ -212,11 +212,11 @@ class AmqpConnector:
         exchange = self.exchange
         connection = Connection(settings, exchange.forwarder, exchange.turn, name, True)
         self._closed, self._is_refused = None, False
-        pump = Pump(sock, connection, exchange, None, self.tally)
+        pump = RouterPump(sock, connection, exchange, None, self.tally)
         pump.observer = self._heard
         return pump
 
-    async def _until_over(self, pump: Pump, connections: trio.Nursery) -> None:
+    async def _until_over(self, pump: RouterPump, connections: trio.Nursery) -> None:
         """Run a connection, and wait for its end.
 
         It runs in a nursery that outlives the connector: on shutdown it is closed in order.

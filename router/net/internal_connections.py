@@ -6,14 +6,14 @@ import socket
 
 from router.engine.connection import Connection
 from router.engine.settings import ConnectionSettings
-from router.net.pump import Pump
 from router.net.router_hub import RouterHub
+from router.net.router_pump import RouterPump
 
 OWN_NAME = "the router itself"
 LINK_CAPACITY = 250
 
 
-def internal_connection(exchange: RouterHub, container_id: str) -> tuple[Pump, socket.socket]:
+def internal_connection(exchange: RouterHub, container_id: str) -> tuple[RouterPump, socket.socket]:
     """Return the pump of the router's end, to be run as any other, and the socket of the other end.
 
     Neither end needs heartbeats: both are gone when the process is. Its `held_limit_bytes` is the
@@ -33,7 +33,7 @@ def internal_connection(exchange: RouterHub, container_id: str) -> tuple[Pump, s
 
 def plugin_connection(
     exchange: RouterHub, container_id: str, plugin: str
-) -> tuple[Pump, socket.socket]:
+) -> tuple[RouterPump, socket.socket]:
     """Return the router's end of a plugin's connection, and the socket of the plugin's end.
 
     To the router the plugin is a peer like any other, with the same limits, except that neither end
@@ -51,9 +51,9 @@ def plugin_connection(
 
 def _paired(
     exchange: RouterHub, settings: ConnectionSettings, name: str
-) -> tuple[Pump, socket.socket]:
+) -> tuple[RouterPump, socket.socket]:
     ours, theirs = socket.socketpair()
     for sock in (ours, theirs):
         sock.setblocking(False)
     connection = Connection(settings, exchange.forwarder, exchange.turn, name, False)
-    return Pump(ours, connection, exchange, None), theirs
+    return RouterPump(ours, connection, exchange, None), theirs

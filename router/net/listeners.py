@@ -17,8 +17,8 @@ from router.net.authentication import Authenticator
 from router.net.connection_counters import ConnectionCounters
 from router.net.dialling import SocketAddress
 from router.net.endpoints import endpoint_name, listener_settings
-from router.net.pump import Pump
 from router.net.router_hub import RouterHub
+from router.net.router_pump import RouterPump
 from router.net.unopened import UnopenedConnections
 
 log = structlog.get_logger("router.listener")
@@ -151,7 +151,7 @@ class AmqpListener:
         connection = Connection(
             self.settings, self.exchange.forwarder, self.exchange.turn, name, False
         )
-        pump = Pump(sock, connection, self.exchange, self.authenticator, self.tally)
+        pump = RouterPump(sock, connection, self.exchange, self.authenticator, self.tally)
         pump.log.debug("connection accepted", listener=self.listener.name)
         self._unopened.watch(pump)
         try:
@@ -160,7 +160,7 @@ class AmqpListener:
             self._unopened.forget(pump)
 
 
-async def run_guarded(pump: Pump) -> None:
+async def run_guarded(pump: RouterPump) -> None:
     """Run a connection so that a defect in handling it ends this connection and nothing else."""
     try:
         await pump.run()

@@ -12,25 +12,17 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-import structlog
 import trio
 
-from router.amqp.constants import Condition
-from router.amqp.performatives import Error
 from router.engine import events
 from router.engine.connection import Connection
 from router.errors import AmqpError
-from router.net.authentication import Authenticator
-from router.net.connection_counters import ConnectionCounters
-from router.net.endpoints import endpoint_host
-from router.net.event_log import log_event
-from router.net.router_hub import READ_BYTES, Hub
-from router.net.tracing import Tap
+from router.net.hub import READ_BYTES, Hub
 
-log = structlog.get_logger("router.connection")
-link_log = structlog.get_logger("router.link")
-authentication_log = structlog.get_logger("router.authentication")
+if TYPE_CHECKING:
+    from router.net.tracing import Tap
 
 # How long a peer may take to read our close, and then to close its side, before the socket is
 # closed anyway.
@@ -41,41 +33,21 @@ DRAIN_BYTES = 65536
 QUIET_S = 2.0
 # The socket option, which only Linux has; -1 elsewhere.
 QUICK_ACK: int = getattr(socket, "TCP_QUICKACK", -1)
-TOO_MANY_LOGINS = AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, "too many clients are logging in")
 
 
 class Pump:
     """Transport of octets between a socket and the engine's connection."""
 
-    def __init__(
-        self,
-        sock: socket.socket,
-        connection: Connection,
-        exchange: Hub,
-        authenticator: Authenticator | None,
-        tally: ConnectionCounters | None = None,
-    ) -> None:
+    def __init__(self, sock: socket.socket, connection: Connection, exchange: Hub[Any]) -> None:
         self.sock = sock
         # for detecting that a peer's host is gone, if there is no idle time-out (section 2.4.5)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         self.connection = connection
         self.exchange = exchange
-        self.authenticator = authenticator
-        self.tally = tally
         self.number = exchange.enter(self)
         # the trace of this connection, if there is one
         self.tap: Tap | None = None
-        # whether its frames are logged; None to follow the setting for all
-        self.logs_frames: bool | None = connection.settings.traced or None
         connection.owner = self
-        ids = {"connection": self.number, "peer": connection.name}
-        self.log = log.bind(**ids)
-        self.link_log = link_log.bind(**ids)
-        self.opened = trio.Event()
-        # called with each event of the connection
-        self.observer: Callable[[object], None] | None = None
-        # the error with which the peer closed, if any
-        self.close_error: Error | None = None
         self._nursery: trio.Nursery | None = None
         self._reading = trio.CancelScope()
         self._may_read = trio.Event()
@@ -92,7 +64,6 @@ class Pump:
         # closed first
         self._is_closed = False
         self._closed: trio.Event | None = None
-        exchange.look(self)
 
     async def run(self) -> None:
         """Serve the connection until either side is done, then clean up."""
@@ -337,56 +308,8 @@ class Pump:
         self.connection.close(error)
         self.exchange.finish_turn()
 
-    # Events of the connection.
-
     def event_received(self, event: object) -> None:
-        """Log and count an event of the connection, and start authentication."""
-        if self.tally is not None:
-            self.tally.count(event)
-        if self.observer is not None:
-            self.observer(event)
-        if isinstance(event, events.SaslInitReceived):
-            assert self._nursery is not None
-            self._nursery.start_soon(self._authenticate, event)
-        elif isinstance(event, events.ConnectionOpened):
-            self.opened.set()
-            # the peer's container-id is known now, and a trace may select by it
-            self.exchange.look(self)
-        elif isinstance(event, events.ConnectionClosed):
-            self._is_over = True
-            if event.by_peer:
-                self.close_error = event.error
-        if not self.connection.settings.is_own:
-            log_event(self.log, self.link_log, event, self.connection.user)
-
-    async def _authenticate(self, event: events.SaslInitReceived) -> None:
-        """Authenticate the peer, in a thread if that takes time, and send the outcome."""
-        assert self.authenticator is not None
-        host = endpoint_host(self.connection.name)
-        mechanism = event.mechanism
-        try:
-            user = await self.authenticator.authenticate(mechanism, event.initial_response, host)
-        except trio.TooSlowError:
-            self.exchange.begin_turn()
-            # No SASL outcome is sent: clients take any outcome but success for a wrong password,
-            # even one that asks them to try again. After a lost connection they try again by
-            # themselves.
-            self.connection.close(TOO_MANY_LOGINS)
-        else:
-            self.exchange.begin_turn()
-            if user is None:
-                if self.tally is not None:
-                    self.tally.unauthenticated += 1
-                peer = self.connection.name
-                authentication_log.warning(
-                    "authentication failed",
-                    connection=self.number,
-                    peer=peer,
-                    mechanism=mechanism,
-                )
-            self.connection.sasl_outcome(user is not None, user)
-        self.exchange.finish_turn()
-        self.read_again()
+        """Handle an event of the connection; a hook for subclasses."""
 
 
 class _Gone:

@@ -12,8 +12,8 @@ from router.core.links import detach
 from router.engine import attaching
 from router.engine.deferred import THINGS_AT_ONCE
 from router.errors import AmqpError, Scope
-from router.net.pump import Pump
 from router.net.router_hub import RouterHub
+from router.net.router_pump import RouterPump
 
 # How long peers have to read their close; then their sockets are closed.
 FAREWELL_S = 2.0
@@ -38,7 +38,7 @@ def close_connections_now(exchange: RouterHub, why: str) -> None:
         close_in_order(exchange, list(exchange.pumps.values()), why)
 
 
-def close_in_order(exchange: RouterHub, pumps: Iterable[Pump], why: str) -> None:
+def close_in_order(exchange: RouterHub, pumps: Iterable[RouterPump], why: str) -> None:
     """Resolve deliveries under way on these connections, detach their links and close them.
 
     `why` is the description that their peers get. If there are very many links, the last ones are
@@ -53,7 +53,7 @@ def close_in_order(exchange: RouterHub, pumps: Iterable[Pump], why: str) -> None
     exchange.finish_turn()
 
 
-def _closing(exchange: RouterHub, pumps: list[Pump], why: str) -> Iterator[None]:
+def _closing(exchange: RouterHub, pumps: list[RouterPump], why: str) -> Iterator[None]:
     for pump in pumps:
         for _ in detach.release_all(exchange.forwarder, pump.connection):
             yield from repeat(None, LOOKS_A_LINK)

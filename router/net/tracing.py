@@ -16,7 +16,7 @@ from router.amqp.octets import Buffer
 from router.amqp.watching import Seen, SeenFrame, SeenHeader, Watcher
 
 if TYPE_CHECKING:
-    from router.net.pump import Pump
+    from router.net.router_pump import RouterPump
 
 
 @attrs.define(eq=False)
@@ -26,7 +26,7 @@ class Frame:
     Its text is made only on demand, since that takes longer than everything else here.
     """
 
-    pump: Pump
+    pump: RouterPump
     incoming: bool
     channel: int
     seen: Seen
@@ -54,7 +54,7 @@ class FrameListener:
     their effects.
     """
 
-    wants: Callable[[Pump], bool]
+    wants: Callable[[RouterPump], bool]
     hear: Callable[[Frame], None]
     turned: Callable[[], None] | None = None
 
@@ -70,7 +70,7 @@ class _Direction:
 class Tap:
     """Trace of one connection, beginning between two frames."""
 
-    def __init__(self, pump: Pump) -> None:
+    def __init__(self, pump: RouterPump) -> None:
         connection = pump.connection
         self.pump = pump
         self.listening: list[FrameListener] = []
@@ -116,7 +116,7 @@ class Tap:
 class Tracer:
     """Listeners to the connections of a router."""
 
-    def __init__(self, pumps: Mapping[int, Pump]) -> None:
+    def __init__(self, pumps: Mapping[int, RouterPump]) -> None:
         self._pumps = pumps
         self._listening: list[FrameListener] = []
         # logs a frame, given the number of its connection and its text
@@ -127,7 +127,7 @@ class Tracer:
 
     def listen(
         self,
-        wants: Callable[[Pump], bool],
+        wants: Callable[[RouterPump], bool],
         hear: Callable[[Frame], None],
         turned: Callable[[], None] | None = None,
     ) -> FrameListener:
@@ -152,12 +152,12 @@ class Tracer:
         self._logs_all = on
         self.update_taps()
 
-    def log_one(self, pump: Pump, on: bool | None) -> None:
+    def log_one(self, pump: RouterPump, on: bool | None) -> None:
         """Set whether the frames of one connection are logged; None to use the setting for all."""
         pump.logs_frames = on
         self.look(pump)
 
-    def is_logged(self, pump: Pump) -> bool:
+    def is_logged(self, pump: RouterPump) -> bool:
         """Return whether the frames of a connection are logged."""
         return self._logs_all if pump.logs_frames is None else pump.logs_frames
 
@@ -166,7 +166,7 @@ class Tracer:
         for pump in list(self._pumps.values()):
             self.look(pump)
 
-    def look(self, pump: Pump) -> None:
+    def look(self, pump: RouterPump) -> None:
         """Update the tap of a connection that is new, or whose peer has become known."""
         if pump.connection.settings.is_own:
             return

@@ -15,7 +15,7 @@ from router.engine.events import ConnectionOpened
 from router.errors import AmqpError
 from router.fairness import HostFairQueue
 from router.net.endpoints import endpoint_host
-from router.net.pump import Pump
+from router.net.router_pump import RouterPump
 
 # How long each connection has to be opened, however many others wait.
 GRACE_S: Final = 1.0
@@ -31,9 +31,9 @@ _CLOSED: Final = AmqpError(
 class UnopenedConnections:
     """Connections of one listener that are not open yet, by host."""
 
-    _pumps: HostFairQueue[Pump] = attrs.field(factory=HostFairQueue, init=False)
+    _pumps: HostFairQueue[RouterPump] = attrs.field(factory=HostFairQueue, init=False)
 
-    def watch(self, pump: Pump) -> None:
+    def watch(self, pump: RouterPump) -> None:
         """Track a connection until it is open or forgotten."""
 
         def heard(event: object) -> None:
@@ -43,7 +43,7 @@ class UnopenedConnections:
         pump.observer = heard
         self._pumps.add(endpoint_host(pump.connection.name), pump)
 
-    def forget(self, pump: Pump) -> None:
+    def forget(self, pump: RouterPump) -> None:
         """Stop tracking a connection: it is open, or over."""
         # the observer references the pump, too
         pump.observer = None

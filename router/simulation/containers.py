@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from random import Random
+from typing import Any
 
 from router.amqp.constants import ReceiverSettleMode, Role, SenderSettleMode
 from router.amqp.performatives import Attach, Source, Target
@@ -25,7 +26,7 @@ from router.engine.session import Session
 from router.engine.settings import ConnectionSettings
 from router.net.connectors import backoff_delays
 from router.net.endpoints import listener_settings
-from router.net.router_hub import Hub
+from router.net.hub import Hub
 from router.simulation.host import SimulatedRouter
 from router.simulation.links import ReceiverPlan, SenderPlan, SimulatedReceiver, SimulatedSender
 from router.simulation.router_connections import without_sasl
@@ -38,7 +39,7 @@ MAX_FRAME_SIZE = 16384
 WINDOW_FRAMES = 1024
 
 
-class _Hub(Hub):
+class _Hub(Hub[Any]):
     """Hub of one container; what callers write outside of a turn leaves with the next one."""
 
     def __init__(self, agenda: EventScheduler, buffer: memoryview) -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import attrs
 
 from router.config.model import Configuration
-from router.net.router_hub import READ_BYTES, RouterHub
+from router.net.hub import READ_BYTES
+from router.net.router_hub import RouterHub
 from router.net.shutdown import close_connections_now
 from router.parts import Parts
 from router.simulation.wires import WireEnd

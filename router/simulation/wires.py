@@ -16,7 +16,7 @@ import attrs
 from router.engine import events
 from router.engine.connection import Connection
 from router.net.connection_counters import ConnectionCounters
-from router.net.router_hub import READ_BYTES, Hub
+from router.net.hub import READ_BYTES, Hub
 from router.net.tracing import Tap
 from router.simulation.virtual_clock import EventScheduler
 
@@ -146,7 +146,11 @@ class WireEnd:
     """End of a wire: the owner of an engine's connection, in the place of a pump with a socket."""
 
     def __init__(
-        self, hub: Hub, connection: Connection, site: Site, tally: ConnectionCounters | None = None
+        self,
+        hub: Hub[Any],
+        connection: Connection,
+        site: Site,
+        tally: ConnectionCounters | None = None,
     ) -> None:
         self.exchange = hub
         self.connection = connection

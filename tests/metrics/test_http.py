@@ -22,7 +22,7 @@ from router.config.model import AddressSettings, ListenerSettings
 from router.metrics import http as http_module
 from router.metrics.http import App, Health, HttpListener
 from router.metrics.readiness import Readiness
-from router.net import router_hub as exchange_module
+from router.net import hub as exchange_module
 from router.net.arrivals import accept_fairly
 
 from support.blocking_proton import Peer, send, threaded

@@ -34,7 +34,7 @@ from router.amqp.performatives import (
 from router.core.links import attach
 from router.engine import opening
 from router.engine.losing import AT_ONCE
-from router.net import pump, router_hub
+from router.net import pump
 from router.net.endpoints import UNSENT_LIMIT_BYTES
 from router.net.pump import Pump
 
@@ -54,16 +54,6 @@ def unlogged() -> Iterator[None]:
     """Keep logs off the terminal, which is slower than the router."""
     with capture_logs():
         yield
-
-
-@pytest.fixture
-def one_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the engine's time be trio's, so that it passes when nobody has anything to do."""
-
-    class Time:
-        monotonic = staticmethod(trio.current_time)
-
-    monkeypatch.setattr(router_hub, "time", Time)
 
 
 def window(received: int, frames: int, **fields: Any) -> Flow:
@@ -677,37 +667,6 @@ async def test_hundreds_of_connections_leave_nothing_behind(unlogged: None) -> N
             gc.enable()
         gc.collect()
         assert {kind: _count(kind) for kind in kinds} == before
-
-
-async def test_events_are_counted_and_logged_with_the_error() -> None:
-    with capture_logs() as logs:
-        async with running_node() as running, dialled(running.address) as peer:
-            await peer.begin()
-            one = await running.pump_of(peer)
-            # a handle that nothing is attached to ends the session
-            await peer.say(window(0, 1, handle=9, link_credit=1))
-            await running.until(lambda: any(line["event"] == "session ended" for line in logs))
-            tally = one.tally
-            assert tally is not None
-            assert (tally.opened, tally.failed) == (1, 0)
-            peer.reset()
-            await running.until_empty()
-            assert (tally.opened, tally.failed) == (1, 1)
-    (ended,) = (line for line in logs if line["event"] == "session ended")
-    assert ended["condition"] == "amqp:session:unattached-handle"
-    assert ended["log_level"] == "warning"
-    assert str(ended).count(ended["peer"]) == 1
-
-
-async def test_a_link_that_is_refused_is_not_said_to_be_attached() -> None:
-    with capture_logs() as logs:
-        async with running_node() as running, dialled(running.address) as peer:
-            await peer.begin()
-            await peer.say(attach_sender(0, ""))
-            await peer.hear_until(Detach)
-    (line,) = (line for line in logs if line["event"].startswith("link"))
-    assert (line["event"], line["log_level"]) == ("link refused", "warning")
-    assert line["link"] == "sender-0"
 
 
 async def test_a_connection_with_many_links_is_lost_while_others_go_on(unlogged: None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,93 +15,16 @@ from router.amqp.message import Header, Message, encode_message
 from router.amqp.performatives import Close, Disposition, Rejected, Released
 from router.core.addresses.table import AddressTable
 from router.engine.opening import LEAST_IDLE_MS
-from router.net import router_hub
+from router.net.hub import TICK_S
 from router.net.memory import Reclaimer
-from router.net.router_hub import STUCK_S, TICK_S, Hub, RouterHub
+from router.net.router_hub import RouterHub
 
 from support.loopback import dialled, running_node
-
-
-class FakeOwner:
-    """A connection's owner, which does what the test says when it is to be sent."""
-
-    def __init__(self, connection: Any) -> None:
-        self.connection = connection
-        self.sends = 0
-        self.then: list[Any] = []
-
-    def send(self) -> None:
-        """Count, and touch another connection, if one is left."""
-        self.sends += 1
-        if self.then:
-            self.connection.turn.touched.append(self.then.pop())
-
-
-class FakeConnection:
-    """What a hub knows of a connection."""
-
-    def __init__(self, hub: Hub) -> None:
-        self.turn = hub.turn
-        self.owner = FakeOwner(self)
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Put the hub's time in the test's hands."""
-    now = [1000.0]
-
-    class Time:
-        @staticmethod
-        def monotonic() -> float:
-            return now[0]
-
-    monkeypatch.setattr(router_hub, "time", Time)
-    return now
-
-
-@pytest.fixture
-def one_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the hub's time be trio's."""
-
-    class Time:
-        monotonic = staticmethod(trio.current_time)
-
-    monkeypatch.setattr(router_hub, "time", Time)
 
 
 def make_exchange() -> RouterHub:
     """Return a hub without address rules."""
     return RouterHub(AddressTable([], "balanced", lambda _: "amqp:/temp"), 1 << 20, 65536)
-
-
-def test_a_turn_sends_what_sending_made_others_say() -> None:
-    hub = Hub(512)
-    one: Any = FakeConnection(hub)
-    other: Any = FakeConnection(hub)
-    one.owner.then = [other]
-    other.owner.then = [one]
-    hub.turn.touched.append(one)
-    hub.finish_turn()
-    assert (one.owner.sends, other.owner.sends) == (2, 1)
-    assert hub.turn.touched == []
-
-
-def test_what_was_put_off_is_done_before_and_after_sending() -> None:
-    steps = []
-
-    class Watched(Hub):
-        def before_sending(self) -> None:
-            steps.append("before")
-
-    hub = Watched(512)
-    one: Any = FakeConnection(hub)
-    hub.turn.touched.append(one)
-    hub.finish_turn()
-    assert steps == ["before", "before"]
-
-
-def test_the_read_buffer_has_room_behind_the_largest_frame() -> None:
-    assert len(Hub(1 << 20).buffer) == router_hub.READ_BYTES + (1 << 20)
 
 
 def test_the_core_is_told_of_the_wall_clock_where_it_is_asked_for() -> None:
@@ -180,13 +102,6 @@ def test_clocks_are_left_alone_until_something_expires(clock: list[float]) -> No
     assert hub.until_next_look_s() == 0
 
 
-async def test_a_round_trip_tells_of_a_loop_that_was_stuck(clock: list[float]) -> None:
-    hub = Hub(512)
-    assert await hub.round_trip() is None
-    clock[0] += STUCK_S + 1
-    assert await hub.round_trip() == "timers not checked for 6.0 s: the event loop is stuck"
-
-
 async def test_what_waits_expires_when_its_time_has_come(
     one_clock: None, autojump_clock: trio.testing.MockClock
 ) -> None:
@@ -244,30 +159,3 @@ async def test_connections_have_numbers_of_their_own() -> None:
             assert (await running.pump_of(third)).number == 3
             told = (await third.begin()).properties or {}
             assert told["qd.conn-id"] == 3
-
-
-def test_a_turn_that_looks_at_clocks_ends_when_it_has_taken_long(clock: list[float]) -> None:
-    hub = Hub(512)
-    looked: list[int] = []
-
-    class Slow:
-        """A connection that takes a quarter of a turn to look at, as one that is closed does."""
-
-        def __init__(self) -> None:
-            self.connection = SimpleNamespace(
-                settings=SimpleNamespace(is_own=False), remote_idle_s=0.0
-            )
-
-        def tick(self) -> None:
-            """Count."""
-            clock[0] += router_hub.SLICE_S / 4
-            looked.append(1)
-
-    for _ in range(20):
-        pump: Any = Slow()
-        hub.enter(pump)
-    in_turns = []
-    for _ in hub.looks():
-        in_turns.append(len(looked))
-        looked.clear()
-    assert in_turns == [4] * 5

@@ -23,7 +23,7 @@ from router.amqp.framing import AMQP_HEADER
 from router.amqp.performatives import Attach, Begin, Flow, Open, Transfer
 from router.config.model import Configuration, ListenerSettings
 from router.net.endpoints import endpoint_name
-from router.net.pump import Pump
+from router.net.router_pump import RouterPump
 from router.node import Node
 
 from support.scripted_server import ServerPeer
@@ -60,11 +60,11 @@ class Running:
         return self.addresses[0]
 
     @property
-    def pumps(self) -> list[Pump]:
+    def pumps(self) -> list[RouterPump]:
         """Return its connections, in the order they were made."""
         return list(self.node.exchange.pumps.values())
 
-    async def pump_of(self, peer: Peer) -> Pump:
+    async def pump_of(self, peer: Peer) -> RouterPump:
         """Wait for the router's end of a peer's connection, and return its pump."""
         host, port = peer.stream.socket.getsockname()[:2]
         name = endpoint_name(host, port)

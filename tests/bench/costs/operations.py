@@ -58,7 +58,7 @@ from router.management.operations import _NODE_ANSWERS
 from router.management.requests import QueryRows, Request
 from router.management.views import RouterView
 from router.metrics.exposition import Exposition
-from router.net.router_hub import SLICE_S
+from router.net.hub import SLICE_S
 from router.settings import apply_settings
 
 Addressing = Callable[[int], str | None]

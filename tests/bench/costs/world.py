@@ -19,7 +19,7 @@ from router.config.model import Configuration
 from router.engine.connection import Connection
 from router.engine.settings import ConnectionSettings
 from router.engine.states import SessionState
-from router.net.router_hub import READ_BYTES
+from router.net.hub import READ_BYTES
 from router.parts import Parts
 
 # How many links one session may have.

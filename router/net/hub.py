@@ -1,0 +1,231 @@
+"""Hub of connections: one turn, one read buffer, and sending at the end of a turn.
+
+After octets are received, the engine and its handler process them. Then `finish_turn` sends the
+output of each connection, once. There is no await in between, so a turn runs without interruption.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import trio
+
+from router.core.model.split_table import ListedTable
+from router.engine.deferred import STEPS_A_ROUND
+from router.engine.outbox import Turn
+from router.net.closing import Closing, close
+from router.net.memory import CHURN_A_SLICE, Churn
+
+if TYPE_CHECKING:
+    from router.net.pump import Pump
+
+AnyPump = TypeVar("AnyPump", bound="Pump")
+
+# Octets read at once. The cost per read dominates that of small messages, and 10 kB bodies cost
+# four times as much if read by 16 KiB.
+READ_BYTES = 256 * 1024
+# Interval of timer checks: heartbeats, silence, handshakes. Half a second of lateness does not
+# matter to time-outs in seconds. If a peer has a shorter time-out, timers are checked more often.
+TICK_S = 0.25
+# Duration of a turn of deferred work: other turns wait no longer than this, and it is long enough
+# to keep the overhead small.
+SLICE_S = 0.0005
+# Connections whose timers are checked in one turn.
+TICKS_A_TURN = 256
+# The loop is stuck if timers have not been checked for this long.
+STUCK_S = 5.0
+
+
+class Hub(Generic[AnyPump]):
+    """State shared by all connections of one process, in a router or in a client."""
+
+    def __init__(self, largest_frame_bytes: int, clock: Callable[[], float] | None = None) -> None:
+        self.clock = time.monotonic if clock is None else clock
+        self.turn = Turn()
+        self.turn.now = self.clock()
+        self.buffer = memoryview(b"")
+        self.provide_for(largest_frame_bytes)
+        self.pumps: ListedTable[int, AnyPump] = ListedTable()
+        self.churn = Churn()
+        # the router's connection to itself, which is not counted
+        self.own_pump: AnyPump | None = None
+        self._next_number = 0
+        self._empty = trio.Event()
+        # held for a long turn: among connections with much work, one at a time does a part of it,
+        # and connections with little work are served before the next one
+        self.long_turns = trio.Lock()
+        # set when there is work for later turns
+        self._work = trio.Event()
+        self._last_look = self.turn.now
+        self._tick_s = TICK_S
+
+    def provide_for(self, largest_frame_bytes: int) -> None:
+        """Let connections that begin from now on receive frames of this size.
+
+        The buffer always has room for a full read after an incomplete frame that is left in it.
+        """
+        needed = READ_BYTES + largest_frame_bytes
+        if len(self.buffer) < needed:
+            self.buffer = memoryview(bytearray(needed))
+
+    def enter(self, pump: AnyPump) -> int:
+        """Register a new connection and return its number, which is 0 for the router's own."""
+        if pump.connection.settings.is_own:
+            self.own_pump = pump
+            return 0
+        self._next_number += 1
+        self.pumps[self._next_number] = pump
+        return self._next_number
+
+    def leave(self, number: int) -> None:
+        """Remove a connection."""
+        if number == 0:
+            self.own_pump = None
+        self.pumps.pop(number, None)
+        if not self.pumps:
+            self._empty.set()
+
+    def look(self, pump: AnyPump) -> None:
+        """Handle a change of a connection; a hook for subclasses."""
+
+    def close(self, pump: Closing) -> None:
+        """Close a connection that no longer needs its socket, now or after others."""
+        self.begin_turn()
+        if close(self.turn.deferred, pump):
+            self.finish_turn()
+        else:
+            self.wake()
+
+    async def wait_until_empty(self) -> None:
+        """Wait until no connection is left."""
+        while self.pumps:
+            self._empty = trio.Event()
+            await self._empty.wait()
+
+    def begin_turn(self) -> None:
+        """Begin a turn: read the clock."""
+        self.turn.now = self.clock()
+
+    def finish_turn(self) -> None:
+        """Send the output of each connection that has some."""
+        turn = self.turn
+        self.before_sending()
+        while turn.touched:
+            touched = turn.touched
+            turn.touched = []
+            for connection in touched:
+                connection.owner.send()
+            # sending makes room, which may have let more deliveries leave
+            self.before_sending()
+        # what `needs_round` returns, without a call for each turn
+        if turn.deferred.tasks or turn.deferred.left < STEPS_A_ROUND:
+            self.wake()
+
+    def before_sending(self) -> None:
+        """Do the work that a turn deferred to its end; a hook for subclasses."""
+
+    async def run(self) -> None:
+        """Check timers and do deferred work, for ever."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self.run_timers)
+            nursery.start_soon(self.work_off)
+
+    def wake(self) -> None:
+        """Schedule a call of `go_on`; overridden where there are no tasks."""
+        self._work.set()
+
+    async def work_off(self) -> None:
+        """Do deferred work between the turns of all others, for ever."""
+        while True:
+            await self._work.wait()
+            self._work = trio.Event()
+            await self.catch_up()
+
+    async def catch_up(self) -> None:
+        """Do all deferred work, between the turns of all others."""
+        while self.has_work():
+            await trio.lowlevel.checkpoint()
+            self.go_on()
+
+    def has_work(self) -> bool:
+        """Return whether a next round is needed, to do or to allow deferred work."""
+        return self.turn.deferred.needs_round()
+
+    def go_on(self, slice_s: float = SLICE_S) -> None:
+        """Begin another round, and take a turn of deferred work in it.
+
+        The turn lasts `slice_s`, but does at least one step.
+        """
+        deferred = self.turn.deferred
+        deferred.begin_round()
+        if not deferred:
+            return
+        self.begin_turn()
+        end = self.turn.now + slice_s
+        while deferred.step() and self.clock() < end:
+            pass
+        self.churn.count(CHURN_A_SLICE)
+        self.finish_turn()
+
+    async def run_timers(self) -> None:
+        """Check the timers of all connections, for ever."""
+        self._last_look = self.clock()
+        while True:
+            await trio.sleep(self.until_next_look_s())
+            for _ in self.looks():
+                # there may be very many connections
+                await trio.lowlevel.checkpoint()
+
+    def check_timers(self) -> None:
+        """Check the timers of all connections, and do other work that is due."""
+        for _ in self.looks():
+            pass
+
+    def looks(self) -> Iterator[None]:
+        """Check timers, those of some connections in each turn; yield between turns."""
+        self.begin_turn()
+        self._last_look = self.turn.now
+        self.expire()
+        # a heartbeat is due after half of the peer's time-out, and has to leave within all of it
+        tick_s = TICK_S
+        end = self.turn.now + SLICE_S
+        for count, pump in enumerate(self.pumps.each(), 1):
+            pump.tick()
+            idle_s = pump.connection.remote_idle_s
+            if idle_s and idle_s < 2 * tick_s:
+                tick_s = idle_s / 2
+            # any of them may be closed here, which takes longer
+            if count % TICKS_A_TURN == 0 or self.clock() >= end:
+                self.finish_turn()
+                yield
+                self.begin_turn()
+                end = self.turn.now + SLICE_S
+        self._tick_s = tick_s
+        if self.own_pump is not None:
+            self.own_pump.tick()
+        self.finish_turn()
+        self.tidy()
+
+    async def round_trip(self) -> str | None:
+        """Take a turn after a round of the loop; return a description of a problem, or None."""
+        await trio.lowlevel.checkpoint()
+        self.begin_turn()
+        self.finish_turn()
+        late_s = self.turn.now - self._last_look
+        return (
+            f"timers not checked for {late_s:.1f} s: the event loop is stuck"
+            if late_s > STUCK_S
+            else None
+        )
+
+    def until_next_look_s(self) -> float:
+        """Return the time in seconds until timers have to be checked again."""
+        return self._tick_s
+
+    def expire(self) -> None:
+        """Give up items that have expired by now; a hook for subclasses."""
+
+    def tidy(self) -> None:
+        """Do work that can wait for the timer check; a hook for subclasses."""

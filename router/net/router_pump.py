@@ -1,0 +1,106 @@
+"""Pump of a router's connection: it logs and counts events, and authenticates the peer."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import structlog
+import trio
+
+from router.amqp.constants import Condition
+from router.amqp.performatives import Error
+from router.engine import events
+from router.engine.connection import Connection
+from router.errors import AmqpError
+from router.net.authentication import Authenticator
+from router.net.connection_counters import ConnectionCounters
+from router.net.endpoints import endpoint_host
+from router.net.event_log import log_event
+from router.net.pump import Pump
+
+if TYPE_CHECKING:
+    from router.net.router_hub import RouterHub
+
+log = structlog.get_logger("router.connection")
+link_log = structlog.get_logger("router.link")
+authentication_log = structlog.get_logger("router.authentication")
+
+TOO_MANY_LOGINS = AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, "too many clients are logging in")
+
+
+class RouterPump(Pump):
+    """Transport of a connection that a router has accepted or made."""
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        connection: Connection,
+        exchange: RouterHub,
+        authenticator: Authenticator | None,
+        tally: ConnectionCounters | None = None,
+    ) -> None:
+        super().__init__(sock, connection, exchange)
+        self.authenticator = authenticator
+        self.tally = tally
+        # whether its frames are logged; None to follow the setting for all
+        self.logs_frames: bool | None = connection.settings.traced or None
+        ids = {"connection": self.number, "peer": connection.name}
+        self.log = log.bind(**ids)
+        self.link_log = link_log.bind(**ids)
+        self.opened = trio.Event()
+        # called with each event of the connection
+        self.observer: Callable[[object], None] | None = None
+        # the error with which the peer closed, if any
+        self.close_error: Error | None = None
+        exchange.look(self)
+
+    def event_received(self, event: object) -> None:
+        """Log and count an event of the connection, and start authentication."""
+        if self.tally is not None:
+            self.tally.count(event)
+        if self.observer is not None:
+            self.observer(event)
+        if isinstance(event, events.SaslInitReceived):
+            assert self._nursery is not None
+            self._nursery.start_soon(self._authenticate, event)
+        elif isinstance(event, events.ConnectionOpened):
+            self.opened.set()
+            # the peer's container-id is known now, and a trace may select by it
+            self.exchange.look(self)
+        elif isinstance(event, events.ConnectionClosed):
+            self._is_over = True
+            if event.by_peer:
+                self.close_error = event.error
+        if not self.connection.settings.is_own:
+            log_event(self.log, self.link_log, event, self.connection.user)
+
+    async def _authenticate(self, event: events.SaslInitReceived) -> None:
+        """Authenticate the peer, in a thread if that takes time, and send the outcome."""
+        assert self.authenticator is not None
+        host = endpoint_host(self.connection.name)
+        mechanism = event.mechanism
+        try:
+            user = await self.authenticator.authenticate(mechanism, event.initial_response, host)
+        except trio.TooSlowError:
+            self.exchange.begin_turn()
+            # No SASL outcome is sent: clients take any outcome but success for a wrong password,
+            # even one that asks them to try again. After a lost connection they try again by
+            # themselves.
+            self.connection.close(TOO_MANY_LOGINS)
+        else:
+            self.exchange.begin_turn()
+            if user is None:
+                if self.tally is not None:
+                    self.tally.unauthenticated += 1
+                peer = self.connection.name
+                authentication_log.warning(
+                    "authentication failed",
+                    connection=self.number,
+                    peer=peer,
+                    mechanism=mechanism,
+                )
+            self.connection.sasl_outcome(user is not None, user)
+        self.exchange.finish_turn()
+        self.read_again()

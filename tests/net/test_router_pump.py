@@ -1,0 +1,64 @@
+"""A router's pump: it counts and logs what happens to its connection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from structlog.testing import capture_logs
+
+from router.amqp.performatives import (
+    Detach,
+    Flow,
+)
+
+from support.loopback import WIDE, dialled, running_node
+from support.transcripts import attach_sender
+
+# Small buffers fill after a few messages.
+SMALL = 4096
+# So many links are attached in one turn, at most.
+MOST_ATTACHED = 8
+# What so many attaches leave of the work of a turn is the states of fewer than 2048 deliveries.
+NEARLY_A_TURN = 7
+
+
+def window(received: int, frames: int, **fields: Any) -> Flow:
+    """Tell how many frames came, and how many more may come."""
+    return Flow(
+        next_incoming_id=received,
+        incoming_window=frames,
+        next_outgoing_id=0,
+        outgoing_window=WIDE,
+        **fields,
+    )
+
+
+async def test_events_are_counted_and_logged_with_the_error() -> None:
+    with capture_logs() as logs:
+        async with running_node() as running, dialled(running.address) as peer:
+            await peer.begin()
+            one = await running.pump_of(peer)
+            # a handle that nothing is attached to ends the session
+            await peer.say(window(0, 1, handle=9, link_credit=1))
+            await running.until(lambda: any(line["event"] == "session ended" for line in logs))
+            tally = one.tally
+            assert tally is not None
+            assert (tally.opened, tally.failed) == (1, 0)
+            peer.reset()
+            await running.until_empty()
+            assert (tally.opened, tally.failed) == (1, 1)
+    (ended,) = (line for line in logs if line["event"] == "session ended")
+    assert ended["condition"] == "amqp:session:unattached-handle"
+    assert ended["log_level"] == "warning"
+    assert str(ended).count(ended["peer"]) == 1
+
+
+async def test_a_link_that_is_refused_is_not_said_to_be_attached() -> None:
+    with capture_logs() as logs:
+        async with running_node() as running, dialled(running.address) as peer:
+            await peer.begin()
+            await peer.say(attach_sender(0, ""))
+            await peer.hear_until(Detach)
+    (line,) = (line for line in logs if line["event"].startswith("link"))
+    assert (line["event"], line["log_level"]) == ("link refused", "warning")
+    assert line["link"] == "sender-0"
