@@ -22,7 +22,7 @@ from router.client import ManagementClient, RequestRefused
 from router.config.difference_text import format_difference
 from router.config.differences import Difference, FieldChange
 from router.config.qdrouterd.form import detect_form
-from router.management.configuration_operations import SOURCE
+from router.management.names import SOURCE
 
 STDIN: Final = "standard input"
 PREVIOUS: Final = "the one before"

@@ -19,7 +19,7 @@ from router.client.connection import ClientConnection
 from router.client.failures import ClientError
 from router.client.management import MANAGEMENT_NODE, Attributes, open_management
 from router.core.routers.membership import INTER_ROUTER
-from router.management.schema import PREFIX
+from router.management.names import PREFIX
 
 CONNECTOR: Final = f"{PREFIX}connector"
 LISTENER: Final = f"{PREFIX}listener"

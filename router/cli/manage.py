@@ -13,8 +13,7 @@ import click
 from router.cli.render import JsonMap, as_json
 from router.cli.router_options import RouterTarget, ask, place_options
 from router.client import ManagementClient, RequestRefused
-from router.management.entity_types import ENTITY_TYPES
-from router.management.schema import PREFIX, long_name
+from router.management.names import PREFIX, long_name
 
 # Types with short names, as in qdmanage.
 _ROUTER_TYPES: Final = ("link", "node")
@@ -233,6 +232,9 @@ def _assigned(argument: str, kind: str | None) -> tuple[str, object]:
         return name, None
     if text in ("true", "false"):
         return name, text == "true"
+    # only here, since its import takes longer than most commands
+    from router.management.entity_types import ENTITY_TYPES
+
     entry = ENTITY_TYPES.get(_type(kind) or "")
     attribute = None if entry is None else entry[0].attribute(name)
     declared = "" if attribute is None else attribute.kind

@@ -11,9 +11,7 @@ import attrs
 from router.cli.columns import View
 from router.cli.rates import LINK_ATTRIBUTES, Entity, Snapshot, rates_between, rates_of_connections
 from router.client import ManagementClient, RequestRefused
-from router.management.entity_types import ENTITY_TYPES
 from router.management.requests import BAD_REQUEST, NOT_FOUND, NOT_IMPLEMENTED
-from router.management.schema import long_name
 
 LINK: Final = "router.link"
 
@@ -83,16 +81,29 @@ class Viewer:
 
 
 def known_names(view: View) -> tuple[str, ...]:
-    """Return the attributes that a view is made from, as far as the schema has them."""
-    entry = ENTITY_TYPES.get(long_name(view.kind))
-    if entry is None:
-        return ()
-    of, _ = entry
+    """Return the attributes that a view is made from, as far as a router has them."""
     wanted = {column.attribute for column in view.columns}
     wanted |= {"name", "identity", *_MADE_FROM.get(view.kind, ())}
     wanted |= {attribute for _, attribute in view.counters}
-    return tuple(each.name for each in of.attributes if each.name in wanted)
+    return tuple(sorted(wanted - UNREPORTED.get(view.kind, frozenset())))
 
+
+# A query for an attribute that a router lacks is refused. This is known here, and not looked up in
+# the schema, whose import takes longer than the command.
+UNREPORTED: Final[Mapping[str, frozenset[str]]] = {
+    "connection": frozenset({"deliveriesIn", "deliveriesOut", "lastDlvSeconds", "tenant"}),
+    "policy": frozenset({"maxMessageSize", "maxMessageSizeDenied"}),
+    "vhost": frozenset(
+        {
+            "allowUnknownUser",
+            "groups",
+            "hostname",
+            "maxConnections",
+            "maxConnectionsPerHost",
+            "maxConnectionsPerUser",
+        }
+    ),
+}
 
 # Attributes that computed columns read besides their own.
 _MADE_FROM: Final = {

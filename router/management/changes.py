@@ -37,6 +37,7 @@ from router.management.find_entity import (
     find,
     known_type,
 )
+from router.management.names import long_name
 from router.management.request_settings import (
     Given,
     changed_settings,
@@ -59,7 +60,7 @@ from router.management.requests import (
     Refused,
     Request,
 )
-from router.management.schema import AnyEntityType, LiveEntity, long_name, settings_of
+from router.management.schema import AnyEntityType, LiveEntity, settings_of
 from router.management.views import ConnectionView, RouterView
 
 # Maximum length of a list of reasons in a status description, in characters.

@@ -24,6 +24,7 @@ from router.config.secret import Secret
 from router.config.write import format_configuration
 from router.engine.deferred import drained
 from router.management.configurable_router import ConfigurableRouter
+from router.management.names import SOURCE
 from router.management.requests import (
     BAD_REQUEST,
     NOT_FOUND,
@@ -43,7 +44,6 @@ OPERATIONS: Final = (
     "ROLLBACK",
 )
 # Name of the applied configuration in error messages.
-SOURCE: Final = "the configuration"
 # Maximum number of differences in an answer, and of changed entities for each revision in a list.
 MAX_DIFFERENCES: Final = 1000
 MAX_PLACES: Final = 20

@@ -14,8 +14,9 @@ import trio
 from router.management.entities.link import LINK
 from router.management.entity_index import look_up
 from router.management.entity_types import ENTITY_TYPES, MANAGEMENT, ListedType, types_of
+from router.management.names import long_name
 from router.management.requests import BAD_REQUEST, NOT_FOUND, AnswerMap, Refused, Request
-from router.management.schema import AnyEntityType, long_name
+from router.management.schema import AnyEntityType
 from router.management.views import RouterView
 
 # Names of the node's type: the standard's, and Dispatch's.

@@ -17,6 +17,7 @@ from router.management.entity_types import NODE_OPERATIONS, types_of
 from router.management.explain import explain
 from router.management.find_entity import NODE_TYPES, find, known_type
 from router.management.get_log import get_log
+from router.management.names import PREFIX, long_name
 from router.management.requests import (
     BAD_REQUEST,
     NOT_FOUND,
@@ -27,7 +28,7 @@ from router.management.requests import (
     Refused,
     Request,
 )
-from router.management.schema import PREFIX, AnyAttribute, AnyEntityType, long_name
+from router.management.schema import AnyAttribute, AnyEntityType
 from router.management.trace import trace
 from router.management.views import RouterView
 

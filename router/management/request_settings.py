@@ -16,8 +16,9 @@ from router.config.kinds import ValueNotAllowed as NotAllowed
 from router.config.mistakes import format_value
 from router.config.secret import Secret
 from router.config.setting import default_of, setting_of
+from router.management.names import long_name
 from router.management.requests import BAD_REQUEST, Refused
-from router.management.schema import AnyAttribute, AnyEntityType, SettingField, long_name, wire_kind
+from router.management.schema import AnyAttribute, AnyEntityType, SettingField, wire_kind
 
 Given: TypeAlias = Mapping[str, object]
 """Attributes in a request, by name."""

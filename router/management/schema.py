@@ -17,8 +17,7 @@ from router.config.model import ENTITIES, Entity
 from router.config.reference import default_words
 from router.config.secret import Secret
 from router.config.setting import file_name, setting_of
-
-PREFIX: Final = "org.apache.qpid.dispatch."
+from router.management.names import PREFIX, long_name
 
 CONFIGURATION: Final = f"{PREFIX}configurationEntity"
 OPERATIONAL: Final = f"{PREFIX}operationalEntity"
@@ -160,11 +159,6 @@ def live_reader(of: type[S], read: Callable[[S], object]) -> Callable[[object], 
 def configured_entity(name: str) -> Entity:
     """Return the configuration's entity with this name."""
     return next(entity for entity in ENTITIES if entity.name == name)
-
-
-def long_name(name: str) -> str:
-    """Return the name of a type with its prefix, whether `name` has it or not."""
-    return name if name.startswith((PREFIX, "org.amqp.")) else PREFIX + name
 
 
 def settings_attributes(entity: Entity) -> Iterator[Attribute[object]]:

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from router.cli.main import main
 from router.cli.manage import Order
-from router.management.schema import PREFIX
+from router.management.names import PREFIX
 
 from support.commands import Ended, invoke
 from support.routers import PLAIN, RouterProcess, StartRouter

@@ -6,7 +6,7 @@ from typing import Any
 
 from router.cli.memory_views import HOLDERS, MEMORY
 from router.management.entity_types import ENTITY_TYPES
-from router.management.schema import long_name
+from router.management.names import long_name
 
 
 def test_what_is_shown_is_told() -> None:

@@ -9,12 +9,20 @@ import pytest
 
 from router.cli.columns import View
 from router.cli.rates import LINK_ATTRIBUTES
-from router.cli.view_queries import LINK, EntityRange, Viewer, known_names
-from router.cli.views import ADDRESSES, CONNECTIONS, EDGES, LINKS, NODES
+from router.cli.view_queries import (
+    LINK,
+    UNREPORTED,
+    EntityRange,
+    Viewer,
+    known_names,
+)
+from router.cli.views import ADDRESSES, CONNECTIONS, EDGES, LINKS, NODES, VIEWS
 from router.client import ManagementClient, RequestRefused, connect_management
 from router.client.management import Table
 from router.config.model import Configuration, ListenerSettings
 from router.config.router_settings import RouterSettings
+from router.management.entity_types import ENTITY_TYPES
+from router.management.names import long_name
 
 from support.loopback import running_node
 
@@ -42,6 +50,17 @@ class Told:
 def viewer(view: View, **options: Any) -> Viewer:
     """Create a viewer of a whole view, with its default columns."""
     return Viewer(view, EntityRange(), **{"every_attribute": False, **options})
+
+
+def test_it_is_known_what_a_router_does_not_report() -> None:
+    unreported: dict[str, set[str]] = {}
+    for view in VIEWS.values():
+        of, _ = ENTITY_TYPES[long_name(view.kind)]
+        reported = {each.name for each in of.attributes}
+        assert set(known_names(view)) <= reported
+        wanted = {each.attribute for each in view.columns} | {name for _, name in view.counters}
+        unreported.setdefault(view.kind, set()).update(wanted - reported)
+    assert {kind: names for kind, names in unreported.items() if names} == UNREPORTED
 
 
 async def test_no_more_is_asked_for_than_is_shown() -> None:

@@ -16,7 +16,7 @@ from router.cli.views import (
     security,
 )
 from router.management.entity_types import ENTITY_TYPES
-from router.management.schema import long_name
+from router.management.names import long_name
 
 
 @pytest.mark.parametrize("view", VIEWS.values(), ids=lambda view: view.name)

@@ -24,7 +24,8 @@ from router.management.entities.configured import (
 from router.management.entities.link_routes import LINK_ROUTE
 from router.management.entity_index import index_of, look_up, update_indexes as edit_indexes
 from router.management.entity_types import ENTITY_TYPES
-from router.management.schema import long_name, settings_of
+from router.management.names import long_name
+from router.management.schema import settings_of
 from router.management.views import RouterView
 from router.node import Node
 

@@ -12,13 +12,13 @@ from router.config.differences import RESTART_ONLY
 from router.config.model import ENTITIES, ConnectorSettings, Entity, ListenerSettings
 from router.config.secret import Secret
 from router.config.setting import file_name, setting_of
+from router.management.names import long_name
 from router.management.schema import (
     ENTITY,
     OPERATIONAL,
     Attribute,
     EntityType,
     configured_entity,
-    long_name,
     settings_attributes,
     wire_value,
 )

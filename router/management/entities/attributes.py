@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
 
-from router.management.schema import PREFIX, Attribute
+from router.management.names import PREFIX
+from router.management.schema import Attribute
 
 E = TypeVar("E")
 

@@ -9,15 +9,9 @@ import attrs
 
 from router.management.entities.attributes import constant
 from router.management.entities.configured import named_type
+from router.management.names import PREFIX
 from router.management.ports import Plugins, PluginState, ReportedType
-from router.management.schema import (
-    OPERATIONAL,
-    PREFIX,
-    Attribute,
-    EntityType,
-    LiveEntity,
-    live_reader,
-)
+from router.management.schema import OPERATIONAL, Attribute, EntityType, LiveEntity, live_reader
 from router.management.views import RouterView
 
 MOST_ENTITIES: Final = 10_000
