@@ -97,8 +97,9 @@ prometheus:
 brokers:
 	@sh deploy/build/brokers.sh
 
-# Both builds at once: tests that start processes mostly wait. Each build has its say, whatever became of the other.
-test: env-test env-dev interop prometheus brokers spark ## the suite on the compiled build, and what may differ on the interpreted one
+# Both builds at once: tests that start processes mostly wait. The interpreted one is tested while the other is compiled.
+# Each build has its say, whatever became of the other.
+test: env-dev interop prometheus brokers spark ## the suite on the compiled build, and what may differ on the interpreted one
 	@log=$$(mktemp); status=0; \
 	echo "the interpreted build is tested at the same time; its report comes last"; \
 	$(MAKE) --no-print-directory test-interpreted JOBS=2 >$$log 2>&1 & pid=$$!; \
@@ -213,6 +214,6 @@ docs: env-dev ## write the generated reference pages again
 	@.venv-dev/bin/python docs/generate.py
 
 clean: ## remove every environment and cache
-	@rm -rf .venv .venv-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* \
+	@rm -rf .venv* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* \
 	    htmlcov tests/interop/node_modules .prometheus .brokers .jms .peers
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

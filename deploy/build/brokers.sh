@@ -20,7 +20,7 @@ missing() {
 debian() {
     command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null || return 1
     if [ "$(id -u)" = 0 ]; then
-        apt-get -qq update || true
+        flock . apt-get -qq update || true
     fi
     erlang=$(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks \
         --no-replaces --no-enhances rabbitmq-server | grep -oE '^erlang-[a-z0-9-]+' | sort -u)
@@ -28,7 +28,7 @@ debian() {
     mkdir -p .brokers/debian/packages
     # as root apt would rather fetch as another user, who may not write here, and says so
     # shellcheck disable=SC2086  # a list of words
-    (cd .brokers/debian/packages && apt-get -qq download rabbitmq-server libqpid-proton11-dev-examples $erlang 2>/dev/null) \
+    (cd .brokers/debian/packages && flock ../../.. apt-get -qq download rabbitmq-server libqpid-proton11-dev-examples $erlang 2>/dev/null) \
         || return 1
     for package in .brokers/debian/packages/*.deb; do
         dpkg-deb -x "$package" .brokers/debian || return 1

@@ -16,6 +16,7 @@ into it again when any of its sources changes. Builds:
 from __future__ import annotations
 
 import argparse
+import contextlib
 import fcntl
 import hashlib
 import json
@@ -27,6 +28,7 @@ import sys
 import sysconfig
 import tempfile
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -131,6 +133,17 @@ def need_compiler(extra: str) -> None:
         print(f"not installed (Debian package names): {' '.join(packages)}", flush=True)
 
 
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a file or folder, against other processes that hold it in the same way."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
 def prepare(venv: Path, build: str, extra: str, *, use_oldest: bool) -> None:
     """Bring the environment up to date; see the module's docstring."""
     python = venv / "bin" / "python"
@@ -150,9 +163,11 @@ def prepare(venv: Path, build: str, extra: str, *, use_oldest: bool) -> None:
         state.unlink(missing_ok=True)
 
     if found.get("python") != wanted["python"] or not python.exists():
-        need_venv()
-        if build != "auto" or extra:
-            need_compiler(extra)
+        # apt-get fails if another one runs, also one that a script of this folder has started
+        with locked(ROOT):
+            need_venv()
+            if build != "auto" or extra:
+                need_compiler(extra)
         print(f"making {venv.name} ({build})", flush=True)
         shutil.rmtree(venv, ignore_errors=True)
         subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
@@ -228,14 +243,12 @@ def main() -> None:
     if sys.version_info < (3, 11):  # noqa: UP036  (said before pip says it at length)
         raise SystemExit(f"Trioute needs Python 3.11 or later; this is {sys.version.split()[0]}")
     venv = ROOT / arguments.venv
-    handle = os.open(ROOT, os.O_RDONLY)
-    try:
-        # Two makes at once must not install into one environment.
-        fcntl.flock(handle, fcntl.LOCK_EX)
+    lock = venv.with_name(f"{venv.name}.lock")
+    lock.touch()
+    # Two makes at once must not install into one environment.
+    with locked(lock):
         prepare(venv, arguments.build, arguments.extra, use_oldest=arguments.oldest)
         prepare_plugins(venv, arguments.plugin)
-    finally:
-        os.close(handle)
     # -I keeps the tree itself off the path: what is installed shall answer, not what lies here.
     subprocess.run([str(venv / "bin" / "python"), "-I", "-m", "router.build"], check=True)
 

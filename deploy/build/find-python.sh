@@ -28,7 +28,7 @@ for attempt in first second; do
     done
     if [ "$attempt" = first ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
         export DEBIAN_FRONTEND=noninteractive
-        { apt-get -qq update && apt-get -qq install -y --no-install-recommends python3 python3-venv; } >&2
+        { flock . apt-get -qq update && flock . apt-get -qq install -y --no-install-recommends python3 python3-venv; } >&2
     else
         break
     fi

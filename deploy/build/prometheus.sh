@@ -9,12 +9,12 @@ command -v prometheus >/dev/null && command -v promtool >/dev/null && exit 0
 
 if command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null; then
     if [ "$(id -u)" = 0 ]; then
-        apt-get -qq update || true
+        flock . apt-get -qq update || true
     fi
     rm -rf .prometheus
     mkdir .prometheus
     # as root apt would rather fetch as another user, who may not write here, and says so
-    if (cd .prometheus && apt-get -qq download prometheus 2>/dev/null); then
+    if (cd .prometheus && flock .. apt-get -qq download prometheus 2>/dev/null); then
         dpkg-deb -x .prometheus/prometheus_*.deb .prometheus
         rm .prometheus/prometheus_*.deb
         exit 0

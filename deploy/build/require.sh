@@ -11,9 +11,10 @@ done
 
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     export DEBIAN_FRONTEND=noninteractive
-    apt-get -qq update
+    # apt-get fails while another one runs, and environments may be made at the same time
+    flock . apt-get -qq update
     # shellcheck disable=SC2086  # a list of words
-    apt-get -qq install -y --no-install-recommends $packages
+    flock . apt-get -qq install -y --no-install-recommends $packages
 else
     echo "not installed:$packages (Debian package names); tests that need them are skipped" >&2
 fi
