@@ -13,7 +13,7 @@ SHELL := /bin/sh
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help run demo-network test test-all test-quick test-compiled test-interpreted test-pythons test-oldest lint format coverage \
-        bench bench-telemetry bench-pipeline costs simulate-large dispatch-suite fuzz fuzz-atheris hoard sanitize model docs figures clean env fe2o3 env-test env-dev env-pipeline demo-pipeline spark env-asan env-fuzz interop prometheus brokers jms
+        soak bench bench-telemetry bench-pipeline costs simulate-large dispatch-suite fuzz fuzz-atheris hoard sanitize model docs figures clean env fe2o3 env-test env-dev env-pipeline demo-pipeline spark env-asan env-fuzz interop prometheus brokers jms
 
 # Passed on: `make run ARGS="--config my.toml"`, `make test PYTEST_ARGS="-k credit"`.
 ARGS ?=
@@ -21,6 +21,11 @@ PYTEST_ARGS ?=
 # More than the two processors that CI has: tests that start processes mostly wait.
 JOBS ?= 4
 SLOWEST = --durations=30 --durations-min=1
+# Random examples: always the same on one build, and on the other one a quarter as many that are new with each commit. The
+# head of a report says how to repeat them. SEED=N chooses others.
+SEED ?= $(eval SEED := $$(shell printf %d 0x$$$$(git rev-parse --short=8 HEAD 2>/dev/null || echo 0)))$(SEED)
+SAME_EXAMPLES = HYPOTHESIS_PROFILE=repeatable .venv-test/bin/pytest --hypothesis-seed=0
+NEW_EXAMPLES = HYPOTHESIS_PROFILE=new .venv-dev/bin/pytest --hypothesis-seed=$(SEED)
 PYTHONS ?= 3.11 3.12 3.13
 FUZZ_TESTS ?= $(wildcard tests/amqp tests/engine tests/core tests/fuzz tests/properties)
 SECONDS ?= 60
@@ -122,15 +127,15 @@ test-quick: env-dev ## the tests of one PACKAGE, and the rules: less than a minu
 # Those with Spark share a session in each of two processes, unless they start one themselves. Where PYTEST_ARGS leave nothing to run, pytest ends with 5.
 test-compiled: env-test interop prometheus brokers spark ## the suite on the compiled build only
 	@status=0; export TRIOUTE_REQUIRE_INTEROP=1 TRIOUTE_EXPECT_BUILD=compiled; \
-	.venv-test/bin/pytest -n 2 --dist loadfile $(SLOWEST) -m spark $(PYTEST_ARGS) || test $$? = 5 || status=1; \
-	.venv-test/bin/pytest -n $(JOBS) $(SLOWEST) -m "not spark" $(PYTEST_ARGS) || test $$? = 5 || status=1; \
+	$(SAME_EXAMPLES) -n 2 --dist loadfile $(SLOWEST) -m spark $(PYTEST_ARGS) || test $$? = 5 || status=1; \
+	$(SAME_EXAMPLES) -n $(JOBS) $(SLOWEST) -m "not spark" $(PYTEST_ARGS) || test $$? = 5 || status=1; \
 	exit $$status
 
 # The benchmark's own tests and those of Spark are the same on either build, and long: they run once, above.
 # Of those that start processes, it runs the ones that are marked `both_builds`.
 INTERPRETED ?= not spark and not spark_process and (not process or both_builds)
 test-interpreted: env-dev interop prometheus brokers ## the suite on the interpreted build only
-	@TRIOUTE_REQUIRE_INTEROP=1 TRIOUTE_EXPECT_BUILD=interpreted .venv-dev/bin/pytest -n $(JOBS) $(SLOWEST) --ignore=tests/bench -m "$(INTERPRETED)" $(PYTEST_ARGS) || test $$? = 5
+	@TRIOUTE_REQUIRE_INTEROP=1 TRIOUTE_EXPECT_BUILD=interpreted $(NEW_EXAMPLES) -n $(JOBS) $(SLOWEST) --ignore=tests/bench -m "$(INTERPRETED)" $(PYTEST_ARGS) || test $$? = 5
 
 test-pythons: interop prometheus brokers ## the suite, compiled, on every Python in PYTHONS that this machine has
 	@status=0; for version in $(PYTHONS); do \
@@ -206,6 +211,10 @@ fuzz: env-asan ## fuzz under the sanitizers, each target for SECONDS; ARGS are p
 
 fuzz-atheris: env-fuzz ## fuzz the interpreted build where coverage leads, each target for SECONDS
 	@TRIOUTE_EXPECT_BUILD=interpreted .venv-fuzz/bin/python tests/fuzz/run.py --atheris --seconds $(SECONDS) $(ARGS)
+
+soak: env-test ## the random tests, twenty times as many examples; what fails is kept in tests/seeds, and every run begins with it
+	@TRIOUTE_EXPECT_BUILD=compiled HYPOTHESIS_PROFILE=soak .venv-test/bin/pytest -n $(JOBS) --timeout 3600 \
+	    -m "hypothesis and not process and not spark" $(PYTEST_ARGS)
 
 model: env-test ## let the model of the router play for long, on the compiled build
 	@HYPOTHESIS_PROFILE=long TRIOUTE_EXPECT_BUILD=compiled .venv-test/bin/pytest --timeout 0 tests/core/test_model.py $(PYTEST_ARGS)

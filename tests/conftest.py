@@ -13,6 +13,11 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.database import (
+    DirectoryBasedExampleDatabase,
+    MultiplexedDatabase,
+    ReadOnlyDatabase,
+)
 
 from router import build
 
@@ -32,13 +37,29 @@ INSTALLED = Path(build.__file__).resolve().parent
 
 # Two busy cores make time limits on single examples a lottery; the limit on a whole test stands.
 _relaxed = [HealthCheck.too_slow, HealthCheck.data_too_large]
-settings.register_profile("default", deadline=None, suppress_health_check=_relaxed, print_blob=True)
-settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
+# Examples that have failed in `make soak`. Every run begins with them.
+_seeds = DirectoryBasedExampleDatabase(ROOT / "tests" / "seeds")
+_local = DirectoryBasedExampleDatabase(ROOT / ".hypothesis" / "examples")
+settings.register_profile(
+    "default",
+    deadline=None,
+    suppress_health_check=_relaxed,
+    print_blob=True,
+    database=MultiplexedDatabase(_local, ReadOnlyDatabase(_seeds)),
+)
+# Repeatable, with `--hypothesis-seed`: what failed before on this machine makes no difference.
+settings.register_profile(
+    "repeatable", settings.get_profile("default"), database=ReadOnlyDatabase(_seeds)
+)
+# A small number of examples, for a seed that is new with each commit.
+settings.register_profile("new", settings.get_profile("repeatable"), max_examples=25)
+settings.register_profile(
+    "soak", settings.get_profile("default"), max_examples=2000, database=_seeds
+)
 settings.register_profile("long", settings.get_profile("default"), max_examples=10_000)
 settings.register_profile("fuzz", settings.get_profile("default"), max_examples=100_000)
-settings.load_profile(
-    os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "default")
-)
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "default")
+settings.load_profile(PROFILE)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -74,6 +95,12 @@ def _names(item: pytest.Item) -> Iterable[object]:
     return vars(getattr(item, "module", object)).values()
 
 
-def pytest_report_header(config: pytest.Config) -> str:
-    """Head the run with the build that it tests."""
-    return builds.header(INSTALLED)
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Head the run with the build that it tests, and with how to repeat its random examples."""
+    seed = config.getoption("hypothesis_seed", None)
+    chosen = "" if seed is None else f" --hypothesis-seed={seed}"
+    examples = settings().max_examples
+    return [
+        builds.header(INSTALLED),
+        f"random examples: {examples} a test; HYPOTHESIS_PROFILE={PROFILE} pytest{chosen}",
+    ]

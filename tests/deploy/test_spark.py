@@ -30,6 +30,8 @@ ENVIRONMENT = {
     "PYTHONPATH": os.pathsep.join(
         str(ROOT / "plugins" / name) for name in ("router_spark", "router_telemetry")
     ),
+    # the jobs are too short for Java's second compiler
+    "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1",
     # everything stays on this machine
     "SPARK_LOCAL_IP": "127.0.0.1",
 }
@@ -39,10 +41,9 @@ ENVIRONMENT = {
 def daemon(tmp_path: Path, kind: str, *arguments: str) -> Iterator[list[str]]:
     """Run a daemon of Spark; yields the lines of its log, which grow."""
     command = [str(BIN / "spark-class"), f"org.apache.spark.deploy.{kind}", *arguments]
-    environment = {**ENVIRONMENT, "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1"}
     lines: list[str] = []
     with subprocess.Popen(
-        command, env=environment, cwd=tmp_path, stderr=subprocess.PIPE, text=True
+        command, env=ENVIRONMENT, cwd=tmp_path, stderr=subprocess.PIPE, text=True
     ) as process:
 
         def read() -> None:
