@@ -7,14 +7,11 @@ from collections import Counter
 from functools import partial
 
 import attrs
-import pytest
 from proton import Message
 
 from support.ports import free_port
 from support.proton_peers import ProtonPeers, ProtonReceiver, ProtonSender, Sent
 from support.routers import RouterProcess, StartRouter
-
-pytestmark = pytest.mark.both_builds
 
 
 def interior(name: str, edges: int, more: str = "") -> str:

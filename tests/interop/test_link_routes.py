@@ -15,8 +15,6 @@ from support.rhea_peers import RheaPeer
 from support.router_lines import start_line, until_known
 from support.routers import RouterProcess, StartRouter
 
-pytestmark = pytest.mark.both_builds
-
 ROUTES = """\
 [[listener]]
 name = "brokers"
