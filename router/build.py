@@ -1,8 +1,8 @@
-"""Tell which of the two builds this is: the data plane compiled, or the same files interpreted.
+"""Report which build is running: with a compiled data plane, or with the same files interpreted.
 
 A module `x.py` with an `x.pxd` beside it belongs to the data plane, and is compiled if a C compiler
-is available. Nothing else in the program asks which build runs; this module answers for people,
-for `trioute --version` and for the test suite. It imports only the standard library, because the
+is available. The rest of the program does not depend on which build runs; this module is for
+people, `trioute --version` and the test suite. It imports only the standard library, because the
 build hook loads it before anything is installed. No section of the specification applies.
 """
 
@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 RECORD_NAME: Final = "_build.json"
-"""The file, inside the installed package, in which the build hook records what it made."""
+"""File in the installed package in which the build hook records its result."""
 
 COST: Final = (
     "installed the uncompiled data plane; forwarding costs about 15 times more CPU per message"
 )
-"""What an installation without compiled modules means to its user."""
+"""Notice for the user of an installation without compiled modules."""
 
 DataPlane = Literal["compiled", "interpreted", "mixed"]
 
@@ -31,11 +31,11 @@ _PACKAGE_DIR: Final = Path(__file__).resolve().parent
 
 
 Record = dict[str, Any]
-"""Record of a compilation, as it lies beside the compiled modules."""
+"""Content of the record file that lies beside the compiled modules."""
 
 
 def hot_modules(package_dir: Path = _PACKAGE_DIR) -> list[str]:
-    """Return the dotted names of the data plane's modules, sorted: those that compile on their own.
+    """Return the sorted dotted names of the modules of the data plane that compile separately.
 
     These are all modules with a `.pxd` beside them, except for the few whose `.pxd` holds the
     compiled bodies itself, as inline functions: those are compiled into the modules that call them.
@@ -56,7 +56,7 @@ def _is_inlined(pxd: Path) -> bool:
 
 
 def compiled_modules(package_dir: Path = _PACKAGE_DIR) -> list[str]:
-    """Return those of `hot_modules` that an import would load as machine code.
+    """Return the `hot_modules` that an import would load as machine code.
 
     Asks the import system which file it would use, and imports nothing.
     """
@@ -88,11 +88,11 @@ def source_hashes(package_dir: Path = _PACKAGE_DIR) -> dict[str, str]:
 
 
 def record(package_dir: Path = _PACKAGE_DIR) -> Record | None:
-    """Return what the build hook recorded, or None in a source tree, which no hook has built.
+    """Return the build hook's record, or None in a source tree, which no hook has built.
 
-    Keys: `compiled` (module names), `why` (why nothing was compiled, else empty), `sanitized`
-    (whether address and undefined-behaviour checks were compiled in), `sources` (see
-    `source_hashes`).
+    Keys: `compiled` (module names), `why` (the reason why nothing was compiled, or an empty
+    string), `sanitized` (whether address and undefined-behaviour checks were compiled in),
+    `sources` (see `source_hashes`).
     """
     path = package_dir / RECORD_NAME
     if not path.is_file():
@@ -102,7 +102,7 @@ def record(package_dir: Path = _PACKAGE_DIR) -> Record | None:
 
 
 def version() -> str:
-    """Return the installed distribution's version, or "0+tree" where none is installed."""
+    """Return the installed distribution's version, or "0+tree" if none is installed."""
     try:
         return importlib.metadata.version("trioute")
     except importlib.metadata.PackageNotFoundError:
@@ -110,7 +110,7 @@ def version() -> str:
 
 
 def describe(package_dir: Path = _PACKAGE_DIR) -> str:
-    """Return one line for people: version, which build runs, on which Python, where it lies."""
+    """Return one line for people: the version, the build, the Python version and the location."""
     built = record(package_dir) or {}
     details = [f"data plane: {data_plane(package_dir)}"]
     if built.get("sanitized"):
@@ -122,7 +122,7 @@ def describe(package_dir: Path = _PACKAGE_DIR) -> str:
 
 
 def notice(package_dir: Path = _PACKAGE_DIR) -> str:
-    """Return the notice for users of an uncompiled installation, or "" if none is due."""
+    """Return the notice for users of an uncompiled installation, or "" if it is not needed."""
     built = record(package_dir) or {}
     if not built.get("why"):
         return ""
@@ -130,4 +130,4 @@ def notice(package_dir: Path = _PACKAGE_DIR) -> str:
 
 
 if __name__ == "__main__":
-    print(notice() or describe())  # noqa: T201  (`make` shows it: installers hide what a build says)
+    print(notice() or describe())  # noqa: T201  (`make` shows it: installers hide a build's output)

@@ -1,10 +1,11 @@
-"""Prepare the changes of a new configuration beside the running router.
+"""Prepare a change of configuration while the router runs.
 
-A configuration may be very large, and so may the difference to the next one. `prepare` does all
-work that grows with either, in a thread. It changes nothing in the router, and reads only what
-no other task changes, except for another change of the configuration. What cannot be done in a
-thread is entered in steps, without any effect yet (`stage`). The work left for the turn that takes
-up the configuration does not grow with it (docs/decisions/0038-changes-under-traffic.md).
+A configuration, and its difference from the next one, may be very large. `prepare` does all work
+that grows with either of them, in a thread. It changes nothing in the router, and reads only data
+that no other task changes, apart from another change of configuration. Data that cannot be entered
+from a thread is entered in steps, before it takes effect (`stage`). The work left for the turn in
+which the new configuration takes effect does not grow with its size
+(docs/decisions/0038-changes-under-traffic.md).
 """
 
 from __future__ import annotations
@@ -42,27 +43,27 @@ from router.net.router_hub import RouterHub
 
 T = TypeVar("T")
 
-# Steps after which new entries are moved out of the collector's way.
+# Number of steps after which new entries are moved to the collector's oldest generation.
 GROWN_OLD_EVERY: Final = 1024
-# If more entities change, the parts of the router are rebuilt for all of them.
+# If more entities change than this, the tables of the router are rebuilt as a whole.
 MANY_EDITS: Final = 64
 
 
 class Changed(Protocol):
-    """Parts of a router that change in more than one step."""
+    """Parts of a router whose changes take several steps."""
 
     @property
     def exchange(self) -> RouterHub:
-        """Return the hub of its connections, with the core."""
+        """Return the hub of the router's connections, which contains the core."""
 
     @property
     def control(self) -> ControlPlane:
-        """Return the control of where addresses lead: auto-links, link routes, the network."""
+        """Return the control plane: auto-links, link routes and the network of routers."""
 
 
 @attrs.frozen
 class RuleChange:
-    """Address rules to remove and to add, if they are few."""
+    """Address rules to remove and to add, if only a few change."""
 
     removed: list[AddressRule]
     added: list[AddressRule]
@@ -72,7 +73,7 @@ class RuleChange:
 class Changes:
     """Changes to each part of a router; None for a part that stays as it is.
 
-    `fields` are the changed attributes, each with its entity.
+    `fields` are the changed attributes, as pairs of entity and attribute name.
     """
 
     wanted: Configuration
@@ -82,7 +83,8 @@ class Changes:
     redirects: Redirects | None = None
     exchanges: ExchangeChange | FewExchanges | None = None
     link_routes: LinkRouteChange | None = None
-    # all, with the names of the changed ones; or by name only the changed ones, None if removed
+    # all auto-links and the names of the changed ones; or only the changed ones by name, with None
+    # for one that is removed
     auto_links: tuple[AutoLinkPlans, list[str]] | dict[str, AutoLinkRule | None] | None = None
     costs: Mapping[Endpoint, int | None] | None = None
 
@@ -96,9 +98,9 @@ def prepare(
 ) -> Changes:
     """Return the changes that a router needs to go from `old` to `wanted`; may run in a thread.
 
-    `differences` are those of the two. Entities that are equal in both have to be the same objects
-    (`router.config.revisions.share`). `edits` has all entities that differ, if they are known. If
-    they are few, the entities that stay are not looked at.
+    `differences` are the differences between the two. Entities that are equal in both must be the
+    same objects (`router.config.revisions.share`). `edits` lists all entities that differ, if they
+    are known. If there are few, the entities that stay are not examined.
     """
     if edits is not None and len(edits) > MANY_EDITS:
         edits = None
@@ -121,7 +123,7 @@ def prepare(
     if "autoLink" in entities:
         gone, come = _others("autoLink", old.auto_links, wanted.auto_links, edits)
         if edits is None:
-            # they are taken from the end of the list
+            # names are taken from the end of the list
             names = list(dict.fromkeys(each.name for each in chain(gone, come)))[::-1]
             changes["auto_links"] = AutoLinkPlans(configured_auto_links(wanted.auto_links)), names
         else:
@@ -134,7 +136,7 @@ def prepare(
 
 
 def _costs(wanted: Configuration, differences: Iterable[Difference]) -> dict[Endpoint, int | None]:
-    """Return the costs of the listeners and connectors that change; None if one is removed."""
+    """Return the new costs of changed listeners and connectors; None for a removed one."""
     costs: dict[Endpoint, int | None] = {
         (each.entity == "connector", each.key): None
         for each in differences
@@ -170,7 +172,7 @@ def _exchanges(
 def _both(
     edit: Edit, configured: Callable[[Iterable[Any]], Sequence[T]]
 ) -> tuple[T | None, T | None]:
-    """Return the rules of the core for the old and the new entity of an edit."""
+    """Convert the old and the new entity of an edit to rules of the core; None if missing."""
     old, new = ([] if each is None else configured([each]) for each in (edit.old, edit.new))
     return old[0] if old else None, new[0] if new else None
 
@@ -187,9 +189,9 @@ def _others(
 
 
 def stage(running: Changed, changes: Changes) -> Iterator[None]:
-    """Enter ahead, step by step, what the turn that takes up the changes needs.
+    """Enter, step by step, the data for the turn in which the changes take effect.
 
-    It has no effect before that turn.
+    The data has no effect before that turn.
     """
     for number, _ in enumerate(_enter(running, changes), 1):
         if number % GROWN_OLD_EVERY == 0:
@@ -205,7 +207,7 @@ def _enter(running: Changed, changes: Changes) -> Iterator[None]:
 
 
 def unstage(running: Changed, changes: Changes) -> None:
-    """Remove what was entered for changes that are not taken up after all."""
+    """Remove the data that `stage` entered for changes that are not made after all."""
     if changes.exchanges is not None:
         running.exchange.forwarder.exchanges.give_up(changes.exchanges)
     if changes.link_routes is not None:
@@ -215,7 +217,7 @@ def unstage(running: Changed, changes: Changes) -> None:
 def pieces(
     configuration: Configuration, differences: Iterable[Difference] = ()
 ) -> Iterator[object]:
-    """Yield the pieces of a configuration that is no longer needed, taking it apart.
+    """Take apart a configuration that is no longer needed, and yield its pieces.
 
     See `Deferred.forget` (`router.engine.deferred`). Objects that are also used elsewhere stay.
     """

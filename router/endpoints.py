@@ -1,11 +1,12 @@
 """Listeners and connectors of a running router, and their changes under traffic.
 
-A change has two steps. `prepare` does all that can fail: it binds sockets and reads files, beside
-what runs. Then `commit` cannot fail and does not wait, so no turn falls in between: either all
-of it is done, or `discard` leaves everything as it was.
+A change has two steps. `prepare` does everything that can fail, such as binding sockets and reading
+files, without touching the running listeners and connectors. `commit` cannot fail and does not
+wait, so no turn runs in the middle of it. A change is made as a whole, or `discard` leaves
+everything as it was.
 
 A listener that replaces another one on the same address takes over its sockets, so connections that
-come meanwhile wait in the same backlog (docs/decisions/0038-changes-under-traffic.md).
+arrive meanwhile wait in the same backlog (docs/decisions/0038-changes-under-traffic.md).
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from router.net.router_hub import RouterHub
 
 log = structlog.get_logger("router.connector")
 
-# Attributes of a connector that cannot change without a new connection: where it leads, and as whom
-# the router authenticates.
+# Attributes of a connector that cannot change without a new connection: its target, and how the
+# router authenticates there.
 _OF_CONNECTION = ("host", "port", "role", "sasl_username", "sasl_mechanisms")
 
 
@@ -46,13 +47,13 @@ class ListenerAddresses:
 
 @attrs.define(eq=False)
 class RunningListener:
-    """Listener that is bound, and the means to end it."""
+    """Bound listener, with the means to stop it."""
 
     settings: ListenerSettings
     sockets: list[trio.SocketListener]
     server: AmqpListener | HttpListener
     scope: trio.CancelScope = attrs.Factory(trio.CancelScope)
-    # for HTTP, where responses under way are finished
+    # stops an HTTP server, which finishes responses under way
     stop: trio.Event = attrs.Factory(trio.Event)
 
     @property
@@ -63,12 +64,12 @@ class RunningListener:
 
     @property
     def listening(self) -> ListenerAddresses:
-        """Return the addresses at which it can be reached."""
+        """Return the listener with the addresses at which it can be reached."""
         bound = tuple(s.socket.getsockname()[:2] for s in self.sockets)
         return ListenerAddresses(self.settings, bound)
 
     def end(self) -> None:
-        """Stop accepting. Existing connections go on."""
+        """Stop accepting connections; existing ones continue."""
         self.scope.cancel()
         self.stop.set()
         if isinstance(self.server, AmqpListener):
@@ -87,7 +88,7 @@ class Prepared:
     connectors: tuple[ConnectorSettings, ...] = ()
 
     def discard(self) -> None:
-        """Close the new sockets, and leave everything as it was."""
+        """Close the new sockets; running listeners and connectors stay as they are."""
         for standing in self.opened:
             close_sockets(standing.sockets)
 
@@ -115,9 +116,9 @@ class Endpoints:
     def start(
         self, accepting: trio.Nursery, serving: trio.Nursery, connections: trio.Nursery
     ) -> None:
-        """Set the nurseries in which everything that is committed runs from now on.
+        """Set the nurseries in which `commit` starts tasks.
 
-        They are for accepting and connecting, for serving HTTP, and for connections.
+        The nurseries are for accepting and connecting, for serving HTTP, and for connections.
         """
         self._nurseries = accepting, serving, connections
 
@@ -125,7 +126,7 @@ class Endpoints:
         """Bind sockets and read files that a new configuration needs.
 
         Raises `OSError` if a socket cannot be bound, and
-        `router.config.mistakes.InvalidConfiguration` for a users file.
+        `router.config.mistakes.InvalidConfiguration` if a users file is invalid.
         """
         prepared = Prepared(connectors=wanted.connectors)
         staying = {
@@ -172,7 +173,7 @@ class Endpoints:
         return AmqpListener(listener, sockets, self._exchange, self._container_id)
 
     def commit(self, prepared: Prepared) -> None:
-        """Replace what runs by what was prepared; call this outside of turns."""
+        """Replace running listeners and connectors with prepared ones; call outside of turns."""
         sizes = [
             *(each.settings.max_frame_size for each in prepared.opened),
             *(connector.max_frame_size for connector in prepared.connectors),
@@ -215,7 +216,7 @@ class Endpoints:
         ended.extend((connector, "the connector is removed") for connector in before.values())
         for connector, why in ended:
             connector.stop(why)
-        # a reconfigured connector counts in the tally of the previous one
+        # a reconfigured connector continues the tally of the previous one
         for connector in self.connectors.values():
             connector.tally.is_over = False
 
@@ -224,8 +225,8 @@ class Endpoints:
     def follow(self, connection: Connection, redirect: Redirect, name: str) -> str:
         """Keep a connection with this name to the target of a link redirect.
 
-        `connection` is the one by which the redirect came. Return why it may not be followed, for
-        people, or an empty string.
+        `connection` is the connection on which the redirect arrived. Returns the reason, for
+        people, why the redirect is not followed, or an empty string.
         """
         reason = self._follow(connection, redirect, name)
         facts = {"connection": connection.number, "to": str(redirect)}
@@ -267,7 +268,7 @@ class Endpoints:
         return ""
 
     def leave(self, name: str) -> None:
-        """Close the connection with this name after this turn, and make no other."""
+        """Close the connection with this name after the current turn, and do not reconnect."""
         connector = self.aside.pop(name, None)
         if connector is not None and not self._is_stopping and self._nurseries is not None:
             self._nurseries[0].start_soon(_stop, connector)
@@ -277,7 +278,7 @@ class Endpoints:
         self._is_stopping = True
 
     def close_http(self) -> None:
-        """Let HTTP responses under way be finished, and accept no more requests."""
+        """Stop accepting HTTP requests; responses under way are finished."""
         for standing in self.listeners.values():
             standing.stop.set()
 
@@ -296,13 +297,13 @@ async def _serve(
 def _handed_over(
     listener: ListenerSettings, givers: list[RunningListener]
 ) -> list[trio.SocketListener] | None:
-    """Return copies of the sockets of an ending listener in the same place, or None.
+    """Return copies of the sockets of an ending listener on the same address, or None.
 
-    That listener is removed from `givers`.
+    The ending listener is removed from `givers`.
     """
     place = (listener.host.lower(), listener.port, listener.socket_address_family)
     found = [each for each in givers if each.place == place]
-    # with port 0 there may be several; only the one of the same name is meant
+    # with port 0 there may be several; only one with the same name qualifies
     found.sort(key=lambda each: each.settings.name != listener.name)
     if not found or (listener.port == 0 and found[0].settings.name != listener.name):
         return None
@@ -322,7 +323,7 @@ def _port(listener: trio.SocketListener) -> int:
 
 
 def _reread(standing: RunningListener) -> Iterator[tuple[AmqpListener, Users]]:
-    """Yield a listener that stays and its users, if its users file has changed."""
+    """Yield a listener that stays with its new users, if its users file has changed."""
     server = standing.server
     if isinstance(server, AmqpListener):
         users = read_users(standing.settings)

@@ -1,10 +1,10 @@
 """Exceptions of the package (part 2, sections 2.8.14 to 2.8.18).
 
-Whatever octets a peer sends, the code that reads them raises only one type: `AmqpError`. It has the
-error condition for the peer and says what has to end: a link, a session or the connection. The
-decoder knows nothing of links, so it names the widest scope; an engine that knows better narrows
-it. Mistakes of our own callers (a value of the wrong type to be encoded) are `TypeError` and
-`ValueError` as anywhere in Python, because no peer is to blame.
+Whatever octets a peer sends, the code that reads them raises only one type: `AmqpError`. It carries
+the error condition for the peer, and the scope that has to end: a link, a session or the
+connection. The decoder does not know about links, so it names the widest scope; the engine narrows
+it where it can. Mistakes in the router's own code, such as a value of the wrong type to be encoded,
+raise `TypeError` or `ValueError` as usual in Python, because no peer is to blame.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ def describe_exception(error: BaseException) -> str:
 class PluginHung(BaseException):
     """Interruption of plugin code that has kept the router's event loop for too long.
 
-    It is not an `Exception`, so that no handler of the plugin takes it for an error of its own.
+    It is not an `Exception`, so a plugin's handlers of its own errors do not catch it.
     """
 
 
 class AmqpError(TriouteError):
-    """Protocol violation by a peer, or request of a peer that cannot be granted.
+    """Protocol violation by a peer, or request by a peer that cannot be granted.
 
-    `condition` is the symbolic name of an error condition, `description` is for people to read, and
+    `condition` is the symbolic name of an error condition, `description` is a text for people, and
     `info` becomes the info map of the error.
     """
 

@@ -1,7 +1,7 @@
-"""Fairness between hosts: if there are too many connections, the host with most makes room.
+"""Fairness between hosts: if there are too many connections, the host with the most makes room.
 
-One host may open as many connections as it likes. Its connections and its waiting requests are
-counted by its address, so that it takes from itself before it takes from others.
+A host may open any number of connections. Connections and waiting requests are counted by the
+address of their host, so that a host with many displaces its own before those of others.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class HostFairQueue(Generic[T]):
-    """Members grouped by host, those of each host in the order in which they came.
+    """Queue of members grouped by host, in order of arrival within each host.
 
     Every operation takes constant time, except for skipping hosts in `next`.
     """
@@ -21,7 +21,7 @@ class HostFairQueue(Generic[T]):
     def __init__(self) -> None:
         # the host whose turn is next comes first
         self._hosts: dict[str, dict[T, None]] = {}
-        # the hosts with so many members, indexed by that number; those with most come last
+        # hosts by their number of members, which is the index; the hosts with the most come last
         self._by_size: list[dict[str, None]] = [{}]
         self._count = 0
 
@@ -29,11 +29,11 @@ class HostFairQueue(Generic[T]):
         return self._count
 
     def count(self, host: str) -> int:
-        """Return how many members a host has."""
+        """Return the number of members of a host."""
         return len(self._hosts.get(host, ()))
 
     def add(self, host: str, member: T) -> None:
-        """Add a new member, behind all others of its host."""
+        """Add a new member after all others of its host."""
         members = self._hosts.setdefault(host, {})
         size = len(members)
         members[member] = None
@@ -44,7 +44,7 @@ class HostFairQueue(Generic[T]):
         self._by_size[size + 1][host] = None
 
     def discard(self, host: str, member: T) -> bool:
-        """Remove a member; return whether it was there."""
+        """Remove a member; return False if there was no such member."""
         members = self._hosts.get(host)
         if members is None or member not in members:
             return False
@@ -61,7 +61,7 @@ class HostFairQueue(Generic[T]):
         return True
 
     def largest(self) -> str:
-        """Return the host with most members; of several, the one that had as many first.
+        """Return the host with the most members; of several, the one that had as many first.
 
         Raises LookupError if there are no members.
         """
@@ -70,17 +70,17 @@ class HostFairQueue(Generic[T]):
         return next(iter(self._by_size[-1]))
 
     def oldest(self, host: str) -> T:
-        """Return the member of a host that came first."""
+        """Return the member of a host that arrived first."""
         return next(iter(self._hosts[host]))
 
     def newest(self, host: str) -> T:
-        """Return the member of a host that came last."""
+        """Return the member of a host that arrived last."""
         return next(reversed(self._hosts[host]))
 
     def next(self, may: Callable[[str], bool]) -> T | None:
-        """Remove and return the oldest member of the next host that `may`, or return None.
+        """Remove and return the oldest member of the next host that `may` allows, or return None.
 
-        Its host goes behind the others.
+        The host then moves behind all other hosts.
         """
         host = next(filter(may, self._hosts), None)
         if host is None:

@@ -1,14 +1,14 @@
 """Limit floods of log lines: lines that peers can repeat at will are dropped and counted.
 
-A kind of line is its event, its level, its module and, if the router chose it, the condition. For
-each kind, one connection may cause a burst of lines and then so many a second. So may all
-connections of one host, and all connections together, each with more room. So no peer fills a disk,
-neither by attaching for ever nor by connecting for ever, and too many lines of one kind take no
-room from another. Lines that name no peer, connection, listener or connector are not limited, nor
-are traces.
+A kind of line consists of its event, level, module and, if the router chose it, its condition. For
+each kind, a connection may cause a burst of lines, and then a fixed number of lines per second.
+All connections of a host have a higher common limit, and all connections together a still higher
+one. So no peer fills a disk by attaching or connecting again and again, and lines of one kind do
+not use up the limit of another. Lines that name no peer, connection, listener or connector are not
+limited, nor are traces.
 
-Memory use is bounded: there are few kinds, and the least recently used sources are forgotten. So
-are, at each summary, the sources that have all their room again.
+Memory use is bounded: there are few kinds, and the least recently used sources are forgotten. Each
+summary also removes the sources that have their full burst available again.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ import attrs
 import structlog
 from structlog.typing import EventDict, WrappedLogger
 
-# The event of the lines that report how many were suppressed.
+# Event of the lines that report the number of suppressed lines.
 SUPPRESSED: Final = "lines suppressed"
 # Size of a burst, in seconds of the steady rate.
 BURST_S: Final = 10
 # Rates of one host and of all connections, as multiples of the rate of one connection.
 HOST_SHARES: Final = 4
 ALL_SHARES: Final = 20
-# How many sources are remembered, counted for each kind, and how many have their own summary.
+# Maximum number of sources to remember, counted once for each kind; and of summaries of one source.
 MOST_SOURCES: Final = 4096
 MOST_SUMMARIES: Final = 20
 
@@ -39,7 +39,7 @@ Source = tuple[tuple[str, object], ...]
 
 @attrs.frozen
 class Kind:
-    """Kind of log lines. A condition counts only if we chose it: a peer could choose any."""
+    """Kind of log lines. It has a condition only if the router chose it: peers could choose any."""
 
     level: str
     event: str
@@ -62,7 +62,7 @@ class _Bucket:
         self.at = now
 
     def is_full(self, now: float) -> bool:
-        """Return whether it is the same as a new bucket."""
+        """Return whether a full burst is available, as in a new bucket."""
         return self.room + (now - self.at) * self.rate >= self.rate * BURST_S
 
 
@@ -77,7 +77,8 @@ class Summary:
 class LogRateLimiter:
     """Processor for structlog that drops excess lines and counts them.
 
-    `lines_per_second` is for one connection, and 0 is no limit; `now` is a clock in seconds.
+    `lines_per_second` is the limit for one connection, or 0 for no limit; `now` is a clock in
+    seconds.
     """
 
     def __init__(self, lines_per_second: int, now: Callable[[], float] = time.monotonic) -> None:
@@ -90,9 +91,9 @@ class LogRateLimiter:
         self._forgotten: Counter[Kind] = Counter()
 
     def __call__(self, _logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
-        """Let a line pass; raise `structlog.DropEvent` if it exceeds a limit."""
+        """Return a line unchanged; raise `structlog.DropEvent` if it exceeds a limit."""
         name = str(event.get("event"))
-        # somebody has asked for the frames of a traced connection
+        # the frames of a traced connection were requested
         if not self._rate or name == SUPPRESSED or method == "trace":
             return event
         condition = "" if event.get("by_peer", True) else str(event.get("condition", ""))
@@ -121,9 +122,10 @@ class LogRateLimiter:
         return True
 
     def take_summaries(self) -> list[Summary]:
-        """Return what was suppressed since the last call, most first, and reset the counts.
+        """Return summaries of the lines suppressed since the last call, and reset the counts.
 
-        The largest sources have a summary each; the others are summarized by kind.
+        The sources with the most suppressed lines come first and have a summary each; the others
+        are summarized by kind.
         """
         now = self._now()
         in_s = round(now - self._since, 1)
@@ -147,7 +149,7 @@ class LogRateLimiter:
 
 
 def _sources(event: EventDict) -> Iterator[tuple[Source, int]]:
-    """Yield the sources of a line, from the narrowest to the widest, with the shares of each."""
+    """Yield the sources of a line, the narrowest first, each with its multiple of the rate."""
     peer = event.get("peer")
     nearest: Source = tuple(
         (name, event[name]) for name in ("connection", "connector", "listener") if name in event

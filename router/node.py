@@ -1,4 +1,4 @@
-"""Run a router: build its parts and open its nurseries; no logic of its own."""
+"""Run a router: build its parts and open its nurseries, with no further logic."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from router.reconfiguration import ReconfigurableRouter
 
 log = structlog.get_logger("router")
 
-# A dynamic address is a capability: whoever knows it may use it. 120 bits cannot be guessed.
+# A dynamic address is a capability: anyone who knows it may use it. 120 bits cannot be guessed.
 DYNAMIC_NAME_BYTES = 15
 
 
@@ -41,11 +41,11 @@ def _make_token() -> str:
 
 
 class Node(ReconfigurableRouter):
-    """Router made from a configuration; `run` is its whole life.
+    """Router with a configuration; `run` runs it from start to shutdown.
 
-    `base` is what the configuration file says, which may differ. `keeper` stores changes that are
-    not in the file; without one, they are lost at the end. `revision` is the number of the
-    configuration among all that have run.
+    `base` is the content of the configuration file, from which `configuration` may differ. `keeper`
+    stores changes that are not in the file; without it, they are lost when the router stops.
+    `revision` is the number of the configuration among all that have run.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Node(ReconfigurableRouter):
         )
         self.plugins.change(configuration.plugins)
         # called once all connections are closed, if a plugin cannot be stopped; the caller of `run`
-        # may end the process then, or else the router waits for the plugin
+        # may end the process then; otherwise the router waits for the plugin
         self.on_stuck: Callable[[], None] = lambda: None
         self.exposition.collector.plugins = self.plugins.reading
         self.exchange.chores.append(lambda _: self.treat_addresses())
@@ -97,7 +97,7 @@ class Node(ReconfigurableRouter):
         stop: trio.Event,
         task_status: trio.TaskStatus[list[ListenerAddresses]] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Listen, connect and forward until `stop` is set, then close every connection in order.
+        """Listen, connect and forward until `stop` is set, then close all connections gracefully.
 
         Reports the listening addresses once all sockets are bound; raises `OSError` if one cannot
         be bound.
@@ -121,7 +121,7 @@ class Node(ReconfigurableRouter):
     ) -> None:
         async with trio.open_nursery() as connections:
             async with trio.open_nursery() as own:
-                # deferred work of connections is done until the last of them is closed
+                # deferred work of connections goes on until the last of them is closed
                 own.start_soon(self.exchange.work_off)
                 await self._start_agent(own, connections)
                 await own.start(self.plugins.run, connections)
@@ -172,14 +172,14 @@ class Node(ReconfigurableRouter):
             control=self.control,
             plugins=self.plugins,
         )
-        # nobody can guess this container-id, so nobody can steal the links
+        # this container-id cannot be guessed, so no peer can steal the agent's links
         agent_id = f"{self.container_id}.{_make_token()}"
         own.start_soon(view.streams.run)
         await own.start(Agent(view, dial, agent_id).run)
         self.readiness.watch(self._lost_agent)
 
     def _needed_connector(self) -> str | None:
-        """Return why the first connector that lacks a needed connection lacks it, or None."""
+        """Return why a needed connection is missing, for the first such connector, or None."""
         lacking = (each.lacks() for each in self.endpoints.connectors.values())
         return next((reason for reason in lacking if reason is not None), None)
 

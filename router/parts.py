@@ -1,6 +1,6 @@
-"""Parts of a router without sockets, tasks and management: tables, exchange and control.
+"""Parts of a router that need no sockets, tasks or management: tables, exchange and control.
 
-`node` gives these parts sockets and the real clock; a simulation gives them neither.
+`node` adds sockets and the real clock to these parts; a simulation uses neither.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from router.net.router_hub import RouterHub
 class Parts:
     """Parts of a router with this configuration.
 
-    `clock` returns seconds that never go back; by default it is the system's. `make_token` returns
-    texts that are never the same twice; a dynamic address contains one, and whoever knows it may
-    use it. `wall_clock`, in seconds since 1970, gives the instance number by which other routers
-    recognize a later start under the same id.
+    `clock` is a monotonic clock in seconds, by default the system's. `make_token` returns a
+    different text each time; a dynamic address contains one, and anyone who knows the address may
+    use it. `wall_clock`, in seconds since 1970, determines the instance number, by which other
+    routers recognize a later start under the same id.
     """
 
     def __init__(

@@ -142,8 +142,8 @@ class Plugin(ABC):
 
     A subclass states the version of the contract it was written for, so that a router can tell
     whether it provides everything that the plugin needs. A router runs plugins with its own major
-    version and a minor version that is no higher than its own. The first line of the class's
-    docstring is what `trioute plugins` shows.
+    version and a minor version that is no higher than its own. `trioute plugins` shows the first
+    line of the class's docstring.
     """
 
     api_version: ClassVar[tuple[int, int]]
@@ -180,13 +180,13 @@ class Subscription(Protocol):
         """Return the number of events lost because the plugin did not take them in time."""
 
     def __aiter__(self) -> AsyncIterator[Event]:
-        """Return itself."""
+        """Return this subscription."""
 
     async def __anext__(self) -> Event:
         """Wait for the next event, and return it."""
 
     def close(self) -> None:
-        """End the subscription: those that wait still come, and then the iteration ends."""
+        """End the subscription; the iteration ends after the events that already wait."""
 
 
 ManagedValue = str | int | float | bool | None | list["ManagedValue"] | dict[str, "ManagedValue"]
@@ -307,7 +307,7 @@ class Router(Protocol):
 
     @property
     def log(self) -> BoundLogger:
-        """Return a structlog logger of the module PYTHON, bound to the plugin's name."""
+        """Return a structlog logger for the log module PYTHON, bound to the plugin's name."""
 
     def counter(self, name: str, description: str, labels: Sequence[str] = ()) -> Counter:
         """Add a counter to the router's /metrics page, as `plugin_NAME_name_total`.
@@ -318,7 +318,7 @@ class Router(Protocol):
         """
 
     def gauge(self, name: str, description: str, labels: Sequence[str] = ()) -> Gauge:
-        """Add a gauge, named as a `counter` but without `_total`."""
+        """Add a gauge, named like a `counter` but without `_total`."""
 
     def histogram(
         self,
@@ -327,7 +327,7 @@ class Router(Protocol):
         labels: Sequence[str] = (),
         buckets: Sequence[float] = Histogram.DEFAULT_BUCKETS,
     ) -> Histogram:
-        """Add a histogram, named as a `gauge`; `buckets` lists the upper bounds."""
+        """Add a histogram, named like a `gauge`; `buckets` lists the upper bounds."""
 
     def started(self) -> None:
         """Report that the plugin is set up."""
@@ -337,19 +337,20 @@ class Router(Protocol):
 
         At most `capacity` events wait for the plugin; further ones are lost, and counted. Related
         events come in this order: `ConnectionRefused` before `ConnectionClosed`; `LinkStolen` and
-        `LinkSuspended` before `LinkDetached`; `LinkResumed` before `LinkAttached`. For a peer that
-        is redirected there is `Redirected` instead of a refusal. The plugin's own connections have
-        events, too. Raises ValueError.
+        `LinkSuspended` before `LinkDetached`; `LinkResumed` before `LinkAttached`. A peer that is
+        redirected causes `Redirected` instead of a refusal. The plugin's own connections cause
+        events as well. Raises ValueError if there are no types, one is not a type of events, or
+        `capacity` is less than 1.
         """
 
     def sample_deliveries(self, share: float, capacity: int = 65_536) -> DeliverySamples:
         """Sample this share (0 to 1) of the deliveries that enter the network at this router.
 
         Deliveries are chosen by a hash. Their trace is sent with them, so that other sampling
-        routers record the same deliveries. Those that other routers have chosen are returned here
-        as well, whatever `share` is. Deliveries on link routes are not sampled. At most `capacity`
-        samples are kept until they are taken, 128 octets each. Only one plugin can sample at a
-        time. Raises ValueError.
+        routers record the same deliveries. Deliveries chosen by other routers are returned here as
+        well, regardless of `share`. Deliveries on link routes are not sampled. At most `capacity`
+        samples, of 128 octets each, are kept until they are taken. Only one plugin can sample at a
+        time. Raises ValueError if it cannot, or an argument is out of range.
         """
 
     def connections(self) -> Iterator[ConnectionInfo]:
@@ -358,12 +359,12 @@ class Router(Protocol):
     async def links(self) -> list[LinkTotals]:
         """Return the totals of each link so far.
 
-        Links are read a few at a time, and the router goes on in between, so this is no snapshot: a
-        link may be detached before all have been read. Its final totals are in `LinkDetached`.
+        Links are read a few at a time while the router continues, so the result is not a snapshot:
+        a link may be detached before all have been read. Its final totals are in `LinkDetached`.
         """
 
     def manage(self, entity_type: ManagedType) -> None:
-        """Add a type of management entities, until the plugin stops. Raises ValueError."""
+        """Add a type of management entities until the plugin stops; raise ValueError if invalid."""
 
     def connect(self) -> AbstractAsyncContextManager[ClientConnection]:
         """Connect to the router itself, to send to and receive from any address.

@@ -1,7 +1,7 @@
 """Events of a router for plugins; part of the plugin contract (`router.plugin`).
 
 Names and texts chosen by peers (containers, links, addresses, descriptions) are passed on
-unchanged. Times are in seconds since 1970, by the router's wall clock.
+unchanged. Times are in seconds since 1970, on the router's wall clock.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Event:
 
 @attrs.frozen
 class ConnectionOpened(Event):
-    """Opening of a connection: both sides have sent their open."""
+    """Opening of a connection: both peers have sent an open."""
 
     connection: ConnectionInfo
 
@@ -96,7 +96,7 @@ class ConnectionClosed(Event):
 
 @attrs.frozen
 class LinkAttached(Event):
-    """Attaching of a link, by either side."""
+    """Attaching of a link, initiated by either peer."""
 
     link: LinkInfo
 
@@ -128,9 +128,9 @@ class LinkDetached(Event):
 
 @attrs.frozen
 class LinkStolen(Event):
-    """Stealing of a link: `link` has taken the name of another one (section 2.6.1).
+    """Stealing of a link: `link` has taken the name of `previous` (section 2.6.1).
 
-    The other one, `previous`, was of the same container, and is detached.
+    Both are links of the same container. `previous` is detached.
     """
 
     link: LinkInfo
@@ -139,12 +139,12 @@ class LinkStolen(Event):
 
 @attrs.frozen
 class OutcomesSettled(Event):
-    """Outcome that the senders of `count` deliveries of a link were told.
+    """Settlement, with the same outcome, of `count` deliveries that a sender sent on `link`.
 
-    The deliveries came together and left by the link `out_link`; it is None if they have not left,
-    or were copied to several receivers. `outcome` is the name of the outcome (section 3.4), of a
-    receiver or of the router, and `age_s` how long ago they came, in seconds. Deliveries that were
-    sent settled have no outcome.
+    The deliveries arrived together and left on `out_link`, which is None if they did not leave, or
+    were copied to several receivers. `outcome` is the name of the outcome (section 3.4), which a
+    receiver or the router decided, and `age_s` is the time since they arrived, in seconds.
+    Deliveries that were sent settled have no outcome.
     """
 
     link: LinkInfo
@@ -158,7 +158,7 @@ class OutcomesSettled(Event):
 class MessagesExpired(Event):
     """Expiry of `count` messages of a link: their ttl (section 3.2.1) ended while they waited.
 
-    No receiver has taken them. `address` is where they waited.
+    No receiver has received them. They waited at `address`.
     """
 
     link: LinkInfo
@@ -212,9 +212,9 @@ class NeighbourCostChanged(Event):
 
 @attrs.frozen
 class NeighbourMeasured(Event):
-    """Shortest round trip of the last HELLOs with a neighbour, in seconds.
+    """Shortest of the latest round trips of HELLOs to a neighbour, in seconds.
 
-    It includes the time of both routers' turns. It comes every 8 `helloIntervalSeconds`.
+    It includes the time of turns at both routers. The event occurs every 8 `helloIntervalSeconds`.
     """
 
     router: str

@@ -22,17 +22,18 @@ class SampleBatch:
 
     - `trace_high`, `trace_low`: the trace-id, the same at all routers that the message passes;
     - `hop`: 1 where the message entered the network;
-    - `threshold`: the share of deliveries that is sampled there, times 2**64;
-    - `arrived_ns`: time at which the delivery came in, by the router's monotonic clock; plus
-      `wall_offset_ns` it is in nanoseconds since 1970, by the wall clock when the batch was taken;
+    - `threshold`: the share of deliveries that is sampled where it entered, times 2**64;
+    - `arrived_ns`: time at which the delivery arrived, on the router's monotonic clock; the sum of
+      it and `wall_offset_ns` is in nanoseconds since 1970, on the wall clock as it was when the
+      batch was taken;
     - `forward_ns`: time from its arrival until it was written to the next connection, or `ABSENT`;
     - `settle_ns`: time from its arrival until its outcome was known, or `ABSENT`;
     - `in_link`, `out_link`: numbers of links, which `links` describes; 0 for none;
     - `size`: octets of the message's first frame;
     - `outcome`: the code of its descriptor (0x24 to 0x27), 1 for aborted, 2 for sent settled, and
-      anything else for an outcome that AMQP does not define;
+      any other value for an outcome that AMQP does not define;
     - `decided_by`: 1 for the receiver, 2 for the router, 0 if there is no outcome;
-    - `reason`, `address`, `ingress`, `origin`: indices into `texts`, whose first is empty.
+    - `reason`, `address`, `ingress`, `origin`: indices into `texts`, whose first text is empty.
       `ingress` and `origin` are empty at the router where the message entered the network.
     """
 
@@ -51,4 +52,4 @@ class DeliverySamples(Protocol):
         """Return the number of samples lost because the plugin did not take them in time."""
 
     def take(self) -> SampleBatch:
-        """Return the samples of finished deliveries that were not taken yet."""
+        """Remove and return the samples of finished deliveries."""

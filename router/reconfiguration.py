@@ -1,7 +1,7 @@
 """Change the configuration of a running router: the part of `node` that changes the other parts.
 
-Everything that can fail is done first, beside what runs. The rest is done between two turns, where
-nothing fails and nothing waits (docs/decisions/0038-changes-under-traffic.md).
+Everything that can fail is done first, without affecting the running router. The rest is done
+between two turns, and neither fails nor waits (docs/decisions/0038-changes-under-traffic.md).
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ from router.settings import apply_settings
 
 log = structlog.get_logger("router")
 
-# How many of the entities that change at once are named in the log.
+# Maximum number of changed entities that the log names for one change.
 MOST_LOGGED = 50
-# How long resolving the hosts of listeners may take. No other change is made meanwhile.
+# Time limit for resolving the hosts of listeners. No other change is made meanwhile.
 LONGEST_BIND_S = 10.0
-# Checks of a configuration by other packages than `router.config`.
+# Checks of a configuration from packages other than `router.config`.
 FURTHER_CHECKS = (find_too_long,)
 
 
 class ReconfigurableRouter:
     """Router whose configuration can be changed; `node` makes its parts.
 
-    `base` is what the configuration file says, `keeper` stores what is not in the file, and
-    `revision` is the number of the first configuration.
+    `base` is the content of the configuration file, `keeper` stores changes that are not in the
+    file, and `revision` is the number of the first configuration.
     """
 
     exchange: RouterHub
@@ -77,7 +77,7 @@ class ReconfigurableRouter:
         self.base = base
         self.keeper = keeper
         self.history = History(configuration, time.time(), revision)
-        # what management shows, once it is started
+        # the view for management, once that is started
         self.view: RouterView | None = None
         # why the configuration cannot be changed now, or None
         self.refuses: str | None = STARTING
@@ -86,7 +86,7 @@ class ReconfigurableRouter:
 
     @property
     def configuration(self) -> Configuration:
-        """Return the configuration that runs."""
+        """Return the running configuration."""
         return self.history.current.configuration
 
     @property
@@ -103,11 +103,11 @@ class ReconfigurableRouter:
     ) -> Applied:
         """Apply another configuration under traffic, as a whole or not at all.
 
-        Calls run one after the other. If the configuration was changed while a call waited, it
-        raises `StaleConfiguration`; the caller has to derive `wanted` from the new one. `base` is
-        what the configuration file says, if that is new. `edits` has all differences of `wanted`
-        from `configuration`, if they are known; otherwise they are searched for. Raises
-        `router.config.differences.NotApplied`, and then nothing has changed.
+        Calls run one after the other. If the configuration was changed while a call waited, the
+        call raises `StaleConfiguration`; the caller has to derive `wanted` from the new
+        configuration. `base` is the content of the configuration file, if it is new. `edits` has
+        all differences between `configuration` and `wanted`, if they are known; otherwise they are
+        determined here. Raises `router.config.differences.NotApplied` if nothing was changed.
         """
         before = self.configuration
         async with self._applying:
@@ -130,7 +130,7 @@ class ReconfigurableRouter:
                 if differences or base is not None:
                     await self._save(wanted, base or self.base)
                 if self.refuses is not None:
-                    # shutdown began meanwhile, and the next start must not run it either
+                    # shutdown began meanwhile; the next start must not use the new one either
                     with trio.CancelScope(shield=True):
                         await self._save(before, self.base)
                     self._check_phase()
@@ -138,7 +138,7 @@ class ReconfigurableRouter:
                 prepared.discard()
                 self._give_up(changes)
                 raise
-            # from here on nothing fails, and nothing waits
+            # from now on nothing fails, and nothing waits
             self.exchange.begin_turn()
             apply_settings(self, changes)
             forget = self.exchange.turn.deferred.forget
@@ -155,9 +155,9 @@ class ReconfigurableRouter:
         return Applied(differences, revision.number, self.kept_in)
 
     async def examine(self, wanted: Configuration) -> tuple[Difference, ...]:
-        """Return what `apply` would change; raise `NotApplied` if it would change nothing at all.
+        """Return what `apply` would change; raise `NotApplied` if `apply` would refuse the change.
 
-        A large configuration takes a while; the router goes on meanwhile.
+        This takes a while for a large configuration; the router continues meanwhile.
         """
         self._check_phase()
         try:
@@ -170,7 +170,7 @@ class ReconfigurableRouter:
             raise NotApplied([self.refuses])
 
     async def _enter(self, changes: Changes) -> None:
-        """Enter changes ahead, a little at a time, with the turns of all others in between."""
+        """Stage changes a little at a time, so that other tasks run in between."""
         clock = self.exchange.clock
         end = clock() + SLICE_S
         for _ in stage(self, changes):
@@ -200,7 +200,8 @@ class ReconfigurableRouter:
     ) -> tuple[Revision, Revision | None]:
         """Record, log and show the configuration that runs from now on.
 
-        Return its revision, and the one that was dropped from the history, if any.
+        Returns the revision of this configuration, and the revision that was dropped from the
+        history, if any.
         """
         if not differences:
             return self.history.current, None
@@ -215,8 +216,8 @@ class ReconfigurableRouter:
     def _forget(self, oldest: Revision) -> None:
         """Free a revision that was dropped from the history.
 
-        The revision after it shares all but a few of its entities, unless much was changed between
-        the two.
+        Unless much was changed by the following revision, the two have all but a few entities in
+        common, and only the old versions of changed entities are freed.
         """
         *_, following = self.history
         forget = self.exchange.turn.deferred.forget
@@ -226,7 +227,7 @@ class ReconfigurableRouter:
             forget(drained(list(oldest.differences)))
 
     def treat_addresses(self) -> None:
-        """Try again to treat addresses that could not be treated as configured."""
+        """Retry to treat addresses as configured where that was not possible before."""
         if self.treating.pending:
             self.exchange.begin_turn()
             self.treating.go_on()

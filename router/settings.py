@@ -1,8 +1,8 @@
 """Apply changed settings to a running router, by entity and attribute.
 
-Listeners and connectors are in `endpoints`. An attribute that is in neither place, nor in
-`router.config.differences.RESTART_ONLY`, would be silently ignored until the next start; a
-test ensures that there is no such attribute.
+Listeners and connectors are handled in `endpoints`. An attribute that is handled in neither module
+and is not in `router.config.differences.RESTART_ONLY` would be silently ignored until the next
+start; a test ensures that there is no such attribute.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Running(Protocol):
 def apply_settings(running: Running, changes: Changes) -> None:
     """Apply changed settings to a router, in the current turn; never fails.
 
-    The caller has already entered what had to be entered ahead (`router.changes`).
+    The caller has already staged the changes (`router.changes.stage`).
     """
     wanted = changes.wanted
     if changes.rules is not None:
@@ -83,7 +83,7 @@ def _change_rules(running: Running, rules: Rules | RuleChange, router: RouterSet
 def _set_redirects(running: Running, redirects: Redirects) -> None:
     table = running.exchange.table
     before, table.redirects = table.redirects, redirects
-    # counts only grow
+    # the number of issued redirects must not go back
     redirects.issued = before.issued
     running.exchange.turn.deferred.forget(before.pieces())
 
@@ -102,7 +102,7 @@ def _set_stealing(running: Running, router: RouterSettings) -> None:
 
 def _set_memory_limit(running: Running, router: RouterSettings) -> None:
     set_limit(running.exchange.forwarder, router.memory_limit_bytes)
-    # it is the default of the limits on state
+    # the memory limit is the default for the limits on state
     _set_state_limits(running, router)
 
 
@@ -149,7 +149,7 @@ def _elsewhere(_running: Running, _settings: object) -> None:
 
 
 LIVE: Final[dict[tuple[str, str], Callable[[Running, Any], None]]] = {
-    # it is read when it is reported
+    # read when management reports it
     ("router", "metadata"): _elsewhere,
     ("router", "default_distribution"): _elsewhere,
     ("router", "hello_interval_seconds"): _set_network,
@@ -179,4 +179,4 @@ LIVE: Final[dict[tuple[str, str], Callable[[Running, Any], None]]] = {
     ("metrics", "connection_label_limit"): _set_metrics,
     ("metrics", "qdr_names"): _set_metrics,
 }
-"""How each attribute is changed of an entity of which there is one."""
+"""Functions that apply changed attributes, for the entities that exist only once."""

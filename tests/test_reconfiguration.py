@@ -32,7 +32,7 @@ async def test_what_cannot_be_run_changes_nothing() -> None:
     async with running_node(configuration) as running:
         for wanted, reason in [
             (attrs.evolve(configuration, router=RouterSettings(id="other")), "router.id cannot"),
-            (Configuration(listeners=(*configuration.listeners,) * 2), "is the name of"),
+            (Configuration(listeners=(*configuration.listeners,) * 2), "is also the name of"),
         ]:
             with pytest.raises(NotApplied, match=reason):
                 await running.node.apply(wanted)

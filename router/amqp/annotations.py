@@ -1,7 +1,7 @@
-"""Check whether message annotations are the users' alone, or contain any of the router's own.
+"""Check whether message annotations contain any of the router's own.
 
 This is done for each message that has annotations, so it steps from key to key by size and compares
-nine octets of each. The rare messages with some of them are handled in `revision`.
+nine octets of each. The rare messages that contain some are handled in `revision`.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ FULL_STOP = 0x2E
 
 MAP8 = 0xC1
 DESCRIBED = 0x00
-# what `_step` returns if a value reaches beyond the end
+# the result of `_step` if a value reaches beyond the end
 OUTSIDE = -1
 
 
 def are_foreign(frame: TransferFrame, at: int, end: int) -> bool:
-    """Return whether `frame.octets[at:end]` is a map without a key of the router's own.
+    """Return whether `frame.octets[at:end]` is a map without any of the router's own keys.
 
-    The octets begin as a map. The answer is False if its entries do not match its count, or do not
-    end where it ends. A string key counts as a symbol: some peers confuse the two.
+    The octets begin with a map's constructor. The answer is also False if the entries do not match
+    the map's count or its end. A string key counts as a symbol: some peers confuse the two.
     """
     left = end - at
     if left < 3:
@@ -60,7 +60,7 @@ def _is_own(frame: TransferFrame, at: int, end: int) -> bool:
     if at >= end:
         return False
     constructor = frame.octets[at]
-    # sym8 and str8, or those with four octets of size
+    # sym8 or str8, else sym32 or str32
     if constructor == 0xA3 or constructor == 0xA1:
         if end - at < 2 or frame.octets[at + 1] < PREFIX_BYTES:
             return False
@@ -79,7 +79,7 @@ def _is_own(frame: TransferFrame, at: int, end: int) -> bool:
 
 
 def _step(frame: TransferFrame, at: int, end: int) -> int:
-    """Return where the value at `at` ends, or OUTSIDE, without reading what is inside of it."""
+    """Return where the value at `at` ends, or OUTSIDE, without reading its content."""
     values = 1
     while values:
         if at >= end:

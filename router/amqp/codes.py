@@ -1,6 +1,6 @@
 """Descriptor codes that the data plane compares once per message, as C integers when compiled.
 
-They are the numbers of `constants.Descriptor`, which everything that is not compiled uses.
+They are the numbers of `constants.Descriptor`, which uncompiled modules use instead.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ DISPOSITION = int(Descriptor.DISPOSITION)
 FLOW = int(Descriptor.FLOW)
 
 # Delivery states by descriptor code (sections 3.4 and 4.5). UNREAD_STATE stands for a symbolic or
-# unknown descriptor: such a state is passed on as it came.
+# unknown descriptor: such a state is passed on unchanged.
 NO_STATE = 0
 RECEIVED = int(Descriptor.RECEIVED)
 ACCEPTED = int(Descriptor.ACCEPTED)

@@ -6,8 +6,8 @@ the archetypes that it provides, and the table of its fields (name, type, mandat
 multiple). Everything here runs on that table: no composite has code of its own, and the decorator
 refuses a class whose attributes differ from its table.
 
-Written composites always have every field, nulls included, and are never list0: some readers in the
-field index fields without checking how many came.
+Written composites always have every field, nulls included, and are never list0: some
+implementations in the field index fields without checking how many there are.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ Read = Callable[[object, str], Any]
 class FieldType:
     """Type of a field.
 
-    `read(value, where)` takes a decoded value that is not null, checks it and returns what the
-    attribute holds; it raises AmqpError naming `where`. `write(buffer, value)` appends what the
-    attribute holds; it raises ValueError or TypeError.
+    `read(value, where)` checks a decoded value that is not null and returns the attribute's value;
+    it raises AmqpError, whose text names `where`. `write(buffer, value)` appends the encoding of an
+    attribute's value; it raises ValueError or TypeError.
     """
 
     name: str
     read: Read
     write: Writer
     element: type = object
-    """The class of the items where the field is multiple, for the array that carries them."""
+    """The class of the items in the array of a multiple field."""
 
 
 @attrs.frozen
@@ -50,20 +50,20 @@ class Field:
     """Row of a composite's table: the specification's `field` element (section 1.3.4)."""
 
     name: str
-    """The attribute, and with hyphens the field's name in the specification."""
+    """The attribute's name; with hyphens, it is the field's name in the specification."""
     type: FieldType
     mandatory: bool = attrs.field(default=False, kw_only=True)
     default: object = attrs.field(default=None, kw_only=True)
     multiple: bool = attrs.field(default=False, kw_only=True)
 
     def attribute_default(self) -> Value:
-        """Return the default of the attribute; attrs.NOTHING for a mandatory field."""
+        """Return the attribute's default; attrs.NOTHING for a mandatory field."""
         if self.mandatory:
             return attrs.NOTHING
         return () if self.multiple else self.default
 
     def read(self, value: object, where: str) -> Value:
-        """Return the attribute for a decoded value, null included."""
+        """Return the attribute's value for a decoded value, which may be null."""
         if self.multiple:
             return self._read_multiple(value, where)
         if value is None:
@@ -86,14 +86,14 @@ class Field:
         return tuple([self.type.read(item, where) for item in values])
 
     def write(self, buffer: bytearray, value: Any, where: str) -> None:
-        """Append the field for an attribute."""
+        """Append the encoding of the field for an attribute's value."""
         if value is None or (self.multiple and not value):
             if self.mandatory:
                 raise ValueError(f"{where} is mandatory")
             buffer.append(FormatCode.NULL)
         elif self.multiple:
             if isinstance(value, str):
-                raise TypeError(f"{where} is a sequence of values, not a single one")
+                raise TypeError(f"{where} must be a sequence of values, not a single value")
             element = self.type.element
             WRITERS[Array](buffer, Array([element(item) for item in value], element))
         else:
@@ -115,10 +115,10 @@ class Composite:
     CODE: ClassVar[Descriptor]
     """The numeric descriptor."""
     PROVIDES: ClassVar[frozenset[str]]
-    """The archetypes that it can stand for (section 1.3.1)."""
+    """The archetypes that the type can stand for (section 1.3.1)."""
     FIELDS: ClassVar[tuple[Field, ...]]
     PLACES: ClassVar[tuple[str, ...]]
-    """The fields as messages for people name them, such as "open.container-id"."""
+    """The names of the fields in error messages, such as "open.container-id"."""
 
 
 C = TypeVar("C", bound=Composite)
@@ -130,10 +130,10 @@ BY_DESCRIPTOR: dict[int | str, type[Composite]] = {}
 def composite(
     name: str, code: Descriptor, provides: str, *fields: Field
 ) -> Callable[[type[C]], type[C]]:
-    """Return a decorator, outside of `attrs.frozen`, that registers a class with its table.
+    """Return a decorator that registers a class with its table; it goes above `attrs.frozen`.
 
-    The arguments are what the specification says in `descriptor`, `provides` (several with a
-    comma) and `field`. Raises TypeError if the class's attributes and its table differ.
+    The arguments are the specification's `descriptor`, `provides` (separated by commas) and `field`
+    elements. Raises TypeError if the class's attributes and its table differ.
     """
 
     def decorate(cls: type[C]) -> type[C]:
@@ -179,7 +179,7 @@ def encode_composite(value: Composite) -> bytes:
 
 
 def encode_composite_into(buffer: bytearray, value: Composite) -> None:
-    """Append what `encode_composite` returns."""
+    """Append the encoding of a composite, as `encode_composite` returns it."""
     WRITERS[type(value)](buffer, value)
 
 
@@ -196,7 +196,7 @@ def decode_composite(
 
 
 def composite_from(value: object, where: str) -> Composite:
-    """Return the composite of a decoded value, with its defaults filled in; errors name `where`."""
+    """Return the composite for a decoded value, defaults filled in; errors name `where`."""
     if type(value) is not Described:
         raise malformed(f"{where} is a {type(value).__name__}, not a described list")
     cls = class_of(value)
@@ -220,7 +220,7 @@ def composite_from(value: object, where: str) -> Composite:
 
 
 def class_of(described: Described) -> type[Composite] | None:
-    """Return the composite type that a numeric or symbolic descriptor stands for, if any."""
+    """Return the composite type that a numeric or symbolic descriptor stands for, or None."""
     descriptor = described.descriptor
     if type(descriptor) is ULong or type(descriptor) is Symbol:
         return BY_DESCRIPTOR.get(descriptor)
@@ -228,5 +228,5 @@ def class_of(described: Described) -> type[Composite] | None:
 
 
 def invalid_field(what: str) -> AmqpError:
-    """Return the error for a field whose type is right and whose value is not."""
+    """Return the error for a field that has the right type and an invalid value."""
     return AmqpError(Condition.INVALID_FIELD, what)

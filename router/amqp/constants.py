@@ -14,7 +14,7 @@ PORT: Final = 5672
 SECURE_PORT: Final = 5671
 
 MIN_MAX_FRAME_SIZE: Final = 512
-"""Largest frame that every peer takes, and the largest before open (section 2.8.19)."""
+"""Largest frame that every peer accepts, and the largest before the open (section 2.8.19)."""
 
 FRAME_HEADER_SIZE: Final = 8
 MIN_DATA_OFFSET: Final = 2
@@ -35,7 +35,7 @@ DESCRIBED: Final = 0x00
 
 
 class FormatCode(enum.IntEnum):
-    """Format code: the octet before a value, for its type and encoding (section 1.6)."""
+    """Format code: the octet before a value that states its type and encoding (section 1.6)."""
 
     NULL = 0x40
     TRUE = 0x41
@@ -124,7 +124,7 @@ class Descriptor(enum.IntEnum):
 
 
 class Condition(enum.StrEnum):
-    """Error conditions that the specification defines; each is the symbol a peer reads."""
+    """Error conditions that the specification defines; each value is the symbol on the wire."""
 
     INTERNAL_ERROR = "amqp:internal-error"
     NOT_FOUND = "amqp:not-found"
@@ -176,14 +176,14 @@ class SenderSettleMode(enum.IntEnum):
 
 
 class ReceiverSettleMode(enum.IntEnum):
-    """Settle mode of a receiver: at once, or after the sender (section 2.8.3)."""
+    """Settle mode of a receiver: immediately, or after the sender (section 2.8.3)."""
 
     FIRST = 0
     SECOND = 1
 
 
 class TerminusDurability(enum.IntEnum):
-    """Durability of a terminus: what of it outlives its container's process (section 3.5.5)."""
+    """Durability of a terminus: the part that survives its container's process (section 3.5.5)."""
 
     NONE = 0
     CONFIGURATION = 1

@@ -1,7 +1,7 @@
 """Decimal numbers of 32, 64 and 128 bits (part 1, sections 1.6.13 to 1.6.15).
 
-A router carries such numbers and does not calculate with them, so their value is kept as the octets
-that came, and a `decimal.Decimal` is made on request. The encoding is IEEE 754-2008's binary
+A router carries such numbers and does not calculate with them, so their value is kept as the
+received octets, and a `decimal.Decimal` is made on request. The encoding is IEEE 754-2008's binary
 integer decimal: sign, then exponent, then the digits as one binary integer. If the two bits after
 the sign are both set, the exponent starts after them and the integer has an implied 0b100 in front.
 If the two bits after those are set as well, it is an infinity or a NaN.
@@ -35,7 +35,7 @@ class _BinaryIntegerDecimal:
             raise ValueError(f"{type(self).__name__} has {self.WIDTH} octets, not {len(octets)}")
 
     def to_decimal(self) -> decimal.Decimal:
-        """Return the number; a NaN loses its payload, a number not in canonical form is zero."""
+        """Return the number; a NaN loses its payload, and a number not in canonical form is 0."""
         bits = int.from_bytes(self.octets, "big")
         width = 8 * self.WIDTH
         sign = bits >> (width - 1)

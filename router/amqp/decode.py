@@ -3,10 +3,10 @@
 The octets come from the network. Whatever they are, reading them takes time and memory in
 proportion to their number and ends in values or in `AmqpError`:
 
-- every size is checked against the octets that are there before anything is read or allocated;
+- every size is checked against the octets that remain before anything is read or allocated;
 - every count is checked against the octets that its items need at least, and all values of one call
   share one allowance, because an array of nulls can claim any number of items without octets;
-- nesting is limited, so that the Python stack is never the limit;
+- nesting is limited, so that the Python stack never overflows;
 - a dict is filled only with keys whose hashes a peer cannot choose (see `types.Map`).
 
 `_READERS` has one function for each format code. It starts after the code and leaves the reader
@@ -53,22 +53,22 @@ from router.amqp.walking import Walk, malformed, too_large
 T = TypeVar("T")
 
 Keep = Callable[[bytes], object]
-"""Makes the object that stands for a map from its octets."""
+"""Function that makes, from the octets of a map, the object that stands for it."""
 
 
 @attrs.frozen
 class Limits:
-    """Limits of what one call of `decode_value` may build.
+    """Limits on what one call of `decode_value` may build.
 
     The deepest values that real peers send (a source's filter in an attach, a management reply's
     rows) nest less than ten deep. A value of one octet on the wire takes up to a hundred octets of
-    memory, so the number of values bounds what a frame of many tiny ones can take.
+    memory, so the number of values limits the memory for a frame of many tiny ones.
     """
 
     max_depth: int = 32
-    """Lists, maps, arrays and descriptors inside each other."""
+    """How deep lists, maps, arrays and descriptors may be nested."""
     max_items: int = 262_144
-    """All values, including those inside of others."""
+    """How many values there may be, including those inside other values."""
 
 
 DEFAULT_LIMITS = Limits()
@@ -84,9 +84,9 @@ def decode_value(
     """Return the value that begins at `data[at]` and the position after it.
 
     Reads nothing at or beyond `end`. With `keep`, maps are not built but checked, and replaced by
-    what `keep` makes of their octets; these do not count against `limits`. Raises AmqpError with
-    amqp:decode-error if the octets are not a value, and with amqp:resource-limit-exceeded if it is
-    larger than `limits`.
+    the object that `keep` makes of their octets; their content does not count against `limits`.
+    Raises AmqpError with amqp:decode-error if the octets are not a value, and with
+    amqp:resource-limit-exceeded if it is larger than `limits`.
     """
     reader = _Reader(data, at, len(data) if end is None else end, limits, keep)
     value = _read_value(reader)
@@ -96,7 +96,7 @@ def decode_value(
 def decode_values(
     data: Buffer, at: int = 0, end: int | None = None, limits: Limits = DEFAULT_LIMITS
 ) -> list[Value]:
-    """Return all values that lie in `data[at:end]`, one after the other, within one `limits`.
+    """Return all values in `data[at:end]`, one after the other; `limits` holds for all together.
 
     Raises AmqpError as `decode_value` does.
     """
@@ -112,7 +112,7 @@ def skip_value(
 ) -> int:
     """Return the position after the value that begins at `data[at]`, without reading it.
 
-    Sizes are checked and trusted: nothing inside of a list, map or array is read. Raises AmqpError
+    Sizes are checked and trusted: the content of a list, map or array is not read. Raises AmqpError
     as `decode_value` does.
     """
     reader = _Reader(data, at, len(data) if end is None else end, limits)
@@ -175,7 +175,7 @@ class _Reader:
         """Deduct `count` values from those that are left."""
         self.items_left -= count
         if self.items_left < 0:
-            raise too_large("too many values in one")
+            raise too_large("one value contains too many values")
 
 
 _ReadValue = Callable[[_Reader], Value]
@@ -187,7 +187,7 @@ def _read_value(reader: _Reader) -> Value:
         raise malformed("the octets end where a value should begin")
     reader.items_left -= 1
     if reader.items_left < 0:
-        raise too_large("too many values in one")
+        raise too_large("one value contains too many values")
     reader.at = at + 1
     code = reader.data[at]
     read = _READERS.get(code)
@@ -218,7 +218,7 @@ def _as_is(value: float) -> float:
 
 
 def _whole(kind: type[int]) -> Callable[[int], int]:
-    # What was unpacked is in range, so the class need not look again.
+    # The unpacked number is in range, so the class need not check it again.
     return partial(int.__new__, kind)
 
 
@@ -276,7 +276,7 @@ def _read_described(reader: _Reader) -> Described:
 
 
 def _compound(width: int, read_items: Callable[[_Reader, int], object]) -> _ReadValue:
-    """Return a reader of size, count and items; `read_items` makes the value of the items."""
+    """Return a reader of size, count and items; `read_items` makes the value from the items."""
     unpack_from = _SIZE_COUNT[width].unpack_from
 
     def read(reader: _Reader) -> Value:
@@ -289,7 +289,7 @@ def _compound(width: int, read_items: Callable[[_Reader, int], object]) -> _Read
         reader.descend()
         value = read_items(reader, count)
         if reader.at != reader.end:
-            raise malformed(f"{reader.end - reader.at} octets left over behind {count} items")
+            raise malformed(f"{reader.end - reader.at} octets left over after {count} items")
         reader.depth_left += 1
         reader.end = outer_end
         return value
@@ -330,7 +330,7 @@ _DICT_KEYS = frozenset(
 
 def _read_map_items(reader: _Reader, count: int) -> ValueMap | Map:
     if count % 2:
-        raise malformed("a map with a key and no value")
+        raise malformed("a map with a key without a value")
     items = _read_list_items(reader, count)
     keys, values = items[::2], items[1::2]
     if _DICT_KEYS.issuperset(map(type, keys)):

@@ -1,7 +1,7 @@
 """Frames as text, for traces: `@attach(18) [name="x", handle=0, role=sender]`.
 
-Fields have the specification's names and order; null fields are left out. Whatever was sent, the
-text is printable and of bounded length. Credentials are never in it: of SASL responses and
+Fields have the specification's names and order; null fields are omitted. Whatever was sent, the
+text is printable and of limited length. It never contains credentials: of SASL responses and
 challenges only the size is shown.
 """
 
@@ -50,8 +50,9 @@ _SASL: Final = frozenset(
 class Words:
     """Text of a frame, in parts.
 
-    `name` is the performative's; `fields` are its fields as text; `payload` is what follows it, as
-    far as it is shown, and `payload_bytes` its full length. `values` are the fields as decoded.
+    `name` is the performative's name, `fields` are its fields as text, and `values` are the decoded
+    fields. `payload` is the part of the payload that is shown, and `payload_bytes` the size of the
+    whole payload.
     """
 
     name: str
@@ -65,7 +66,7 @@ class Words:
 
     @property
     def text(self) -> str:
-        """Return all of it in one line."""
+        """Return the whole text in one line."""
         text = f"@{self.name}({self.code})" if self.code else self.name
         if self.fields or self.code:
             told = ", ".join(f"{name}={value}" for name, value in self.fields.items())
@@ -76,16 +77,17 @@ class Words:
 
 
 class Describer:
-    """Describer of what one direction of a connection carries.
+    """Describer of the frames in one direction of a connection.
 
-    It remembers whether the peer is at SASL, or may be: then what cannot be read is not shown.
+    It remembers whether the peer is in its SASL exchange, or may be: then octets that cannot be
+    decoded are not shown.
     """
 
     def __init__(self, *, from_start: bool) -> None:
         self._may_be_secret = not from_start
 
     def describe(self, seen: Seen) -> Words:
-        """Describe the frame that was seen, in words."""
+        """Return a description of the header, frame or other octets that were seen."""
         if isinstance(seen, SeenHeader):
             self._may_be_secret = seen.protocol_id != 0
             version = ".".join(map(str, seen.version))
@@ -150,7 +152,7 @@ def _performative(cls: type[Composite], items: list[object], seen: SeenFrame, af
 
 
 def show(value: object, depth: int = 0) -> str:
-    """Return a decoded value as text, with what is deep, long or many cut with `...`.
+    """Return a decoded value as text; deep, long or numerous parts are cut with `...`.
 
     The forms are `"text"`, `:symbol`, `b"octets"`, `[list]`, `{map}` and `@name [...]`.
     """
@@ -201,7 +203,7 @@ def show_text(text: str) -> str:
 
 
 def show_octets(octets: bytes, longest: int, *, is_cut: bool = False) -> str:
-    r"""Return octets as quoted text; those that are no printable ASCII become `\x00`."""
+    r"""Return octets as quoted text; those that are not printable ASCII become `\x00`."""
     shown = "".join(
         chr(c) if 32 <= c < 127 and c not in b'"\\' else f"\\x{c:02x}" for c in octets[:longest]
     )

@@ -20,7 +20,7 @@ S = TypeVar("S", bound=Sized)
 
 _SIZE_COUNT_8 = struct.Struct(">BB")
 _SIZE_COUNT_32 = struct.Struct(">II")
-# A format code, and these two.
+# A format code, a size and a count.
 _HEAD_32 = 1 + _SIZE_COUNT_32.size
 
 _EMPTY_LIST8 = bytes((FormatCode.LIST8, 1, 0))
@@ -34,7 +34,7 @@ def encode_value(value: object) -> bytes:
 
 
 def encode_value_into(buffer: bytearray, value: object) -> None:
-    """Append the encoding of one value; after an error the buffer may end in a part of it."""
+    """Append the encoding of one value; after an error the buffer may end with a part of it."""
     write = WRITERS.get(type(value))
     if write is None:
         write = _writer_of_base(type(value))
@@ -67,7 +67,7 @@ def _write_compound(
 
 
 def begin_compound(buffer: bytearray) -> int:
-    """Leave room for the head of a list or map, and return where that is.
+    """Reserve room for the head of a list or map, and return its position.
 
     The items are then appended one by one, without a copy of them all; `end_list` or `end_map`
     writes the head.
@@ -85,7 +85,7 @@ def end_list(buffer: bytearray, at: int, count: int) -> None:
 def end_map(buffer: bytearray, at: int, count: int) -> None:
     """Write the head of a map whose items were appended since `begin_compound`.
 
-    `count` is that of its keys and values together.
+    `count` is the number of its keys and values together.
     """
     _end_compound(buffer, at, FormatCode.MAP32, count)
 
@@ -197,7 +197,7 @@ WRITERS: dict[type, Writer] = {
     Array: _write_array,
     Described: _write_described,
 }
-"""How a value of each Python type is written; `composite` adds the types that it registers."""
+"""Writers of values, by Python type; `composite` adds the types that it registers."""
 
 BLOCK_WRITERS: dict[type, BlockWriter] = {
     **scalars.BLOCK_WRITERS,
@@ -205,9 +205,9 @@ BLOCK_WRITERS: dict[type, BlockWriter] = {
     dict: _compounds(FormatCode.MAP8, FormatCode.MAP32, _map_body, 2),
     Array: _compounds(FormatCode.ARRAY8, FormatCode.ARRAY32, _array_body, 1),
 }
-"""How an array's items are written, by the array's element type."""
+"""Writers of an array's items, by the array's element type."""
 
-# The types of items, where others than the element type itself are allowed.
+# The allowed types of items, where types other than the element type are allowed.
 _ITEM_TYPES: dict[type, tuple[type, ...]] = {
     **{kind: (kind, int) for kind in BLOCK_WRITERS if issubclass(kind, int) and kind is not bool},
     dict: (dict, Map),

@@ -1,4 +1,4 @@
-"""Keep maps as the octets that they came in, and decode values on request.
+"""Keep received maps encoded, and decode their values on request.
 
 A dict takes up to forty times the octets of an encoded map. The maps in an open, begin or attach
 are kept for as long as the connection or link lasts, hardly ever read, and often only passed on. So
@@ -16,8 +16,8 @@ from router.amqp.types import Value, ValueMap
 from router.amqp.walking import Walk, malformed
 
 FRAME_LIMITS: Final = Limits(max_items=1024)
-"""How many values a frame may have besides its maps: fields, and some dozens of capabilities. A
-value of a map that is restricted to a type may have as many."""
+"""How many values a frame may have outside of its maps: fields, and some dozens of capabilities.
+The same limit holds for each value of a map whose values are restricted to a type."""
 CHECKED_AT_ONCE: Final = 64
 """How many values of a map are checked when the frame is decoded, if each takes some time."""
 # The offset of a map's first item, by its format code.
@@ -38,7 +38,7 @@ ReadValue = Callable[[object, str], object]
 class EncodedMap:
     """Encoded map that has been checked; each read decodes the value anew.
 
-    It cannot be iterated, so that it is not taken for a dict and its keys looked up one by one.
+    It is not iterable, so that no code takes it for a dict and looks up its keys one by one.
     """
 
     __slots__ = ("_read_value", "octets", "unchecked")
@@ -86,7 +86,7 @@ class EncodedMap:
             return None
         value, _ = decode_value(self.octets, walk.at, None, FRAME_LIMITS, EncodedMap)
         if value is not None and not isinstance(value, EncodedMap):
-            raise ValueError(f"the value of {key!r} is no map")
+            raise ValueError(f"the value of {key!r} is not a map")
         return value
 
     def __getitem__(self, key: str | bytes) -> Any:
@@ -103,10 +103,10 @@ class EncodedMap:
         return dict(self.read_entries())
 
     def outline(self, most: int) -> tuple[list[tuple[Value, Value]], int]:
-        """Return the first `most` keys with a non-null value, and how many entries follow these.
+        """Return the first `most` keys with a non-null value, and how many entries follow them.
 
-        Each key comes with its value's descriptor, or None. Nothing else of a value is decoded: it
-        may be large.
+        Each key comes with its value's descriptor, or None. Nothing else of a value is decoded,
+        because it may be large.
         """
         walk = self._walk()
         found: list[tuple[Value, Value]] = []
@@ -132,7 +132,7 @@ class EncodedMap:
         return self._walk().read_binaries()
 
     def read_entries(self) -> Iterator[Item]:
-        """Yield the keys and values, each decoded when its turn comes."""
+        """Yield the keys and values, each decoded when it is reached."""
         walk = self._walk()
         while walk.at < len(self.octets):
             key = decode_value(self.octets, walk.at)[0]
@@ -147,9 +147,9 @@ class EncodedMap:
         """Return the map, checked to have keys of these format codes and values of one type.
 
         String keys become symbols where symbols are allowed; `read_key` raises AmqpError for any
-        other key. `read_value` is applied to every value but null, and raises AmqpError for what it
-        refuses. If there are more values than `CHECKED_AT_ONCE`, the caller has to check them by
-        iterating over `unchecked`.
+        other key. `read_value` is applied to every value but null, and raises AmqpError for a value
+        that is not allowed. If there are more values than `CHECKED_AT_ONCE`, the caller must check
+        them by iterating over `unchecked`.
         """
         others = self._walk().find_keys_beside(codes)
         kept = self._with_symbols(others, codes, read_key) if others else self
@@ -163,7 +163,7 @@ class EncodedMap:
         return kept
 
     def _check(self) -> Iterator[None]:
-        """Check one value after the other."""
+        """Check the values one by one, and yield after each."""
         octets = self.octets
         walk = self._walk()
         known = b""
@@ -172,7 +172,7 @@ class EncodedMap:
             value_at = walk.at
             walk.step()
             value = octets[value_at : walk.at]
-            # as a rule very many deliveries are in the same state
+            # usually very many deliveries are in the same state
             if octets[value_at] != _NULL and value != known:
                 self._value(value_at)
                 known = value
@@ -184,7 +184,7 @@ class EncodedMap:
     ) -> EncodedMap:
         """Return the map with symbols in place of the keys that begin at `others`.
 
-        Raises AmqpError if one is not a string, or symbols are not among the `codes`.
+        Raises AmqpError if one of them is not a string, or symbols are not among the `codes`.
         """
         octets = bytearray(self.octets)
         for at in others:
@@ -195,7 +195,7 @@ class EncodedMap:
             octets[at] = code
         kept = EncodedMap(bytes(octets))
         limits = DEFAULT_LIMITS
-        # whether they are ASCII, and none is there twice
+        # check that the symbols are ASCII, and that no key occurs twice
         Walk(kept.octets, 0, len(octets), limits.max_depth, limits.max_items).step()
         return kept
 
@@ -223,14 +223,14 @@ def decoded(value: AnyMap | None) -> ValueMap:
 
 
 def tags_of(value: AnyMap | None) -> set[bytes]:
-    """Return the delivery-tags of a field's map, without decoding a value; none for null."""
+    """Return the delivery-tags of a field's map, without decoding values; an empty set for null."""
     if value is None:
         return set()
     return value.read_tags() if isinstance(value, EncodedMap) else set(value)
 
 
 def entries_of(value: AnyMap | None) -> Iterator[Item]:
-    """Yield the entries of a field's map, each decoded when its turn comes; none for null."""
+    """Yield the entries of a field's map, each decoded when it is reached; none for null."""
     if value is None:
         return iter(())
     return value.read_entries() if isinstance(value, EncodedMap) else iter(value.items())
@@ -245,7 +245,7 @@ def decode_map(octets: bytes) -> EncodedMap:
 
 
 def _forms(key: str | bytes) -> tuple[bytes, ...]:
-    """Return all encodings that a key may have come in."""
+    """Return all encodings that a key may have."""
     octets, short, long = (key, b"\xa0", b"\xb0") if isinstance(key, bytes) else (
         key.encode(), b"\xa3\xa1", b"\xb3\xb1"
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 No specification defines it. Brokers and routers send it in their open, as a list of maps. Each map
 names a place by the keys of a redirect and a scheme: network-host, port, scheme, hostname. Peers
-are free to use it or not.
+may use the list or ignore it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DEFAULT_PORTS: Final = {"amqp": 5672, "amqps": 5671}
 
 @attrs.frozen
 class FailoverServer:
-    """Place in a failover list; `hostname` is what open and SASL call the container there."""
+    """Place in a failover list; `hostname` is the container's name for open and SASL."""
 
     host: str
     port: int
@@ -33,9 +33,9 @@ class FailoverServer:
 
 
 def read_failover_list(value: object) -> tuple[tuple[FailoverServer, ...], int]:
-    """Return the places that a list names, and how many entries name none or were too many.
+    """Return the places that a list names, and the number of entries that are invalid or surplus.
 
-    Unknown keys of an entry are ignored. Raises ValueError if it is not a list.
+    Unknown keys of an entry are ignored. Raises ValueError if `value` is not a list.
     """
     if not isinstance(value, (list, tuple)):
         raise ValueError("it is not a list")
@@ -49,12 +49,13 @@ def read_failover_list(value: object) -> tuple[tuple[FailoverServer, ...], int]:
 def _read_server(entry: object) -> FailoverServer | None:
     if not isinstance(entry, dict):
         return None
-    hostname, scheme = read_host(entry.get("hostname")), read_text(entry.get("scheme")) or "amqp"
+    hostname = read_host(entry.get("hostname"))
+    scheme = (read_text(entry.get("scheme")) or "amqp").lower()
     host, port = read_host(entry.get("network-host")) or hostname, entry.get("port")
     number = _DEFAULT_PORTS.get(scheme, 5672) if port is None else read_port(port)
     if host is None or number is None:
         return None
-    return FailoverServer(host, number, hostname or host, scheme.lower())
+    return FailoverServer(host, number, hostname or host, scheme)
 
 
 def failover_list(places: Iterable[tuple[str | None, str, int]]) -> list[dict[Symbol, str]]:

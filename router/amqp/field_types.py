@@ -61,7 +61,7 @@ def _reader(kind: type, name: str) -> Read:
 
 
 def _exact(kind: type, name: str) -> FieldType:
-    """Return the type of a primitive that its Python class alone stands for."""
+    """Return the field type of a primitive whose values all have one Python class."""
 
     def write(buffer: bytearray, value: object) -> None:
         if not isinstance(value, kind):
@@ -72,7 +72,7 @@ def _exact(kind: type, name: str) -> FieldType:
 
 
 def _converted(kind: type, name: str) -> FieldType:
-    """Return the type of a primitive that plain ints or strings are converted to."""
+    """Return the field type of a primitive to which plain ints or strings are converted."""
     base = kind.__mro__[-2]
 
     def write(buffer: bytearray, value: object) -> None:
@@ -107,7 +107,7 @@ ANY = FieldType("*", lambda value, _where: value, encode_value_into)
 
 
 def _choice(source: FieldType, choices: type[enum.Enum]) -> FieldType:
-    """Return a restriction to some values; the attribute holds the enumeration's member."""
+    """Return a field type restricted to some values; the attribute holds the enum member."""
 
     def read(value: object, where: str) -> Value:
         value = source.read(value, where)
@@ -147,7 +147,7 @@ def _short_binary(name: str, longest: int) -> FieldType:
 DELIVERY_TAG = _short_binary("delivery-tag", MAX_DELIVERY_TAG_BYTES)
 TRANSACTION_ID = _short_binary("transaction-id", MAX_TRANSACTION_ID_BYTES)
 
-# The other names that the specification gives to uint and symbol, for the tables to read like it.
+# Other names of the specification for uint and symbol, so that the tables read like it.
 HANDLE = SECONDS = MILLISECONDS = SEQUENCE_NO = MESSAGE_FORMAT = UINT
 TRANSFER_NUMBER = DELIVERY_NUMBER = SEQUENCE_NO
 ROLE = BOOLEAN
@@ -177,9 +177,9 @@ def _keyed_map(
     write_key: Callable[[Any], object],
     read_value: Read | None = None,
 ) -> FieldType:
-    """Return a restriction of map to keys of some types, with these format codes.
+    """Return the field type of a map whose keys have certain types, with these format codes.
 
-    `read_value` restricts the values as well. A map that is kept encoded stays so.
+    `read_value` restricts the values as well. A map that is kept encoded remains encoded.
     """
 
     def read(value: object, where: str) -> AnyMap:
@@ -256,7 +256,7 @@ def _read_node_property(value: object, where: str) -> Value:
 def archetype(name: str, *, extensible: bool = False) -> FieldType:
     """Return a type for any composite that provides `name`.
 
-    If `extensible`, values with an unknown descriptor are allowed, too.
+    If `extensible`, values with an unknown descriptor are also allowed.
     """
 
     def read(value: object, where: str) -> Value:
@@ -264,13 +264,13 @@ def archetype(name: str, *, extensible: bool = False) -> FieldType:
             return value
         known = composite_from(value, where)
         if name not in known.PROVIDES:
-            raise malformed(f"{where} is {known.NAME}, which is no {name}")
+            raise malformed(f"{where} is {known.NAME}, which is not of the archetype {name}")
         return known
 
     def write(buffer: bytearray, value: object) -> None:
         provides = name in value.PROVIDES if isinstance(value, Composite) else extensible
         if not provides:
-            raise TypeError(f"{value!r} is no {name}")
+            raise TypeError(f"{value!r} is not of the archetype {name}")
         encode_value_into(buffer, value)
 
     return FieldType(name, read, write)
@@ -279,7 +279,7 @@ def archetype(name: str, *, extensible: bool = False) -> FieldType:
 ERROR = archetype("error")
 SOURCE = archetype("source")
 TARGET = archetype("target")
-# Others than the specification may define outcomes; they pass through as they are.
+# Outcomes may also be defined outside of the specification; they pass through unchanged.
 DELIVERY_STATE = archetype("delivery-state", extensible=True)
 OUTCOME = archetype("outcome", extensible=True)
 

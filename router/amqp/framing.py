@@ -72,7 +72,7 @@ class FrameHeader:
     size: int
     """Octets of the whole frame, these eight included."""
     body_offset: int
-    """Octets from the frame's begin to its body."""
+    """Octets from the frame's beginning to its body."""
     frame_type: int
     channel: int
     """Meaningless in SASL frames."""
@@ -81,8 +81,8 @@ class FrameHeader:
 def decode_frame_header(data: Buffer, at: int = 0) -> FrameHeader:
     """Return the frame header at `data[at]`; the frame itself need not be complete.
 
-    Raises AmqpError with amqp:connection:framing-error if no frame can begin like this. The caller
-    checks the size against the maximum that was agreed.
+    Raises AmqpError with amqp:connection:framing-error if the octets cannot begin a frame. The
+    caller checks the size against the negotiated maximum.
     """
     if not 0 <= at <= len(data) - FRAME_HEADER_SIZE:
         raise _framing_error(f"a frame header has {FRAME_HEADER_SIZE} octets")
@@ -106,7 +106,7 @@ def decode_frame_body(
     """Return the performative of the frame body `data[at:end]`, and where its payload begins.
 
     None stands for an empty body, which keeps a connection alive (and is an error in a SASL
-    frame, section 5.3.1). With `keep` maps are kept encoded, as in `decode_value`. Raises
+    frame, section 5.3.1). With `keep`, maps are kept encoded, as in `decode_value`. Raises
     AmqpError as `decode_composite` does, and if the composite is not a performative or SASL frame.
     """
     if at == (len(data) if end is None else end):
@@ -126,8 +126,8 @@ def encode_frame(
 ) -> bytes:
     """Return a whole frame, which is empty without a performative.
 
-    The caller keeps it within the peer's maximum frame size. Raises ValueError or TypeError as
-    `encode_composite` does.
+    The caller makes sure that it is within the peer's maximum frame size. Raises ValueError or
+    TypeError as `encode_composite` does.
     """
     if not 0 <= channel <= 0xFFFF:
         raise ValueError(f"{channel} is not a channel number")

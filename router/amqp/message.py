@@ -1,9 +1,8 @@
 """Whole messages in memory: read and write their sections (part 3, section 3.2).
 
-The router itself never does this to a message that passes through: it sends on the octets that
-came. This is for messages that it makes and consumes, and for tests. `section_spans` finds where
-each section lies without reading its content, which is how the bare message is compared octet for
-octet.
+The router itself never does this to a message that passes through: it forwards the received octets.
+This is for messages that it makes and consumes, and for tests. `section_spans` finds where each
+section lies without reading its content, so that bare messages can be compared octet for octet.
 """
 
 from __future__ import annotations
@@ -57,8 +56,8 @@ class Message:
     """Message of format 0.
 
     Sections that are absent are None. `body` is any number of Data, any number of AmqpSequence, or
-    one AmqpValue. A message without a body is malformed by the letter, but some clients send it, so
-    it is read as `()`.
+    one AmqpValue. By the specification a message without a body is malformed, but some clients send
+    it, so it is read as `()`.
     """
 
     header: Header | None = None
@@ -72,7 +71,7 @@ class Message:
 
 @attrs.frozen
 class SectionSpan:
-    """Place of a section: `[begin, end)`, and from `value_at` on without its descriptor."""
+    """Position of a section: octets `[begin, end)`, with its value from `value_at` on."""
 
     descriptor: Descriptor
     begin: int
@@ -83,10 +82,10 @@ class SectionSpan:
 def section_spans(
     data: Buffer, at: int = 0, end: int | None = None, limits: Limits = DEFAULT_LIMITS
 ) -> list[SectionSpan]:
-    """Return where each section lies, in order, without reading any.
+    """Return where each section lies, in order, without reading its content.
 
-    Raises AmqpError if the octets are not sections in the order, and as often, as section 3.2
-    allows, or if there are more than `limits.max_items` of them.
+    Raises AmqpError if the octets are not sections in the order and number that section 3.2 allows,
+    or if there are more than `limits.max_items` of them.
     """
     end = len(data) if end is None else end
     spans: list[SectionSpan] = []
@@ -104,7 +103,7 @@ def section_spans(
 
 
 def section_of(descriptor: object) -> Descriptor:
-    """Return the section for a descriptor, a number or a name; raise AmqpError if it has none."""
+    """Return the section that a numeric or symbolic descriptor names; raise AmqpError if none."""
     if type(descriptor) is ULong and Descriptor.HEADER <= descriptor <= Descriptor.FOOTER:
         return Descriptor(descriptor)
     if type(descriptor) is Symbol and descriptor in SECTION_NAMES:
@@ -151,7 +150,7 @@ def decode_message(
     body: list[BodySection] = []
     spans = section_spans(data, at, end, limits)
     for span, section in zip(spans, decode_values(data, at, end, limits), strict=True):
-        # each of them begins with a descriptor, which `section_spans` has checked
+        # each section begins with a descriptor, which `section_spans` has checked
         assert isinstance(section, Described)
         value = section.value
         name = span.descriptor.name.lower()
@@ -179,8 +178,8 @@ def _expect(kind: type[T], value: object, name: str) -> T:
 def encode_message(message: Message) -> bytes:
     """Return the octets of a message.
 
-    Raises ValueError or TypeError if a section cannot be written, or if the body's sections do not
-    go together.
+    Raises ValueError or TypeError if a section cannot be written, or if the body's sections cannot
+    be combined.
     """
     if len({type(section) for section in message.body}) > 1 or (
         len(message.body) > 1 and isinstance(message.body[0], AmqpValue)

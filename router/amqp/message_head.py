@@ -1,4 +1,4 @@
-"""Read the first octets of a message, where the rest need not be there: for traces."""
+"""Read the beginning of a message, whose rest need not be present: for traces."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from router.amqp.types import Described, Value
 from router.errors import AmqpError
 
 CONTENT_BYTES: Final = 512
-"""How many octets of their content are used to tell messages apart."""
+"""How many octets of their content are compared to distinguish messages."""
 
 
 def sections(octets: bytes) -> Iterator[tuple[int, int, Value]]:
-    """Yield code, place and value of the sections that octets begin with, as far as complete."""
+    """Yield the code, position and value of each complete section at the start of some octets."""
     at = 0
     while at < len(octets):
         try:

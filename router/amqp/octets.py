@@ -4,7 +4,7 @@ Every other module of the data plane reaches the network's octets through these 
 memory safety depends on this module alone. A call outside the given memory raises `IndexError`;
 callers check against the frame first, so that a peer only ever sees AMQP errors.
 
-This file is what runs uncompiled. Compiled modules use the inline functions of the same names in
+The uncompiled build uses this file. Compiled modules use the inline functions of the same names in
 `octets.pxd` instead: a checked `memcpy` costs 4 ns there, and the same slice assignment written
 in Python but compiled costs 41 ns (docs/decisions/0003-octets.md). Only this module and
 `engine.serial` are implemented twice; tests check both implementations against one table.
@@ -18,7 +18,7 @@ _U16 = Struct(">H")
 _U32 = Struct(">I")
 _U64 = Struct(">Q")
 
-# Views are `memoryview` here and `unsigned char[::1]` when compiled; bytes do for reading.
+# Views are `memoryview` here and `unsigned char[::1]` when compiled; for reading, bytes suffice.
 Buffer = bytes | bytearray | memoryview
 WritableBuffer = bytearray | memoryview
 
@@ -75,7 +75,7 @@ def copy(target: WritableBuffer, at: int, source: Buffer, start: int, count: int
 
 
 def take_bytes(source: Buffer, start: int, count: int) -> bytes:
-    """Return `count` octets of `source` from `start` on, as an object of their own."""
+    """Return `count` octets of `source` from `start` on, as a new bytes object."""
     _check(source, start, count)
     return bytes(source[start : start + count])
 

@@ -1,4 +1,4 @@
-"""Errors and delivery states, among them the outcomes (sections 2.8.14 and 3.4)."""
+"""Errors and delivery states, including the outcomes (sections 2.8.14 and 3.4)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Error(Composite):
 )
 @attrs.frozen
 class Received(Composite):
-    """Progress of a message; the one delivery state that is not terminal (section 3.4.1)."""
+    """Progress of a message; the only delivery state that is not terminal (section 3.4.1)."""
 
     section_number: int
     section_offset: int
@@ -86,7 +86,7 @@ class Modified(Composite):
     message_annotations: ValueMap | None = None
 
 
-# The largest state that is kept whole. One frame can tell a state of thousands of deliveries, each
+# The largest state that is kept whole. One frame can set the state of thousands of deliveries, each
 # of which would keep it.
 MAX_KEPT_BYTES = 512
 EMPTY_LIST = b"\x45"
@@ -96,7 +96,7 @@ _OUTCOMES = range(Descriptor.ACCEPTED, Descriptor.MODIFIED + 1)
 def kept_state(state: bytes, code: int) -> bytes | None:
     """Return the part of a delivery state that is kept: all of it, unless it is large.
 
-    A large outcome is kept without its fields, and nothing is kept of another large state.
+    A large outcome is kept without its fields; of any other large state nothing is kept.
     """
     if len(state) <= MAX_KEPT_BYTES:
         return state
@@ -104,9 +104,9 @@ def kept_state(state: bytes, code: int) -> bytes | None:
 
 
 def check_state(octets: bytes) -> None:
-    """Check that octets to be passed on as they came are one delivery state.
+    """Check that octets to be passed on unchanged are exactly one delivery state.
 
-    Another peer is going to read them, and must not fail for what this one sent. Raises AmqpError
+    Another peer will read them, and must not fail because of what this one sent. Raises AmqpError
     as `decode_composite` does; a state with an unknown descriptor only has to be a value.
     """
     value, after = decode_value(octets)

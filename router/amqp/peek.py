@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 HEADER = int(Descriptor.HEADER)
 PROPERTIES = int(Descriptor.PROPERTIES)
 ABSENT = 0xFFFFFFFF
-# what a cursor returns if there is no descriptor
+# the result of a cursor if there is no descriptor
 NO_VALUE = 0xFFFFFFFFFFFFFFFF
 
 PRIORITY = 4
@@ -134,7 +134,7 @@ def _enter_properties(cursor: Cursor, number: int) -> bool:
 
 
 def take_section(cursor: Cursor) -> int:
-    """Take a section's descriptor, a number or a name; return NO_VALUE if there is neither."""
+    """Take a section's numeric or symbolic descriptor; return NO_VALUE if there is neither."""
     code: int = cursor.take_descriptor()
     at = cursor.at
     if code != NO_VALUE or cursor.end - at < 3 or cursor.octets[at] != 0x00:

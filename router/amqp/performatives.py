@@ -1,8 +1,8 @@
-"""Performatives, all nine (part 2, section 2.7), and imports of every other composite type.
+"""The nine performatives (part 2, section 2.7), and imports of every other composite type.
 
-A field of null on the wire is read as its default. Attributes of fields without a default hold
-None for null, those of multiple fields hold a tuple. Instances are frozen: `attrs.evolve` makes
-a changed one.
+A null field on the wire is read as its default. Attributes of fields without a default hold
+None for null; those of multiple fields hold a tuple. Instances are frozen: `attrs.evolve` makes
+a changed copy.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Hand-written decoder of TRANSFER, with a cursor that checks each advance.
 
 TRANSFER, DISPOSITION (`reading_disposition`) and FLOW (`reading_flow`) come once per message or
-batch. Every other frame goes through the table-driven codec (`performatives`). These are read
-into the fields of one long-lived object, because at a million messages a second no object may be
-made for one. The cursor knows only the encodings that their fields can have. Whatever reaches past
-the frame's end, or has a constructor that its field does not allow, raises `AmqpError` with
-amqp:decode-error. (Part 1, section 1.2; part 2, section 2.7.5.)
+batch. Every other frame goes through the table-driven codec (`performatives`). These three are read
+into the fields of long-lived objects, because at a million messages a second there is no time to
+make an object for each. The cursor knows only the encodings that the fields of these frames can
+have. Anything that reaches past the frame's end, or has a constructor that its field does not
+allow, raises `AmqpError` with amqp:decode-error. (Part 1, section 1.2; part 2, section 2.7.5.)
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from router.amqp.octets import Buffer
 
 MAX_TAG_BYTES = 32
-# Of a transfer's fields from `settled` on, an octet each: all null, and once that is taken away the
-# bits that true and false leave none of; rcv-settle-mode and state are no booleans.
+# A transfer's fields from `settled` on, an octet each: all of them null; and the bits that are zero
+# in the XOR of valid fields with these. rcv-settle-mode and state are not booleans: only null is.
 NULLS = 0x4040404040404040
 NO_FLAGS = 0xFCFCFFFFFCFCFCFF
 EACH_OCTET = 0x0101010101010101
-# The bit that true leaves of each.
+# The bit that true leaves in each field.
 SETTLED = 1 << 56
 MORE = 1 << 48
 RESUME = 1 << 24
@@ -54,13 +54,13 @@ class Cursor:
     def move(self, view: Buffer, at: int, end: int) -> None:
         """Move to `view[at:end]`."""
         if at < 0 or end < at or end > len(view):
-            raise malformed("a frame ends outside of what was read")
+            raise malformed("a frame ends outside the octets that were read")
         self.octets = view
         self.at = at
         self.end = end
 
     def take_null(self) -> bool:
-        """Take a null, if one comes next."""
+        """Take a null if one comes next; return whether one was taken."""
         if self.at < self.end and self.octets[self.at] == 0x40:
             self.at += 1
             return True
@@ -159,7 +159,7 @@ class Cursor:
 
     def take_uint(self, absent: int) -> int:
         """Take a uint, or `absent` for null."""
-        # This and `take_boolean` run some ten times a message: each looks at its octets by itself.
+        # This and `take_boolean` run some ten times per message, so they read the octets directly.
         at = self.at
         left = self.end - at
         if left < 1:
@@ -237,7 +237,7 @@ class Cursor:
         return True
 
     def take_string(self) -> bool:
-        """Take a string into [value_at, value_end), its UTF-8 unchecked; skip any other type.
+        """Take a string into [value_at, value_end), UTF-8 unchecked; skip any other value.
 
         Returns whether it was a string.
         """
@@ -258,8 +258,8 @@ class Cursor:
     def skip(self) -> None:
         """Skip one value of any type, with its descriptors.
 
-        Sizes are trusted only as far as the frame reaches. Nothing inside is read, so this takes
-        one step a descriptor and never recurses.
+        Sizes are trusted only as far as the frame reaches. The content is not read, so this takes
+        one step per descriptor and never recurses.
         """
         constructor = self.take_u8()
         while constructor == 0x00:
@@ -317,7 +317,7 @@ class TransferFrame:
         self.end = 0
 
     def read(self, cursor: Cursor) -> None:
-        """Read the list after the descriptor; the payload is what follows it."""
+        """Read the list after the descriptor; the rest of the frame is the payload."""
         count = cursor.enter_list()
         list_end = cursor.value_end
         frame_end = cursor.end
@@ -357,10 +357,10 @@ class TransferFrame:
         cursor.end = frame_end
 
     def _read_flags(self, cursor: Cursor, count: int) -> bool:
-        """Read what follows the message-format, if it is only short booleans and nulls.
+        """Read the fields after the message-format, if they are only short booleans and nulls.
 
-        It usually is: each field takes one octet, and all fit into a machine word. Returns whether
-        that was so.
+        They usually are: each field takes one octet, and all fit into a machine word. Returns
+        whether they were read.
         """
         given = count - 4
         if cursor.end - cursor.at != given or cursor.end < 8:
@@ -382,7 +382,7 @@ class TransferFrame:
         return True
 
     def _read_rest(self, cursor: Cursor, count: int) -> None:
-        """Read what follows the message-format, in any encoding."""
+        """Read the fields after the message-format, in any encoding."""
         self.settled = cursor.take_boolean(False)
         if count > 5:
             self.more = cursor.take_boolean(False)

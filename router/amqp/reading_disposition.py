@@ -1,4 +1,4 @@
-"""Hand-written decoder of DISPOSITION, like that of `reading` (section 2.7.6)."""
+"""Hand-written decoder of DISPOSITION, like that of TRANSFER in `reading` (section 2.7.6)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class DispositionFrame:
     """Fields of the last disposition read (section 2.7.6).
 
     `state_code` is one of the states in `codes`. The state's own octets are
-    `octets[state_at:state_end]`, and `plain` says that it has no field at all.
+    `octets[state_at:state_end]`, and `plain` says that the state has no fields.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class DispositionFrame:
             raise malformed("a disposition's list is longer than its fields")
 
     def copy(self) -> DispositionFrame:
-        """Return a copy that later reads do not change; its octets are those of its state."""
+        """Return a copy that later reads do not change; its `octets` are only the state's."""
         copy = DispositionFrame()
         copy.octets = bytes(memoryview(self.octets)[self.state_at : self.state_end])
         copy.from_receiver = self.from_receiver
@@ -88,7 +88,7 @@ class DispositionFrame:
         is_outcome = codes.RECEIVED <= code <= codes.MODIFIED
         if is_outcome or code == codes.DECLARED or code == codes.TRANSACTIONAL:
             self.state_code = int(code)
-            # list0, or a list8 that holds nothing: the outcome is its descriptor alone
+            # list0, or an empty list8: the outcome is its descriptor alone
             left = self.state_end - cursor.at
             self.plain = left == 1 or (left == 3 and cursor.octets[cursor.at + 2] == 0)
         else:

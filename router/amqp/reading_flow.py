@@ -1,4 +1,4 @@
-"""Hand-written decoder of FLOW, like that of `reading` (section 2.7.4)."""
+"""Hand-written decoder of FLOW, like that of TRANSFER in `reading` (section 2.7.4)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 amqp:connection:redirect and amqp:link:redirect name the place by the same keys: the container's
 hostname, the network-host and port of its machine, and for a link the address there. All of them
-may be missing, so readers use `host`, which is the best of what is there.
+may be missing, so readers use `host`, which is the best name present.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HIGHEST_PORT = 65535
 
 @attrs.frozen
 class Redirect:
-    """Place to go to; `hostname` is what open and SASL call the container there."""
+    """Place to go to; `hostname` is the container's name for open and SASL."""
 
     hostname: str | None = None
     network_host: str | None = None
@@ -50,7 +50,7 @@ class Redirect:
         return {Symbol(name): value for name, value in values.items() if value is not None}
 
     def __str__(self) -> str:
-        """Return the place for people: `amqp://10.0.0.2:5672/orders (hostname eu.example.org)`."""
+        """Return a text for people: `amqp://10.0.0.2:5672/orders (hostname eu.example.org)`."""
         host = self.host
         if host is None:
             return "an unnamed place" if self.address is None else repr(self.address)

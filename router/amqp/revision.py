@@ -31,26 +31,26 @@ HEAD_END: Final = bytes((Descriptor.MESSAGE_ANNOTATIONS,))
 
 @attrs.frozen
 class Entry:
-    """Entry of a message's annotations: its key, and the octets of key and value."""
+    """Entry of message annotations: its key, and the octets of key and value."""
 
     key: Value
     octets: bytes
     value_at: int
-    """Where in `octets` the value begins."""
+    """Position in `octets` where the value begins."""
 
     def value(self) -> Any:
-        """Decode the value; raise AmqpError if there is none."""
+        """Return the decoded value; raise AmqpError if it cannot be decoded."""
         value, _ = decode_value(self.octets, self.value_at)
         return value
 
 
 def encode_entry(key: str, value: object) -> bytes:
-    """Return an annotation's octets; its key is a symbol."""
+    """Return the encoding of an annotation; its key becomes a symbol."""
     return encode_value(Symbol(key)) + encode_value(value)
 
 
 def write_ttl(octets: bytearray, at: int, ttl_ms: int) -> None:
-    """Write a ttl over a longer one, in the same width; `octets[at - 1]` is its format code.
+    """Overwrite a ttl with a shorter one, in the same width; `octets[at - 1]` is its format code.
 
     Thousands of messages that have waited need this one change, so it is made in place.
     """
@@ -84,11 +84,11 @@ def without_ttl(octets: bytes) -> bytes:
 def revise(
     octets: bytes, elapsed_ms: int, *, failed: bool, annotations: ValueMap | None
 ) -> bytes | None:
-    """Return a message of format 0 to be sent again, `elapsed_ms` after it was sent last.
+    """Return a message of format 0 to be sent again, `elapsed_ms` after it was last sent.
 
-    The ttl is reduced by that, `failed` raises the delivery-count, and first-acquirer becomes
-    false. `annotations` are merged into the message's, replacing those with the same keys. Returns
-    None if it cannot be sent again: its ttl has ended, or its head cannot be read.
+    The ttl is reduced by `elapsed_ms`, `failed` raises the delivery-count, and first-acquirer
+    becomes false. `annotations` are merged into the message's, replacing those with the same keys.
+    Returns None if it cannot be sent again: its ttl has ended, or its head cannot be read.
     """
     try:
         span = _head_of(octets).get(Descriptor.HEADER)
@@ -118,10 +118,10 @@ def revise(
 def change_annotations(
     octets: bytes, is_dropped: Callable[[str], bool], added: Sequence[bytes] = ()
 ) -> bytes:
-    """Return the message without the annotations that `is_dropped` names, and with those `added`.
+    """Return the message without the annotations that `is_dropped` selects, and with those `added`.
 
     `added` are entries as `encode_entry` makes them; they come last, in their order. The others
-    keep their places and their octets. If no annotation is left, the section is left out. Raises
+    keep their places and their octets. If no annotation is left, the section is omitted. Raises
     AmqpError if the message annotations are not a map.
     """
     return _change(octets, is_dropped, added)[0]
@@ -130,7 +130,7 @@ def change_annotations(
 def take_annotations(
     octets: bytes, is_taken: Callable[[str], bool]
 ) -> tuple[bytes, tuple[Entry, ...]]:
-    """Return the message without the annotations that `is_taken` names, and those annotations.
+    """Return the message without the annotations that `is_taken` selects, and those annotations.
 
     Raises AmqpError if the message annotations are not a map.
     """
@@ -165,17 +165,17 @@ def _change(
 
 
 def _entries(octets: bytes, span: SectionSpan) -> list[Entry]:
-    """Return the entries of a map, in order, without reading what is inside their values."""
+    """Return the entries of a map, in order, without reading the content of their values."""
     at, end = span.value_at, span.end
     wide = octets[at] == FormatCode.MAP32
     if not wide and octets[at] != FormatCode.MAP8:
-        raise malformed("message annotations that are no map")
+        raise malformed("the message annotations are not a map")
     at += 9 if wide else 3
     if at > end:
-        raise malformed("message annotations that are too short")
+        raise malformed("the message annotations are too short for a map")
     count = int.from_bytes(octets[at - 4 : at] if wide else octets[at - 1 : at], "big")
     if count % 2:
-        raise malformed("message annotations with a key and no value")
+        raise malformed("the message annotations have a key without a value")
     entries = []
     for _ in range(count // 2):
         key, value_at = decode_value(octets, at, end)
@@ -183,12 +183,12 @@ def _entries(octets: bytes, span: SectionSpan) -> list[Entry]:
         entries.append(Entry(key, octets[at:after], value_at - at))
         at = after
     if at != end:
-        raise malformed("message annotations that hold more than they count")
+        raise malformed("the message annotations are longer than their entries")
     return entries
 
 
 def _encode_map(code: int, items: Sequence[bytes]) -> bytes:
-    """Encode a map of these entries; a map8 that is too small for them becomes a map32."""
+    """Encode a map of these entries, as a map32 if they do not fit into a map8."""
     body = b"".join(items)
     count = 2 * len(items)
     if code == FormatCode.MAP8 and len(body) < 255 and count < 256:
@@ -200,7 +200,7 @@ def _encode_map(code: int, items: Sequence[bytes]) -> bytes:
 def _head_of(octets: bytes) -> dict[Descriptor, SectionSpan]:
     """Return where the sections before the bare message lie, in order.
 
-    They must all be there, but only a part of what follows them need be.
+    All of these must be complete, but the bare message need not be.
     """
     found: dict[Descriptor, SectionSpan] = {}
     at = 0
@@ -208,7 +208,7 @@ def _head_of(octets: bytes) -> dict[Descriptor, SectionSpan]:
         if octets[at] != 0x00:
             raise malformed(f"format code 0x{octets[at]:02x} where a section begins")
         if octets[at + 1 : at + 2] == SMALLULONG and octets[at + 2 : at + 3] > HEAD_END:
-            # as nearly all begin
+            # nearly all bare messages begin like this
             break
         try:
             descriptor, value_at = decode_value(octets, at + 1)

@@ -99,7 +99,7 @@ _write_long = _signed(FormatCode.SMALLLONG, FormatCode.LONG, _S64)
 
 
 def _write_int_as_long(buffer: bytearray, value: int) -> None:
-    # A Long has proven its range; a plain int has not.
+    # A Long is known to be in range; a plain int is not.
     _write_long(buffer, Long(value))
 
 

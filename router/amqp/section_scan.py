@@ -1,12 +1,12 @@
-"""Follow a message's sections through its frames as they come (part 3, section 3.2).
+"""Follow a message's sections through its frames as they arrive (part 3, section 3.2).
 
 The router passes messages on as they are, but only if they are well-formed: sections have an order,
-most come once, and each has its type. Sections are skipped by size and nothing inside is read, so a
-megabyte of body costs a subtraction a frame.
+most occur once, and each has its type. Sections are skipped by size and their content is not read,
+so a megabyte of body costs one subtraction per frame.
 
 The router only uses a message's head: its header and the two kinds of annotations. If a frame ends
-within the head, it is kept until the head is whole. So whoever sends a message on, or keeps it,
-finds all of its head in the first frame.
+within the head, it is kept until the head is complete. So code that forwards or keeps a message
+finds its whole head in the first frame.
 """
 
 from __future__ import annotations
@@ -28,51 +28,52 @@ AMQP_SEQUENCE = int(Descriptor.AMQP_SEQUENCE)
 AMQP_VALUE = int(Descriptor.AMQP_VALUE)
 FOOTER = int(Descriptor.FOOTER)
 
-# How `_begin` and `_begin_value` answer; any other number is where the next octet is.
+# Results of `_begin` and `_begin_value`; any other result is the position of the next octet.
 INCOMPLETE = -1
 WRONG = -2
 
-# The longest symbolic descriptor that is waited for.
+# The longest symbolic descriptor that is read; a longer one is refused at its size.
 LONGEST_NAME = 64
 
 
 class SectionScan:
-    """Position of a message's frames in its sections.
+    """Progress of a scan through the sections of one message.
 
-    `feed` takes the frames one after the other. An object may be used again after `start`.
+    `feed` takes the message's frames one after the other. The object can be used again after
+    `start`.
     """
 
     def __init__(self) -> None:
-        # the part of the last frame that is to be sent on, once the head has come
+        # the part of the last frame to forward, once the head is complete
         self.frame = TransferFrame()
         self.start()
 
     def start(self) -> None:
-        """Expect a new message."""
+        """Begin with a new message."""
         # the section that began last; 0 before the first
         self.section = 0
-        # octets of the current value that are still to come, and values of the section after it
+        # octets of the current value that are not received yet, and values of the section after it
         self.skip = 0
         self.values = 0
         # octets of frames that ended within the head, or within a section's first octets
         self.pending = b""
-        # a description of what is wrong with the message; empty as long as nothing is
+        # a description of what is wrong with the message; empty if nothing is
         self.problem = ""
         self.long_code = 0
-        # the head has come whole; `frame` begins with it when that is so for the first time
+        # the head is complete; when it becomes complete, `frame` begins with it
         self.is_headed = False
-        # where in that frame the map of the message annotations lies; both 0 where there is none
+        # where in that frame the map of the message annotations lies; both 0 if there is none
         self.annotations_at = self.annotations_end = 0
-        # where the delivery annotations lie in it, and their octets once they are left out
+        # where the delivery annotations lie in it, and their octets once they are removed
         self.cut_at = self.cut_end = 0
         self.left_out = b""
 
     def feed(self, frame: TransferFrame) -> bool:
-        """Follow the message through a frame; return False if `problem` says what is wrong.
+        """Follow the message through a frame; return False if it is malformed, as `problem` says.
 
         Afterwards `frame` is the frame to forward, without the delivery annotations: the frame
-        given, with its bounds moved, or another. While `is_headed` is False there is none to
-        forward.
+        given, with its bounds moved, or another. While `is_headed` is False, no frame can be
+        forwarded.
         """
         if self.problem:
             return False
@@ -109,15 +110,15 @@ class SectionScan:
         return True
 
     def finish(self) -> bool:
-        """End the message after its last frame; return False if that is inside of a section."""
+        """End the message after its last frame; return False if it ends inside a section."""
         if not self.problem and (self.skip or self.values or self.pending):
-            self.problem = f"the message ends inside of {_name(self.section)}"
+            self.problem = f"the message ends inside {_name(self.section)}"
         return not self.problem
 
     def _look_at_head(self, frame: TransferFrame) -> None:
-        """Check whether the head is complete: what follows it has begun, or cannot be a part of it.
+        """Check whether the head is complete, because no further part of it can follow.
 
-        If it is not, it is kept; if it is, the delivery annotations are left out.
+        An incomplete head is kept; delivery annotations are removed from a complete one.
         """
         self.is_headed = (
             not frame.more
@@ -130,7 +131,7 @@ class SectionScan:
             self._leave_out()
 
     def _await_head(self, frame: TransferFrame) -> None:
-        """Keep what has come of the head, to scan it again when more of it comes."""
+        """Keep the part of the head that was received, to scan it again with the next frame."""
         self.pending = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
         self.section = 0
         self.skip = 0
@@ -139,20 +140,20 @@ class SectionScan:
         self.cut_at = self.cut_end = 0
 
     def _joined(self, frame: TransferFrame) -> TransferFrame:
-        """Return the frame with what was pending put before its payload."""
+        """Return the frame with the pending octets put before its payload."""
         joined = self.pending + bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
         self.pending = b""
         return frame.with_payload(joined)
 
     def _note_end(self, at: int) -> None:
-        """Note where a section ends that the router may have to change or leave out."""
+        """Note the end of a section that the router may have to change or remove."""
         if self.section == DELIVERY_ANNOTATIONS:
             self.cut_end = at
         elif self.section == MESSAGE_ANNOTATIONS:
             self.annotations_end = at
 
     def _leave_out(self) -> None:
-        """Leave the delivery annotations out of the frame that is sent on (section 3.2.2)."""
+        """Remove the delivery annotations from the frame to forward (section 3.2.2)."""
         frame = self.frame
         self.left_out = bytes(memoryview(frame.octets)[self.cut_at : self.cut_end])
         if self.cut_at == frame.payload_at:
@@ -169,7 +170,7 @@ class SectionScan:
                 self.annotations_end += moved
 
     def _begin(self, frame: TransferFrame, at: int) -> int:
-        """Begin the section at `at`; return where its value is, INCOMPLETE or WRONG."""
+        """Begin the section at `at`; return the position of its value, INCOMPLETE or WRONG."""
         if frame.octets[at] != 0x00:
             self.problem = f"octet 0x{frame.octets[at]:02x} where a section begins"
             return WRONG
@@ -185,13 +186,13 @@ class SectionScan:
             code = self.long_code
         before = self.section
         if code < HEADER or code > FOOTER:
-            self.problem = f"a described value 0x{code:02x} is no section"
+            self.problem = f"descriptor 0x{code:02x} does not name a section"
             return WRONG
         if code <= before and not (code == before and (code == DATA or code == AMQP_SEQUENCE)):
             self.problem = f"{_name(code)} after {_name(before)}"
             return WRONG
         if before >= DATA and code != before and code != FOOTER:
-            self.problem = f"{_name(code)} after {_name(before)}: a body is of one kind"
+            self.problem = f"{_name(code)} after {_name(before)}: a body has one kind of section"
             return WRONG
         self.section = code
         self.values = 1
@@ -202,7 +203,7 @@ class SectionScan:
         return following
 
     def _long_descriptor(self, frame: TransferFrame, at: int) -> int:
-        """Read a descriptor of eight octets, or a symbol, into `long_code`; return as `_begin`."""
+        """Read an eight-octet or symbolic descriptor into `long_code`; return as `_begin` does."""
         left = frame.end - at
         constructor = frame.octets[at]
         if constructor == 0x80:
@@ -224,7 +225,7 @@ class SectionScan:
             self.problem = f"constructor 0x{constructor:02x} where a section's descriptor belongs"
             return WRONG
         if size > LONGEST_NAME:
-            self.problem = f"a descriptor of {size} octets is no section"
+            self.problem = f"a descriptor of {size} octets does not name a section"
             return WRONG
         if frame.end - at < size:
             return INCOMPLETE
@@ -263,9 +264,9 @@ class SectionScan:
 
 
 def is_plain(frame: TransferFrame) -> bool:
-    """Return whether a frame is a whole, valid message with nothing to leave out.
+    """Return whether a frame is a whole, valid message with nothing to remove.
 
-    This is for most messages, and quick. It returns False for what only a scan can tell: long
+    This quick check is enough for most messages. It returns False if only a scan can tell: for long
     descriptors, delivery annotations, annotations of the router's own, a body of several sections.
     """
     at = frame.payload_at
@@ -299,7 +300,8 @@ def is_plain(frame: TransferFrame) -> bool:
 def priority_in(frame: TransferFrame) -> int:
     """Return the priority in a message's header, 0 to 9; 4 if there is none (section 3.2.1).
 
-    The frame has all of the header. This is `peek.find_header`, quick for nearly all messages.
+    The frame must contain the whole header. This does the same as `peek.find_header`, but faster
+    for nearly all messages.
     """
     at = frame.payload_at
     end = frame.end
@@ -333,7 +335,7 @@ def _priority_elsewhere(frame: TransferFrame) -> int:
 
 
 def _is_allowed(section: int, constructor: int) -> bool:
-    """Return whether a section may be of the type that a constructor begins."""
+    """Return whether the value of a section may begin with a constructor."""
     if section == AMQP_VALUE:
         return constructor >= 0x40
     if section == HEADER or section == PROPERTIES or section == AMQP_SEQUENCE:

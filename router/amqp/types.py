@@ -142,9 +142,9 @@ _BINARY32 = struct.Struct(">f")
 
 
 class Float(float):
-    """Float of 32 bits: the double given is rounded to what they can hold.
+    """Float of 32 bits: a given double is rounded to the nearest such value.
 
-    Raises ValueError if it is too large for them.
+    Raises ValueError if the double is too large.
     """
 
     __slots__ = ()
@@ -177,7 +177,7 @@ class Char(str):
 
 
 class Symbol(str):
-    """Name of ASCII characters from a constrained domain."""
+    """Name from a constrained domain, in ASCII characters."""
 
     __slots__ = ()
 

@@ -1,9 +1,9 @@
 """Check encoded values without building them.
 
-The maps of an open, begin or attach are kept as the octets that came (`encoded`). This module
-checks that the octets are values. It makes the same demands on sizes, counts, texts and nesting as
-`decode`, but takes no memory except for the keys of the maps that it is in. Two keys count as the
-same only if their encodings are the same.
+The maps of an open, begin or attach are kept as the received octets (`encoded`). This module checks
+that the octets are values. It applies the same rules to sizes, counts, texts and nesting as
+`decode`, but takes no memory except for the keys of the maps that it is inside of. Two keys count
+as the same only if their encodings are the same.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ MAP_8 = 0xC1
 MAP_32 = 0xD1
 ARRAY_8 = 0xE0
 ARRAY_32 = 0xF0
-# The least number of octets behind a format code, by the code's high nibble: a fixed width, or a
+# The least number of octets after a format code, by the code's high nibble: a fixed width, or a
 # size, with a count for compound values, and with the format code of the items for arrays.
 LEAST = bytes((0, 0, 0, 0, 0, 1, 2, 4, 8, 16, 1, 4, 2, 8, 3, 9))
-# Which of all octets are format codes (section 1.6): 1 for those that are, 0 for the others.
+# For each octet: 1 if it is a format code (section 1.6), otherwise 0.
 KNOWN = bytes(
     code
     in (
@@ -89,7 +89,7 @@ class Walk:
         return False
 
     def find_keys_beside(self, codes: bytes) -> list[int]:
-        """Return where the keys from here on begin that have none of these format codes."""
+        """Return the positions of the remaining keys whose format codes are not among `codes`."""
         found = []
         while self.at < self.end:
             at = self.at
@@ -99,7 +99,7 @@ class Walk:
         return found
 
     def read_binaries(self) -> set[bytes]:
-        """Return the keys from here on, all of which are binaries."""
+        """Return the remaining keys, all of which must be binaries."""
         found = set()
         while self.at < self.end:
             at = self.at + (2 if self.view[self.at] == BINARY_8 else 5)
@@ -118,7 +118,7 @@ class Walk:
         return code
 
     def _body(self, code: int) -> None:
-        """Step over what follows a format code."""
+        """Step over the octets that follow a format code."""
         if not KNOWN[code]:
             raise malformed(f"unknown format code 0x{code:02x}")
         category = code >> 4
@@ -182,13 +182,13 @@ class Walk:
                 self.step()
                 count -= 1
         if self.at != inner_end:
-            raise malformed(f"{inner_end - self.at} octets left over behind the items")
+            raise malformed(f"{inner_end - self.at} octets left over after the items")
         self.depth_left += 1
         self.end = outer_end
 
     def _map_items(self, count: int) -> None:
         if count % 2:
-            raise malformed("a map with a key and no value")
+            raise malformed("a map with a key without a value")
         keys = set()
         left = count
         while left > 0:
@@ -240,7 +240,7 @@ class Walk:
         """Deduct values from those that may still follow."""
         self.items_left -= count
         if self.items_left < 0:
-            raise too_large("too many values in one")
+            raise too_large("one value contains too many values")
 
 
 def malformed(what: str) -> AmqpError:

@@ -1,8 +1,9 @@
 """Passive reader of the frames in a stream of octets, for traces; it does not validate them.
 
 A watcher is fed the octets of one direction, in pieces of any size. It reports each protocol header
-and each frame once its beginning is there. Of a long frame only the beginning is kept. Octets that
-are no frame are reported once; after them nothing is, because the real reader has given up, too.
+and each frame once its beginning is complete. Of a long frame only the beginning is kept. Octets
+that are not a frame are reported once, and nothing after them, because the real reader has given up
+as well.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class SeenFrame:
     """Frame that was seen, or the beginning of a long one.
 
     `body` is the part kept after the header, and `left` how many octets of the body were not kept.
-    `size` is that of the whole frame.
+    `size` is the size of the whole frame.
     """
 
     frame_type: int
@@ -47,7 +48,7 @@ class SeenFrame:
 
 @attrs.frozen
 class SeenNonsense:
-    """Octets that are no frame, from the first of them on."""
+    """Octets that are not a frame, from the first such octet on."""
 
     octets: bytes
 
@@ -56,13 +57,13 @@ Seen = SeenHeader | SeenFrame | SeenNonsense
 
 
 class Watcher:
-    """Watcher of one direction of one connection, from between two frames on."""
+    """Watcher of one direction of one connection, which starts between two frames."""
 
     def __init__(self) -> None:
         self._pending = bytearray()
         # octets left of a frame that has been reported, or is not to be reported
         self._passing = 0
-        # octets that are no frame have come: the rest is not read
+        # octets that are not a frame were seen: the rest is not read
         self.lost = False
 
     def skip(self, count: int) -> None:
@@ -70,7 +71,7 @@ class Watcher:
         self._passing += count
 
     def feed(self, octets: Buffer) -> list[Seen]:
-        """Process the octets that pass next; return the frames and headers seen, in order."""
+        """Process the next octets; return the headers and frames seen, in order."""
         seen: list[Seen] = []
         at, end = 0, len(octets)
         while at < end and not self.lost:
@@ -89,7 +90,7 @@ class Watcher:
         return seen
 
     def _wanted(self) -> int:
-        """Return how many octets are needed to report something: the header, then what is kept."""
+        """Return how many octets the next report needs: those of the header, then those to keep."""
         pending = self._pending
         if len(pending) < FRAME_HEADER_SIZE or pending.startswith(_MAGIC):
             return FRAME_HEADER_SIZE

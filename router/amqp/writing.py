@@ -1,8 +1,8 @@
 """Hand-written encoders of TRANSFER, DISPOSITION and FLOW, into a connection's output buffer.
 
 They are the counterparts of `reading`. They write the same octets as the table-driven codec, which
-`tests/amqp/test_writing.py` checks, without making an object for a message. (Part 2, sections 2.7.4
-to 2.7.6.)
+`tests/amqp/test_writing.py` checks, without making an object for each message. (Part 2, sections
+2.7.4 to 2.7.6.)
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ FLOW_BYTES = 80
 DISPOSITION_BYTES = 64
 
 # A transfer from its fifth octet on: data offset, type, a channel of 0, its descriptor, and a list8
-# of no size yet. These stand here, and are declared, so that they are C integers below.
+# without a size yet. These are constants, declared in writing.pxd, to be C integers below.
 TRANSFER_HEAD = 0x02000000005314C0
-# Its fields from `settled` on: false, but rcv-settle-mode and state are null; one octet over.
+# Its fields from `settled` on: false, but rcv-settle-mode and state are null; one octet is unused.
 NO_FLAGS = 0x4242404042424200
-# What makes a false of them true.
+# Subtracting one of these changes a false to true.
 SETTLED = 1 << 56
 MORE = 1 << 48
 ABORTED = 1 << 16
@@ -33,7 +33,7 @@ BATCHABLE = 1 << 8
 
 # The first allocation; most passes of a lightly used connection fit into it.
 FIRST_BYTES = 4096
-# A buffer that a stalled receiver made larger than this is given back as soon as it is empty.
+# A buffer that a stalled receiver made larger than this is freed as soon as it is empty.
 KEEP_BYTES = 1048576
 
 
@@ -89,7 +89,7 @@ class Output:
             self.clear()
 
     def clear(self) -> None:
-        """Drop everything, the memory too."""
+        """Discard all octets and free the memory."""
         self.begin = self.end = 0
         self.octets = memoryview(bytearray(0))
 
@@ -106,7 +106,7 @@ class Output:
 
 
 def _put_uint(output: Output, at: int, value: int) -> int:
-    """Write a uint in its shortest encoding; return where the next octet goes."""
+    """Write a uint in its shortest encoding; return the position after it."""
     if value == 0:
         output.octets[at] = 0x43
         return at + 1
@@ -143,15 +143,15 @@ def write_transfer(
     count: int,
     batchable: bool = False,
 ) -> None:
-    """Write one transfer frame with `payload[start:start + count]` behind it.
+    """Write one transfer frame, followed by `payload[start:start + count]`.
 
     Only a delivery's first frame carries id, tag and format. Without a `tag`, the tag is the last
-    `tag_size` octets of `tag_word`. If `tag_size` is 0 too, it is 0xFE and the delivery-id, which
-    needs no object and is unique on its link.
+    `tag_size` octets of `tag_word`. If `tag_size` is also 0, the tag is 0xFE and the delivery-id,
+    which needs no object and is unique on its link.
     """
     output.reserve(TRANSFER_OVERHEAD + count)
     begin = output.end
-    head = channel  # as wide as eight octets
+    head = channel  # widened to eight octets
     octets.write_u64(output.octets, begin + 4, TRANSFER_HEAD | head << 32)
     output.octets[begin + 13] = 11
     at = _put_uint(output, begin + 14, handle)
@@ -164,7 +164,7 @@ def write_transfer(
             at += 7
         elif tag is None:
             octets.write_u16(output.octets, at, 0xA000 | tag_size)
-            # the octets beyond the tag are written over
+            # the octets beyond the tag are overwritten by later fields
             octets.write_u64(output.octets, at + 2, tag_word << (64 - 8 * tag_size))
             at += 2 + tag_size
         else:
@@ -264,7 +264,7 @@ def write_flow(
     drain: bool,
     echo: bool,
 ) -> None:
-    """Write one flow, of the session alone or with a link's state."""
+    """Write one flow, for the session alone or with a link's state."""
     output.reserve(FLOW_BYTES)
     begin = output.end
     octets.write_u32(output.octets, begin + 4, 0x02000000 | channel)

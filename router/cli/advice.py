@@ -22,14 +22,14 @@ VERSION: Final = 1
 
 
 class BadAdvice(Exception):
-    """File with advice that cannot be used; the text says why."""
+    """File that cannot be used as advice; the text says why."""
 
 
 @attrs.frozen
 class CostChange:
     """Change of the cost of the connection between two routers, from `cost` to `advised`.
 
-    `target` is the cost that the advice aims at, in several steps if need be. `now_ms` and
+    `target` is the cost that the advice aims at, in several steps if necessary. `now_ms` and
     `then_ms` are the mean time that a message spends between routers, now and as predicted.
     """
 
@@ -56,7 +56,10 @@ class Advice:
 
 @attrs.frozen
 class Bounds:
-    """Bounds of what is applied at once: the factor of a cost, and the least number of samples."""
+    """Bounds of the changes that one run applies.
+
+    `step` is the largest factor of a change, `least_samples` the minimum number of its samples.
+    """
 
     step: float
     least_samples: int
@@ -67,7 +70,7 @@ class Bounds:
             return f"a cost is from 1 to {HIGHEST_COST}"
         if change.samples < self.least_samples:
             return (
-                f"it rests on {change.samples} samples, fewer than {self.least_samples} "
+                f"it has {change.samples} samples, fewer than {self.least_samples} "
                 "(--least-samples)"
             )
         # a cost of 1 has to become 2, whatever the factor
@@ -81,7 +84,7 @@ class Bounds:
 def read_advice(text: str, now: datetime) -> Advice:
     """Parse a file with advice.
 
-    Raises BadAdvice if it is none, of another version, or expired.
+    Raises BadAdvice if the file is not valid advice, has another version, or has expired.
     """
     try:
         data = json.loads(text)

@@ -33,7 +33,7 @@ _COLOURS: Final = {"added": "green", "changed": "yellow", "removed": "red"}
 
 @attrs.frozen
 class Order:
-    """Operation to perform, and how to report it. `text` is the configuration."""
+    """Operation to perform, and how to report it. `text` is the new configuration."""
 
     text: str | None = None
     name: str = ""
@@ -49,7 +49,7 @@ class Order:
 
     @property
     def properties(self) -> dict[str, object]:
-        """Return the properties of the operation."""
+        """Return the application properties of the request."""
         if self.rollback is None:
             return {"comment": self.name}
         return {} if self.rollback == PREVIOUS else {"revision": self.rollback}
@@ -77,20 +77,20 @@ def _read_revision(
     is_flag=False,
     flag_value=PREVIOUS,
     metavar="[REVISION]",
-    help="Return to the previous revision, or to this one, instead of applying a FILE.",
+    help="Return to this revision, or to the previous one, instead of applying a FILE.",
 )
 @click.option(
     "--advice",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
     metavar="FILE",
-    help="Change the costs of connections between routers as `trioute-spark advise` advised.",
+    help="Change the costs of connections between routers as advised by `trioute-spark advise`.",
 )
 @click.option(
     "--step",
     type=click.FloatRange(1),
     default=2.0,
     show_default=True,
-    help="With --advice: the greatest factor by which a cost changes.",
+    help="With --advice: the largest factor by which a cost changes.",
 )
 @click.option(
     "--least-samples",
@@ -120,10 +120,10 @@ def apply(
     """Apply the configuration FILE to a running router; - is standard input.
 
     Shows the differences, asks, and applies all of them or none. The file is the whole
-    configuration: what is not in it is removed. Files that it names (users, passwords) are the
-    router's, and relative to the folder of its own configuration file.
+    configuration: what is not in it is removed. Files that it names (users, passwords) are read by
+    the router, relative to the folder of its own configuration file.
 
-    With --advice, only the costs of connectors change, at whichever router of the network has them.
+    With --advice, only the costs of connectors change, at any router of the network.
 
     Exits with 0 if it was done or there was nothing to do, 1 if the router refused or the answer
     was no, and 3 if there was no connection or no response.
@@ -233,7 +233,7 @@ def _tell(order: Order, answer: JsonMap, sentence: str) -> None:
 
 
 def _lines(answer: JsonMap) -> Iterator[str]:
-    """Yield the differences, in colours for a terminal."""
+    """Yield the differences as lines, with colours for a terminal."""
     told = answer["differences"]
     for each in told:
         fields = [FieldChange(name, old, new) for name, (old, new) in each["fields"].items()]

@@ -26,14 +26,14 @@ LISTENER: Final = f"{PREFIX}listener"
 _NAMES: Final = {CONNECTOR: ("name", "role", "cost", "container"), LISTENER: ("role", "cost")}
 
 Asked = Callable[[int], Awaitable[bool]]
-"""Asks whether so many changes are wanted."""
+"""Function that asks whether to make this number of changes."""
 
 
 @attrs.frozen
 class Step:
-    """Change and the connector where it is made, or why it is left out.
+    """Advised change, with the connector where it is made, or the reason why it is omitted.
 
-    `connector` belongs to `router`, and makes the connection.
+    `connector` is configured at `router`, and makes the connection.
     """
 
     change: CostChange
@@ -70,7 +70,10 @@ class Step:
 
 
 def advice_from(text: str, name: str) -> Advice:
-    """Read the text of a file called `name`. Raises click.UsageError."""
+    """Read advice from the text of a file called `name`.
+
+    Raises click.UsageError if it is not valid.
+    """
     try:
         return read_advice(text, datetime.now(UTC))
     except BadAdvice as error:
@@ -78,7 +81,7 @@ def advice_from(text: str, name: str) -> Advice:
 
 
 class Network:
-    """Routers of a network, queried by way of one of them."""
+    """Routers of a network, which are queried through one of them."""
 
     def __init__(self, connection: ClientConnection, timeout_s: float) -> None:
         self._connection = connection
@@ -109,7 +112,7 @@ class Network:
 
 
 async def plan(network: Network, advice: Advice, bounds: Bounds) -> list[Step]:
-    """Find where each change is made; leave out those out of bounds or whose cost has changed."""
+    """Find where each change is made; omit changes that exceed the bounds or are outdated."""
     return [await _step(network, change, bounds) for change in advice.changes]
 
 
@@ -133,7 +136,7 @@ async def _step_at(
     asked = await network.router(there)
     if isinstance(asked, str):
         return Step(change, left_out=asked)
-    # the larger cost of both ends counts; which listener it is is unknown, so take the least
+    # the larger cost of both ends applies; the listener is unknown, so assume the least cost
     costs = [int(each["cost"]) for each in network.entities(there, LISTENER)]
     least = min(costs, default=1)
     now = max(int(connector["cost"]), least)
@@ -156,7 +159,7 @@ async def apply_advice(
 ) -> None:
     """Show the changes, ask `wanted` with their number, and make them.
 
-    Raises NotAll if any advised change was not made.
+    Raises Incomplete if any advised change was not made.
     """
     async with connect(place.url, timeout_s=place.timeout_s) as connection:
         network = Network(connection, place.timeout_s)

@@ -37,9 +37,9 @@ _SHOWN: Final = ("listener", "connector", "address")
     "not supported.",
 )
 def check(file: Path, weaker_security: bool) -> None:
-    """Report everything that is wrong in the configuration FILE: TOML, or one of Dispatch.
+    """Report everything that is wrong in the configuration FILE, which is TOML or a Dispatch file.
 
-    For a file of Dispatch, it also reports what is not supported, what that means, and what is
+    For a Dispatch file, it also reports what is not supported, the consequences, and what is
     ignored.
 
     Exits with 0 and a summary if the router would start with it, and otherwise with 1 and one line
@@ -65,7 +65,7 @@ def check(file: Path, weaker_security: bool) -> None:
 
 
 def format_summary(configuration: Configuration) -> Iterator[str]:
-    """Yield what would run, a line for each entity."""
+    """Yield a summary of the configuration, with a line for each entity."""
     yield f"router     {_router(configuration.router)}"
     for listener in configuration.listeners:
         yield f"listener   {listener.name}: {_listener(listener)}"
@@ -108,7 +108,7 @@ def _address(address: AddressSettings) -> str:
 
 
 def _anything(settings: attrs.AttrsInstance) -> str:
-    """Return the attributes of an entity, except for its name if it has others."""
+    """Return the attributes of an entity, without its name if it has other attributes."""
     table = table_of(settings)
     pairs = [f"{key} {value}" for key, value in table.items() if key != "name"]
     return ", ".join(pairs) or str(table.get("name", ""))

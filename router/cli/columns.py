@@ -15,7 +15,7 @@ SortKey = tuple[int | str, ...]
 
 
 class Options(TypedDict, total=False):
-    """Options of a column, as `Column` has them."""
+    """Optional arguments of `Column`."""
 
     made: Callable[[Entity], object]
     detail: bool
@@ -26,8 +26,8 @@ class Options(TypedDict, total=False):
 class Column:
     """Column of a table: its head, the attribute it shows, and the format.
 
-    `made` computes the value from several attributes. With `detail`, the column is shown only if
-    more detail is asked for; `alarming` tells which values deserve attention.
+    `made` computes the value from several attributes. A column with `detail` is shown only if more
+    detail is requested; `alarming` returns whether a value deserves attention.
     """
 
     head: Head
@@ -47,8 +47,8 @@ class View:
     """Entities that are shown together, and how.
 
     `counters` are headers and attributes whose rates are shown while watching; `nothing` is the
-    text if there are no entities. With `is_sheet`, the attributes of one entity are listed one
-    below the other.
+    text if there are no entities. With `is_sheet`, the attributes of one entity are listed below
+    each other.
     """
 
     name: str
@@ -72,7 +72,7 @@ def text_order(value: object) -> SortKey:
 
 
 def text(header: str, attribute: str, rank: int = 1, **options: Unpack[Options]) -> Column:
-    """Return a column of text that is cut if there is no room."""
+    """Return a column of text, which is cut if there is not enough room."""
     return Column(Head(header, cut=True, rank=rank), attribute, **options)
 
 

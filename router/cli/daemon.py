@@ -1,7 +1,7 @@
 """Run the process in the background, for starting services without a supervisor.
 
 This is done before there is an event loop: the process forks twice, so it has no terminal and no
-parent that waits for it. The process that was started learns by a pipe that it runs, or why not.
+parent that waits for it. Through a pipe, it tells the original process that it runs, or why not.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ class NoSuchUser(Exception):
 
 @attrs.define
 class Parent:
-    """Process that waits until this one runs or fails."""
+    """Original process, which waits until this one runs or fails."""
 
     _pipe: int
 
     def tell_running(self) -> None:
-        """Make it end with 0."""
+        """Make the original process end with 0."""
         os.write(self._pipe, _RUNS)
         os.close(self._pipe)
 
     def tell_failure(self, text: str) -> None:
-        """Make it print a line; it ends with 1 when this process does."""
+        """Make the original process print a line; it ends with 1 when this process ends."""
         os.write(self._pipe, f"{text}\n".encode())
 
 
 def become_daemon() -> Parent:
-    """Go on in the background, in the root folder, with the original process as the parent.
+    """Continue in the background, in the root folder, with the original process as the parent.
 
-    The original process ends with 0 once it is told that this one runs. If this one ends before
-    that, it ends with 1, after printing why on standard error.
+    The original process ends with 0 once it is told that this process runs. If this process ends
+    before that, the original one prints the reason on standard error, and ends with 1.
 
-    Standard error goes to the original process until `write_log_to`.
+    Standard error goes to the original process until `write_log_to` is called.
     """
     reader, writer = os.pipe()
     if os.fork():
@@ -69,7 +69,7 @@ def become_daemon() -> Parent:
 
 
 def _wait(reader: int) -> NoReturn:
-    """End as the other process says; print its last words, if any."""
+    """End with the result that the other process reports; print its error text, if any."""
     words = b""
     while not words.endswith(_RUNS) and len(words) < _MOST_TEXT:
         more = os.read(reader, 4096)
@@ -84,7 +84,7 @@ def _wait(reader: int) -> NoReturn:
 
 
 def write_log_to(file: Path | None) -> None:
-    """Append standard error to a file, or discard it for None; raise OSError."""
+    """Append standard error to a file, or discard it if the file is None; raise OSError."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     log = os.open(os.devnull if file is None else file, flags, _LOG_MODE)
     sys.stderr.flush()
@@ -98,15 +98,15 @@ def write_pid(file: Path) -> None:
 
 
 def remove_pid(file: Path) -> None:
-    """Remove the file if this process is allowed to."""
+    """Remove the file, if this process is allowed to do so."""
     with contextlib.suppress(OSError):
         file.unlink()
 
 
 def become_user(name: str) -> None:
-    """Go on as another user, with that user's groups, irrevocably.
+    """Continue as another user, with that user's groups, irrevocably.
 
-    Raises OSError if this process is not allowed to, and NoSuchUser.
+    Raises NoSuchUser if the user does not exist, and OSError if this process may not change it.
     """
     try:
         user = pwd.getpwnam(name)

@@ -1,7 +1,7 @@
 """End the commands that talk to a router: exit codes, signals, and closed output pipes.
 
-Exit codes: 0 all was done, 1 something is not as asked for, 2 wrong command line, 3 no connection,
-link or response (any more), 130 and 143 ended by SIGINT or SIGTERM.
+Exit codes: 0 everything was done, 1 something was not done or is not as asked for, 2 wrong command
+line, 3 no connection, link or response, or it was lost, 130 and 143 ended by SIGINT or SIGTERM.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ EXIT_PIPE: Final = 128 + signal.SIGPIPE
 
 
 class Incomplete(TriouteError):
-    """Result that falls short: less was done than asked for, or what was asked is not so.
+    """Incomplete or negative result: less was done than requested, or the answer is no.
 
-    The text, which may be empty, says what.
+    The text, which may be empty, gives the reason.
     """
 
 
 def run_command(
     work: Callable[[], Awaitable[None]], beside: Callable[[], Awaitable[None]] | None = None
 ) -> int:
-    """Do the work until it ends or a signal comes; return the exit code.
+    """Do the work until it ends or a signal arrives; return the exit code.
 
-    A failure is one line on standard error. `beside` runs as long as the work does.
+    A failure is reported as one line on standard error. `beside` runs as long as the work does.
     """
     try:
         code, complaint = trio.run(_until_ended, work, beside)
         sys.stdout.flush()
     except BrokenPipeError:
-        # the reader of our output has enough; Python must not complain about it at exit
+        # the reader has closed its end; Python must not report that again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_PIPE
     if complaint:

@@ -75,7 +75,7 @@ def read_who(_context: click.Context, _parameter: click.Parameter, value: str) -
     "--width",
     type=click.IntRange(20),
     metavar="N",
-    help="Lines of at most N cells. [default: the terminal's; without one, as needed]",
+    help="Limit lines to N cells. [default: the terminal's width; without a terminal, no limit]",
 )
 @place_options
 def explain(
@@ -83,9 +83,10 @@ def explain(
 ) -> None:
     """Explain whether a user's messages flow to or from ADDRESS, and why.
 
-    Shows who is admitted, which rule applies to the address, who is at its other end with which
-    credit and window, who would get the next message, and what holds it back. Asking changes
-    nothing. The VHOST is the hostname in the user's open; `anonymous` is a user without a name.
+    Shows which listeners admit the user, which rule applies to the address, which links are at its
+    other end with which credit and window, which of them gets the next message, and what holds it
+    back. The command changes nothing. VHOST is the hostname in the user's open; `anonymous` is a
+    user without a name.
 
     Exits with 0 if messages flow, 1 if they do not, and 3 if there was no connection or no
     response.
@@ -179,7 +180,7 @@ def _link_route(route: JsonMap) -> str:
 
 
 def _router(each: JsonMap) -> str:
-    """Return the name of a router of the network, or of an edge router."""
+    """Return the label of a router of the network, or of an edge router."""
     return f"{'edge' if each.get('isEdge') else 'router'} {text(each['router'])}"
 
 
@@ -295,7 +296,7 @@ def _containers(route: JsonMap, width: int | None) -> Iterator[str]:
 
 
 def _count(value: int) -> str:
-    """Return a number; for the widest possible window of a session, which limits nothing, "any"."""
+    """Return a number, or "any" for the widest window of a session, which limits nothing."""
     return "any" if value >= WIDEST else number(value)
 
 

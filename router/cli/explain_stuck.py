@@ -9,7 +9,7 @@ from router.cli.value_formats import number, text
 
 
 def format_stuck(told: JsonMap | None) -> Iterator[tuple[str, str]]:
-    """Yield facts about stuck receivers of a multicast, each with its label first.
+    """Yield facts about stuck receivers of a multicast address, as pairs of label and text.
 
     A router of an older version reports none.
     """

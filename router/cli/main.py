@@ -1,7 +1,7 @@
 """Command `trioute` with its subcommands, one module each.
 
-A subcommand's module is imported when the command is used: most of the time that a short command
-takes is that of imports.
+A subcommand's module is imported when the command is used: a short command spends most of its time
+on imports.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _Subcommands(click.Group):
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command, or None if there is none of that name."""
+        """Return a command, or None if there is no command with that name."""
         return command(cmd_name) if cmd_name in COMMANDS else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

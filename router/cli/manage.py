@@ -20,7 +20,7 @@ _ROUTER_TYPES: Final = ("link", "node")
 _CONFIGURED_TYPES: Final = ("linkRoute", "address", "autoLink")
 
 
-# Entities that are created by one request; the router takes 2 MiB.
+# Maximum number of entities in one request, which the router limits to 2 MiB.
 MOST_AT_ONCE: Final = 5000
 
 
@@ -38,7 +38,7 @@ class Given(TypedDict):
 
 @attrs.frozen
 class Order:
-    """Operation, the entity that it is for, and how to print the response."""
+    """Operation, the entity that it applies to, and how to print the response."""
 
     operation: str
     arguments: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class Order:
     def attributes(self) -> list[JsonMap]:
         """Return the attributes to create or update: a map for each entity.
 
-        Raises click's UsageError if they cannot be read.
+        Raises click.UsageError if they cannot be read.
         """
         if not self.stdin:
             return [self.assignments()]
@@ -69,7 +69,7 @@ class Order:
         return several
 
     def assignments(self) -> JsonMap:
-        """Return the arguments `attribute=value` as a map; without a value, it is null."""
+        """Return the arguments `attribute=value` as a map; an argument without a value is null."""
         return dict(_assigned(argument, self.kind) for argument in self.arguments)
 
 
@@ -81,28 +81,28 @@ class Order:
 @click.option("--identity", metavar="ID", help="The identity of the entity.")
 @click.option("--stdin", is_flag=True, help="Read attributes as JSON: a map, or a list of maps.")
 @click.option("--body", metavar="JSON", help="The body of an operation that is not listed above.")
-@click.option("--properties", metavar="JSON", help="Further properties of such an operation.")
+@click.option("--properties", metavar="JSON", help="More properties of such an operation.")
 @click.option(
     "--indent",
     type=click.IntRange(-1, 16),
     default=2,
     show_default=True,
-    help="How far JSON is indented; with -1 it is one line.",
+    help="Indent JSON by this many spaces; -1 prints it on one line.",
 )
 @place_options
 def manage(place: RouterTarget, operation: str, indent: int, **given: Unpack[Given]) -> None:
     """Perform a management OPERATION at a router, and print the response as JSON.
 
     \b
-    query [ATTRIBUTE]...           entities of a --type, or all
-    read                           one, by --name or --identity
-    create ATTRIBUTE=VALUE...      a new one of a --type
-    update ATTRIBUTE=VALUE...      change one, by --name or --identity
-    delete                         delete one, by --name or --identity
+    query [ATTRIBUTE]...           show the entities of a --type, or all
+    read                           show an entity, by --name or --identity
+    create ATTRIBUTE=VALUE...      create an entity of a --type
+    update ATTRIBUTE=VALUE...      change an entity, by --name or --identity
+    delete                         delete an entity, by --name or --identity
     get-types, get-attributes, get-operations, get-annotations [TYPE]
-    get-schema, get-json-schema    the types, attributes and operations
-    get-mgmt-nodes                 the routers of the network
-    get-log [limit=N]              what was logged last
+    get-schema, get-json-schema    show the types, attributes and operations
+    get-mgmt-nodes                 show the routers of the network
+    get-log [limit=N]              show the latest log lines
     any other [PROPERTY=VALUE]...  with --properties and --body
 
     Exits with 0 if it was done, 1 if the router refused, and 3 if there was no connection or no
@@ -155,7 +155,7 @@ async def _other(
 async def _create_all(
     management: ManagementClient, order: Order, entities: Sequence[JsonMap]
 ) -> None:
-    """Create many entities, in requests of up to `MAX_ATTACHES`, each as a whole or not at all."""
+    """Create many entities, in requests of up to `MOST_AT_ONCE`, each as a whole or not at all."""
     made: list[object] = []
     try:
         for begin in range(0, len(entities), MOST_AT_ONCE):
@@ -167,13 +167,13 @@ async def _create_all(
 
 
 def _typed(order: Order, attributes: JsonMap) -> JsonMap:
-    """Return the attributes of an entity, with its type by its long name."""
+    """Return the attributes of an entity, with the long name of its type."""
     name = {} if order.name is None else {"name": order.name}
     return {**attributes, **name, "type": _type(order.kind or attributes.get("type"))}
 
 
 async def _each(management: ManagementClient, order: Order, entities: Sequence[JsonMap]) -> None:
-    """Create or update each entity, and print the results; the first refusal ends it."""
+    """Create or update each entity, and print the results; stop at the first refusal."""
     done = []
     try:
         for number, attributes in enumerate(entities, 1):
@@ -213,7 +213,7 @@ _USUAL: Final[dict[str, Callable[[ManagementClient, Order], Awaitable[None]]]] =
 
 
 def _type(kind: str | None) -> str | None:
-    """Return the long name of a type; some have a short one of their own."""
+    """Return the long name of a type; some types have a special short name."""
     if kind is None or "." in kind:
         return kind
     if kind in _ROUTER_TYPES:
@@ -232,7 +232,7 @@ def _assigned(argument: str, kind: str | None) -> tuple[str, object]:
         return name, None
     if text in ("true", "false"):
         return name, text == "true"
-    # only here, since its import takes longer than most commands
+    # imported only here, since the import takes longer than most commands
     from router.management.entity_types import ENTITY_TYPES
 
     entry = ENTITY_TYPES.get(_type(kind) or "")
@@ -248,7 +248,7 @@ def _is_number(text: str) -> bool:
 
 
 def _json_or_text(text: str) -> object:
-    """Parse JSON; return a word that cannot be meant as JSON as it is."""
+    """Parse JSON; return a word that is obviously not JSON unchanged."""
     try:
         return json.loads(text)
     except ValueError as error:
@@ -267,7 +267,7 @@ def _json_map(text: str | None) -> JsonMap:
 
 
 def _print(body: object, order: Order) -> None:
-    """Print text as it is, anything else as JSON, and nothing for None."""
+    """Print text unchanged, anything else as JSON, and nothing for None."""
     if isinstance(body, str):
         click.echo(body)
     elif body is not None:

@@ -21,8 +21,9 @@ from router.config.users import check_name, hash_password, load_users
 def passwd(file: Path, user: str, stdin: bool) -> None:
     """Set the password of USER in the users FILE, which is created if it does not exist.
 
-    The password is asked for twice. The other lines of FILE stay as they are, only its owner may
-    read it afterwards, and a router that reads it meanwhile sees the old file or the new one.
+    The command asks for the password twice. It does not change the other lines of FILE. Only the
+    owner can read the file afterwards. A router that reads it meanwhile sees the old file or the
+    new one.
     """
     try:
         check_name(user)

@@ -1,4 +1,4 @@
-"""`trioute-qdrouterd`: run the router with qdrouterd's command line, in its place."""
+"""`trioute-qdrouterd`: run the router in the place of qdrouterd, with the same command line."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ _ABSOLUTE: Final = click.Path(path_type=Path, dir_okay=False, resolve_path=True)
     type=_ABSOLUTE,
     default=DEFAULT_FILE,
     show_default=True,
-    help="The configuration file: Dispatch's, or TOML.",
+    help="The configuration file, of Dispatch or in TOML.",
 )
 @click.option("-I", "--include", metavar="PATH", help="Accepted and ignored.")
 @click.option(
     "-d", "--daemon", is_flag=True, help="Run in the background; return once the router runs."
 )
-@click.option("-P", "--pidfile", type=_ABSOLUTE, help="Write the process' id to this file.")
+@click.option("-P", "--pidfile", type=_ABSOLUTE, help="Write the process id to this file.")
 @click.option("-U", "--user", help="Run as this user, with the user's groups.")
 @click.option("-T", "--test-hooks", is_flag=True, help="Accepted and ignored.")
 @click.option(FLAG, is_flag=True, help=WEAKER_SECURITY)
@@ -115,11 +115,11 @@ def _run(file: Path, folder: Path, parent: Parent | None, weaker_security: bool)
 
 
 def _ignore_start(_: Node, __: list[ListenerAddresses], ___: Path | None) -> None:
-    """Print nothing on standard output, as qdrouterd prints nothing."""
+    """Print nothing on standard output, like qdrouterd."""
 
 
 def main() -> None:
-    """Run the command; a wrong command line ends it with qdrouterd's exit status."""
+    """Run the command; an invalid command line ends it with qdrouterd's exit status."""
     try:
         command(prog_name="trioute-qdrouterd", standalone_mode=False)
     except click.ClickException as error:

@@ -1,4 +1,4 @@
-"""Rates of counters between two looks, per second."""
+"""Rates of counters between two snapshots, per second."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import attrs
 
 Entity = Mapping[str, Any]
 
-# Deliveries of a connection are counted by its links.
+# Attributes of links, whose deliveries are summed up for each connection.
 LINK_ATTRIBUTES: Final = ("identity", "connectionId", "linkDir", "deliveryCount")
 DELIVERIES_IN: Final = "deliveriesIn"
 DELIVERIES_OUT: Final = "deliveriesOut"
@@ -18,7 +18,7 @@ DELIVERIES_OUT: Final = "deliveriesOut"
 
 @attrs.frozen
 class Snapshot:
-    """Entities at one time; `at_s` is by a monotonic clock."""
+    """Entities at one time; `at_s` is that time on a monotonic clock."""
 
     at_s: float
     entities: Sequence[Entity]
@@ -30,8 +30,8 @@ def rates_between(
 ) -> dict[str, dict[str, float]]:
     """Return the growth of each entity's counters per second, by identity.
 
-    New entities and counters that went down have no rate: the first value of the one is unknown,
-    and the other has started anew.
+    New entities have no rate, because their earlier values are unknown, nor have counters that
+    decreased, because they started again from 0.
     """
     seconds = now.at_s - before.at_s
     earlier = {entity["identity"]: entity for entity in before.entities if "identity" in entity}
@@ -50,7 +50,7 @@ def rates_between(
 def rates_of_connections(before: Snapshot, now: Snapshot) -> dict[str, dict[str, float]]:
     """Return the deliveries in and out per second over the links of each connection.
 
-    A new link has made its deliveries since the previous look.
+    All deliveries of a new link were made since the previous snapshot.
     """
     seconds = now.at_s - before.at_s
     if seconds <= 0:

@@ -1,4 +1,4 @@
-"""`trioute receive URL`: receive messages, settle them as asked, and print or just count them."""
+"""`trioute receive URL`: receive messages, settle them as asked, and print or only count them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SETTLE: dict[str, Callable[[ReceivedMessage], None]] = {
     "release": ReceivedMessage.release,
     "modify": lambda received: received.modify(delivery_failed=True),
 }
-# Octets printed at once.
+# Number of octets after which no more messages are added to one write.
 OUTPUT_BYTES = 65536
 # Outcomes in the summary, named as in `trioute send`.
 OUTCOMES = {"accept": "accepted", "reject": "rejected", "release": "released", "modify": "modified"}
@@ -33,7 +33,10 @@ OUTCOMES = {"accept": "accepted", "reject": "rejected", "release": "released", "
 
 @attrs.frozen
 class Plan:
-    """Source of messages, and what to do with them; with `count` None there is no end."""
+    """Source of messages, and how to treat them.
+
+    If `count` is None, there is no limit to their number.
+    """
 
     url: Url
     count: int | None = None
@@ -58,7 +61,7 @@ class Plan:
     type=click.IntRange(1, 2**31 - 1),
     default=100,
     show_default=True,
-    help="How many messages may be on their way or unsettled at once.",
+    help="How many messages may be in transit or unsettled.",
 )
 @click.option(
     "--settle",
@@ -68,7 +71,9 @@ class Plan:
     help="The outcome with which each message is settled.",
 )
 @click.option("--presettled", is_flag=True, help="Ask for messages that are sent settled.")
-@click.option("--drain", is_flag=True, help="Receive the messages that are available now, and end.")
+@click.option(
+    "--drain", is_flag=True, help="Receive the messages that are available now, then end."
+)
 @click.option(
     "--print",
     "shown",
@@ -78,7 +83,7 @@ class Plan:
 @click.option(
     "--timeout",
     type=click.FloatRange(0, min_open=True),
-    help="End after so many seconds without a message. [default: never]",
+    help="End after this many seconds without a message. [default: never]",
 )
 @click.option(
     "--json", "as_json", is_flag=True, help="Print the summary as JSON, on standard output."
@@ -98,8 +103,8 @@ def receive(
 ) -> None:
     """Receive messages from URL, amqp://[user:password@]host[:port]/address.
 
-    Exits with 0 if it received what it was asked for, 1 if a timeout ended it before that, 3
-    if there was no connection or link, and 130 after Ctrl-C.
+    Exits with 0 if it received what it was asked for, 1 if it ended earlier because of a timeout,
+    3 if there was no connection or link, and 130 after Ctrl-C.
     """
     if not url.address:
         raise click.UsageError("give an address in the URL")
@@ -116,7 +121,10 @@ def receive(
 
 
 async def receive_all(plan: Plan, tally: RunStatistics) -> None:
-    """Connect and receive; raise NotAll if fewer came than asked for, and ClientError."""
+    """Connect and receive.
+
+    Raises Incomplete if fewer messages arrived than requested, and ClientError.
+    """
     tally.state = "connecting"
     async with connect(plan.url) as connection:
         receiver = await connection.open_receiver(
@@ -132,7 +140,7 @@ async def receive_all(plan: Plan, tally: RunStatistics) -> None:
         else:
             await _print_messages(receiver, plan, tally)
     if plan.drain and plan.count is not None and tally.count < plan.count:
-        raise Incomplete(f"only {tally.count} of {plan.count} messages were there")
+        raise Incomplete(f"only {tally.count} of {plan.count} messages were available")
 
 
 async def _count_messages(receiver: Receiver, plan: Plan, tally: RunStatistics) -> None:
@@ -142,7 +150,7 @@ async def _count_messages(receiver: Receiver, plan: Plan, tally: RunStatistics) 
 
 
 async def _print_messages(receiver: Receiver, plan: Plan, tally: RunStatistics) -> None:
-    """Print as many messages as there are at once, and settle what was printed.
+    """Print all messages that are waiting in one write, and settle them once they are printed.
 
     The reader of the output may stop for a while; the connection is kept alive meanwhile.
     """
@@ -176,14 +184,17 @@ def _settle(received: ReceivedMessage, plan: Plan, tally: RunStatistics) -> None
 
 
 async def _next_came(receiver: Receiver, plan: Plan, tally: RunStatistics) -> bool:
-    """Wait for a message; return False if all have come. Raises NotAll if none comes in time."""
+    """Wait for a message; return False if there are no more.
+
+    Raises Incomplete if none arrives in time.
+    """
     with trio.move_on_after(plan.timeout_s or float("inf")) as scope:
         return await receiver.wait_for_message()
     assert scope.cancelled_caught
     if plan.count is None:
         return False
     raise Incomplete(
-        f"{tally.count} of {plan.count} messages came, and no further one within "
+        f"received {tally.count} of {plan.count} messages, and no other one within "
         f"{plan.timeout_s:g} s"
     )
 

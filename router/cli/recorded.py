@@ -1,4 +1,4 @@
-"""Frames of a recorded octet stream, such as tcpdump and the like write of one direction."""
+"""Frames of a recorded octet stream, as written by tcpdump and similar tools for one direction."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from router.amqp.message import AmqpSequence, AmqpValue, Data, Message
 from router.amqp.types import Array, Decimal32, Decimal64, Decimal128, Described, Map
 
 JsonMap = dict[str, Any]
-"""A map as JSON has it, or as a router sends it in an answer."""
+"""Map in JSON, or in the response of a router."""
 
 
 def body_octets(message: Message) -> bytes:
@@ -34,7 +34,8 @@ def body_octets(message: Message) -> bytes:
 def message_as_json(message: Message) -> JsonMap:
     """Return the sections of a message by name; the body is `data`, `value` or `sequence`.
 
-    Octets are objects with their base64; maps whose keys JSON cannot have are lists of pairs.
+    Octets become objects with their base64; maps with keys that JSON does not allow become lists of
+    pairs.
     """
     shown: JsonMap = {}
     for name in ("header", "delivery_annotations", "message_annotations", "properties"):

@@ -32,7 +32,7 @@ class RouterTarget:
 
 
 def place_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options that select a router; it gets them as `place`."""
+    """Add the options that select a router to a command, which receives them as `place`."""
 
     @functools.wraps(command)
     def placed(
@@ -72,13 +72,16 @@ _OPTIONS: Final = (
         help="The router to connect to, amqp://[user:password@]host[:port].",
     ),
     click.option(
-        "-r", "--router", metavar="ID", help="Ask this router, by way of the one connected to."
+        "-r",
+        "--router",
+        metavar="ID",
+        help="Send requests to this router, through the one connected to.",
     ),
     click.option(
         "-d",
         "--edge-router",
         metavar="ID",
-        help="Ask this edge router, by way of the one connected to.",
+        help="Send requests to this edge router, through the one connected to.",
     ),
     click.option(
         "-t",
@@ -87,9 +90,9 @@ _OPTIONS: Final = (
         type=click.FloatRange(0, min_open=True),
         default=TIMEOUT_S,
         show_default=True,
-        help="How long the connection, and each answer, may take.",
+        help="Time limit for connecting, and for each response.",
     ),
-    click.option("--sasl-username", metavar="NAME", help="The user, if the URL has none."),
+    click.option("--sasl-username", metavar="NAME", help="The user's name, if the URL has none."),
     click.option(
         "--sasl-password-file",
         metavar="FILE",
@@ -113,7 +116,7 @@ def _with_user(url: Url, name: str | None, file: Path | None) -> Url:
 def ask(place: RouterTarget, work: Callable[[ManagementClient], Awaitable[None]]) -> None:
     """Connect, do the work, and exit; every failure is one line on standard error.
 
-    If what was asked is not so, the work raises NotAll, which may have no text.
+    The work raises Incomplete, whose text may be empty, if the answer is no.
     """
 
     async def asking() -> None:

@@ -1,4 +1,4 @@
-"""`trioute run`: run one router until SIGTERM or SIGINT; SIGHUP makes it read its file again."""
+"""`trioute run`: run one router until SIGTERM or SIGINT; SIGHUP makes it read its files again."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ EXIT_RUNTIME = 3
 COLLECT_EVERY = 3_000
 COLLECT_AGAIN_AFTER = 1
 NEVER = 1_000_000
-# How often the log reports how many lines were left out of it.
+# Interval at which the log reports the number of suppressed lines.
 REPORT_EVERY_S = 5.0
 STOPS = (signal.SIGTERM, signal.SIGINT)
 Started = Callable[[Node, list[ListenerAddresses], Path | None], None]
@@ -50,7 +50,7 @@ WEAKER_SECURITY = (
     "--config",
     "file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The configuration file; without one the embedded default runs.",
+    help="The configuration file. [default: the embedded configuration]",
 )
 @click.option(
     "--state",
@@ -61,18 +61,19 @@ WEAKER_SECURITY = (
 @click.option(
     "--prefer",
     type=click.Choice(["saved", "file"]),
-    help="Which one applies if the configuration file was edited after changes were saved. "
+    help="What to use if the configuration file was edited after changes were saved. "
     "[default: neither; the router reports the differences and does not start]",
 )
 @click.option(FLAG, is_flag=True, help=WEAKER_SECURITY)
 def run(
     file: Path | None, state: Path | None, prefer: Preference | None, weaker_security: bool
 ) -> None:
-    """Run a router until SIGTERM or SIGINT; a second signal stops it at once.
+    """Run a router until SIGTERM or SIGINT; a second signal stops it immediately.
 
-    The configuration file is TOML, or one of Dispatch (qdrouterd.conf).
+    The configuration file is TOML, or a Dispatch file (qdrouterd.conf).
 
-    SIGHUP makes it read its configuration file, and its users files, again, under traffic.
+    SIGHUP makes the router read its configuration file and its users files again, and apply the
+    changes under traffic.
     """
     try:
         beginning = begin(file, state, prefer, weaker_security=weaker_security)
@@ -112,9 +113,9 @@ def run_until_stopped(
     failed: Callable[[str], None] = say,
     stops: Iterable[signal.Signals] = STOPS,
 ) -> End:
-    """Run a router until one of `stops` comes; a second one stops it at once.
+    """Run a router until one of the signals `stops` arrives; a second one stops it immediately.
 
-    `started` is called once it listens, and `failed` with the reason if it cannot run.
+    `started` is called once the router listens, and `failed` with the reason if it cannot run.
     """
     journal = Journal()
     journal.begin(beginning.start.configuration.log)
@@ -138,7 +139,7 @@ def run_until_stopped(
 
 
 def _leaves(failures: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
-    """Yield the single exceptions in nested groups."""
+    """Yield the exceptions that nested groups contain."""
     for failure in failures.exceptions:
         if isinstance(failure, BaseExceptionGroup):
             yield from _leaves(failure)
@@ -176,9 +177,9 @@ async def _run(
 
 
 def _leave(node: Node, journal: Journal) -> None:
-    """End the process although a plugin still runs: nothing else is left to do.
+    """End the process although a plugin, which cannot be stopped, still runs.
 
-    The plugin cannot be stopped.
+    Nothing else is left to do.
     """
     tell_end(node)
     journal.report_suppressed()
@@ -188,7 +189,7 @@ def _leave(node: Node, journal: Journal) -> None:
 
 
 class Stop:
-    """Request to stop, and the signal that made it."""
+    """Request to stop, and the signal that caused it."""
 
     def __init__(self) -> None:
         self.event = trio.Event()
@@ -196,14 +197,14 @@ class Stop:
 
 
 class Reports:
-    """Reports, from time to time, of how many lines were left out of the log."""
+    """Reports, at intervals, of how many lines were suppressed in the log."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._next_at = 0.0
 
     def look(self, now: float) -> None:
-        """Report if it is time; `now` is in seconds."""
+        """Report the suppressed lines if it is time; `now` is in seconds."""
         if now >= self._next_at:
             self._next_at = now + REPORT_EVERY_S
             self._journal.report_suppressed()
@@ -226,7 +227,7 @@ async def _watch_signals(
     with trio.open_signal_receiver(*stops) as signals:
         async for number in signals:
             if stop.event.is_set():
-                click.echo("trioute: stopped at once", err=True)
+                click.echo("trioute: stopped immediately", err=True)
                 whole.cancel()
                 return
             stop.by = number
@@ -234,9 +235,9 @@ async def _watch_signals(
 
 
 async def _watch_hangups(node: Node, stop: trio.Event) -> None:
-    """Read the file again on SIGHUP.
+    """Read the configuration file again on SIGHUP.
 
-    A terminal that goes away sends this signal, too: then the router that was run on it stops.
+    A terminal that closes sends this signal as well; a router that was started on it then stops.
     """
     had_terminal = os.isatty(sys.stderr.fileno())
     with trio.open_signal_receiver(signal.SIGHUP) as signals:
@@ -250,7 +251,7 @@ async def _watch_hangups(node: Node, stop: trio.Event) -> None:
 def announcement(
     container_id: str, listening: list[ListenerAddresses], file: Path | None
 ) -> list[str]:
-    """Return the lines that a person at a terminal wants to see first."""
+    """Return the lines for a person at a terminal when the router has started."""
     configured = "the embedded default" if file is None else str(file)
     lines = [
         (
@@ -277,7 +278,7 @@ def announcement(
 
 
 def command_name() -> str:
-    """Return how to call this command: its path if the shell would not find it by name."""
+    """Return how to call this command: by its path if the shell does not find it by name."""
     own = Path(sys.argv[0])
     found = shutil.which("trioute")
     if own.name != "trioute" or (found is not None and Path(found).samefile(own)):

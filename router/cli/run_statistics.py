@@ -1,4 +1,4 @@
-"""Counts of `trioute send` and `trioute receive`, and their summary."""
+"""Statistics of `trioute send` and `trioute receive`, and their summary."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from router.client.failures import describe_peer_error
 # take no more memory than a second's, and no percentile is off by more than half a class.
 STEP = 1.02
 PERCENTILES = (50, 90, 99)
-# How many different reasons for rejections are reported.
+# Maximum number of different reasons for rejections that are reported.
 REASONS = 5
 
 
@@ -26,14 +26,14 @@ class Latencies:
         self._steps: Counter[int] = Counter()
 
     def add(self, taken_ns: int) -> None:
-        """Count one; if a clock went back, the latency counts as the shortest one."""
+        """Count a latency; if a clock went back, count it as the shortest possible one."""
         taken_ns = max(taken_ns, 1)
         self.count += 1
         self.longest_ns = max(self.longest_ns, taken_ns)
         self._steps[round(math.log(taken_ns) / _LOG_STEP)] += 1
 
     def percentile_ns(self, percent: float) -> int:
-        """Return the latency that this share of messages did not exceed; 0 if there were none."""
+        """Return the latency that this share of messages did not exceed; 0 without messages."""
         wanted = math.ceil(self.count * percent / 100)
         seen = 0
         for step in sorted(self._steps):
@@ -43,7 +43,7 @@ class Latencies:
         return 0
 
     def in_ms(self) -> dict[str, float]:
-        """Return the displayed percentiles by name, in milliseconds; empty if there were none."""
+        """Return the displayed percentiles by name, in milliseconds; empty without messages."""
         if not self.count:
             return {}
         shown = {f"p{percent}": self.percentile_ns(percent) for percent in PERCENTILES}
@@ -54,9 +54,9 @@ _LOG_STEP = math.log(STEP)
 
 
 class RunStatistics:
-    """Counts of one run: messages and octets, their outcomes, and their rate.
+    """Statistics of one run: messages and octets, their outcomes, and their rate.
 
-    `done` is the word for what happens to a message here, "sent" or "received".
+    `done` is the word for what this command does with a message, "sent" or "received".
     """
 
     def __init__(self, done: str, started_s: float) -> None:
@@ -81,7 +81,7 @@ class RunStatistics:
         self.ended_s = now_s
 
     def add_outcome(self, outcome: object, now_s: float) -> None:
-        """Count a receiver's outcome; None is a settlement without one."""
+        """Count the outcome of a message; None is a settlement without an outcome."""
         self.outcomes["settled" if outcome is None else type(outcome).__name__.lower()] += 1
         self.ended_s = now_s
         if isinstance(outcome, Rejected) and outcome.error is not None:
@@ -124,7 +124,7 @@ class RunStatistics:
             yield "latency: " + ", ".join(f"{name} {ms:.3f} ms" for name, ms in shown.items())
 
     def as_json(self) -> dict[str, object]:
-        """Return the summary, for programs; `reasons` are those of rejections."""
+        """Return the summary, for programs; `reasons` are the reasons for rejections."""
         return {
             "count": self.count,
             "seconds": round(self.seconds, 6),

@@ -23,7 +23,7 @@ DEFAULT_BODY = "hello, world"
 
 @attrs.frozen
 class Plan:
-    """Messages to send, where and how fast; `rate` 0 is as fast as possible."""
+    """Messages to send, their destination and rate; a `rate` of 0 is as fast as possible."""
 
     url: Url
     # None: to the anonymous relay
@@ -36,7 +36,10 @@ class Plan:
 
 
 class Pace:
-    """Rate of messages per second since the first one; delays are caught up with."""
+    """Steady rate of messages per second, counted from the first one.
+
+    After a delay, messages are sent faster until they are on time again.
+    """
 
     def __init__(self, rate: float) -> None:
         self.rate = rate
@@ -83,12 +86,12 @@ def _properties(
     "--file",
     "file",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
-    help="The bytes of a file as body; - is standard input.",
+    help="Send the bytes of this file as the body; - is standard input.",
 )
 @click.option(
     "--rate",
     type=click.FloatRange(0, min_open=True),
-    help="Messages a second. [default: as fast as possible]",
+    help="Messages per second. [default: as fast as possible]",
 )
 @click.option("--durable", is_flag=True, help="Mark the message durable.")
 @click.option(
@@ -100,7 +103,7 @@ def _properties(
     type=click.Choice(["unsettled", "presettled"]),
     default="unsettled",
     show_default=True,
-    help="Wait for an outcome, or do not ask for any.",
+    help="Whether to wait for outcomes, or to send messages settled.",
 )
 @click.option(
     "--property",
@@ -113,12 +116,12 @@ def _properties(
 @click.option("--subject", help="The message's subject.")
 @click.option("--reply-to", help="The address for replies (reply-to).")
 @click.option(
-    "--to", help="Send to this address through the anonymous relay; the URL must then have none."
+    "--to", help="Send to this address through the anonymous relay. The URL must have no address."
 )
 @click.option(
     "--timeout",
     type=click.FloatRange(0, min_open=True),
-    help="Give up after so many seconds without credit or an outcome. [default: never]",
+    help="Give up after this many seconds without credit or an outcome. [default: never]",
 )
 @click.option(
     "--json", "as_json", is_flag=True, help="Print the summary as JSON, on standard output."
@@ -151,7 +154,7 @@ def send(
     if sum(given is not None for given in (body, size, file)) > 1:
         raise click.UsageError("only one of --body, --size and --file can be given")
     if (to is None) == (not url.address):
-        raise click.UsageError("give an address in the URL, or --to without one")
+        raise click.UsageError("give an address either in the URL or with --to")
     header = None
     if durable or ttl is not None or priority is not None:
         header = Header(durable=durable, ttl=ttl, priority=4 if priority is None else priority)
@@ -192,7 +195,10 @@ def _body(text: str | None, size: int | None, file: str | None) -> BodySection:
 
 
 async def send_all(plan: Plan, tally: RunStatistics) -> None:
-    """Connect and send; raise NotAll if not every message was accepted, and ClientError."""
+    """Connect and send.
+
+    Raises Incomplete if not every message was accepted, and ClientError.
+    """
 
     def settled(sending: SentMessage) -> None:
         tally.add_outcome(sending.outcome, time.monotonic())
@@ -231,7 +237,10 @@ async def _send_messages(sender: Sender, plan: Plan, tally: RunStatistics) -> No
 
 
 async def _change(sender: Sender, plan: Plan, otherwise: str) -> None:
-    """Wait until something happens on the link, for as long as the timeout allows."""
+    """Wait for any change of the link, for as long as the timeout allows.
+
+    Raises Incomplete with the text `otherwise` if there is none.
+    """
     with trio.move_on_after(plan.timeout_s or float("inf")) as scope:
         await sender.wait_for_change()
     if scope.cancelled_caught:

@@ -60,11 +60,11 @@ def simulate(file: Path, is_json: bool, seed: int | None, quiet: bool) -> None:
 
     The routers are real ones, all in this process, joined by connections in memory, under a clock
     that runs as fast as they do. The report shows how long the network takes to converge after each
-    failure, the control traffic for that, and what becomes of messages. The same FILE and seed give
-    the same result.
+    failure, how much control traffic that takes, and what becomes of messages. The same FILE and
+    seed give the same result.
 
-    Exits with 0, or with 1 if FILE has a mistake or a message broke a guarantee: to be delivered
-    once if it is accepted, and to have one outcome.
+    Exits with 0, or with 1 if FILE has a mistake or a guarantee was violated: a message that is
+    accepted is delivered once, and every message has one outcome.
     """
     try:
         topology = load_topology(file)
@@ -94,7 +94,7 @@ def simulate(file: Path, is_json: bool, seed: int | None, quiet: bool) -> None:
 
 
 class ProgressReporter:
-    """Progress reports of a simulation, on one line if it can be overwritten."""
+    """Progress reports of a simulation, on one line if the output is a terminal."""
 
     def __init__(self, *, is_terminal: bool, now: float) -> None:
         self._is_terminal = is_terminal
@@ -102,7 +102,7 @@ class ProgressReporter:
         self._has_told = False
 
     def tell(self, progress: Progress, now: float) -> None:
-        """Report the progress if it is time."""
+        """Report the progress if a report is due."""
         if now - self._told_at < (PROGRESS_S if self._is_terminal else LINE_S):
             return
         self._told_at, self._has_told = now, True
@@ -113,7 +113,7 @@ class ProgressReporter:
             click.echo(f"after {now - self._began:.0f} s: {line}", err=True)
 
     def clear(self) -> None:
-        """Clear the line at the end."""
+        """Clear the progress line of a terminal."""
         if self._has_told and self._is_terminal:
             click.echo("\r\x1b[K", nl=False, err=True)
 
@@ -123,7 +123,7 @@ def _counted(number: int, what: str) -> str:
 
 
 def format_result(result: Result, width: int | None) -> Iterator[str]:
-    """Yield the lines of a report, at most `width` cells wide unless that is None."""
+    """Yield the lines of a report, at most `width` cells wide; None is any width."""
     routers, links = len(result.plan.routers), len(result.plan.links)
     seed = result.topology.simulation.seed
     yield f"{_counted(routers, 'router')}, {_counted(links, 'link')}, seed {seed}"

@@ -1,4 +1,4 @@
-"""Read what `trioute run` starts with: the configuration file, and saved changes.
+"""Read the configuration file and saved changes for `trioute run`.
 
 The file is read again on SIGHUP. Changes made while the router runs may have been saved.
 """
@@ -34,13 +34,13 @@ from router.node import Node
 
 log = structlog.get_logger("router")
 
-# How many differences are named in the log.
+# Maximum number of differences that are named in the log.
 MOST_LOGGED = 50
 
 
 @attrs.frozen
 class StartupConfiguration:
-    """Configuration to begin with. `keeper` is None if no changes are kept."""
+    """Configuration to start with. `keeper` is None if no changes are saved."""
 
     base: BaseConfiguration
     start: Start
@@ -57,7 +57,7 @@ def begin(
 ) -> StartupConfiguration:
     """Read the configuration to run.
 
-    Raises `router.errors.ConfigurationError`, and `OSError` if changes cannot be kept in `state`.
+    Raises `router.errors.ConfigurationError`, and `OSError` if changes cannot be saved in `state`.
     """
     base = load_base(file, [find_too_long], weaker_security=weaker_security)
     if state is None:
@@ -77,7 +77,7 @@ def begin(
 
 
 def _check_place(state: Path, file: Path | None) -> None:
-    """Check now, and not at the first change, that changes can be kept there."""
+    """Check at the start, and not at the first change, that changes can be saved in a file."""
     problem = ""
     if file is not None and state.absolute() == file.absolute():
         problem = "is the configuration file itself; give --state a file of its own"
@@ -88,11 +88,11 @@ def _check_place(state: Path, file: Path | None) -> None:
 
 
 def tell_beginning(beginning: StartupConfiguration) -> None:
-    """Log which configuration runs that is not in the file."""
+    """Log how the running configuration differs from the configuration file."""
     base, differences = beginning.base, beginning.start.differences
     _tell_report(base)
     if beginning.put_aside:
-        log.warning("saved changes are put aside: the configuration file is used", file=base.source)
+        log.warning("saved changes are set aside: the configuration file is used", file=base.source)
     if differences and beginning.keeper is not None:
         log.warning(
             "saved changes are used instead of the configuration file",
@@ -104,7 +104,7 @@ def tell_beginning(beginning: StartupConfiguration) -> None:
 
 
 def _tell_report(base: BaseConfiguration) -> None:
-    """Log what a file of Dispatch asks for and does not get."""
+    """Log the settings of a Dispatch file that are not supported."""
     if base.report is None:
         return
     log.info("running a Dispatch configuration", file=base.source, found=base.report.summary())
@@ -114,7 +114,7 @@ def _tell_report(base: BaseConfiguration) -> None:
 
 
 def tell_end(node: Node) -> None:
-    """Log which changes are lost with the router because nobody saved them."""
+    """Log which changes are lost when the router stops, because they were not saved."""
     if node.keeper is not None:
         return
     lost = find_differences(node.base.configuration, node.configuration)
@@ -133,7 +133,7 @@ def _tell_each(what: str, differences: tuple[Difference, ...]) -> None:
 
 
 async def _applied(node: Node, base: BaseConfiguration) -> Applied:
-    """Apply what the file says, whatever others have changed just before."""
+    """Apply the content of the file; retry if another change was made at the same time."""
     while True:
         try:
             return await node.apply(base.configuration, f"SIGHUP: {base.source}", base)
@@ -142,9 +142,9 @@ async def _applied(node: Node, base: BaseConfiguration) -> Applied:
 
 
 async def read_again(node: Node, file: Path | None) -> None:
-    """Read the configuration file again and apply it, or log why not.
+    """Read the configuration file again and apply it, or log why this is not possible.
 
-    Other changes since the start are undone by it.
+    All other changes since the start are undone.
     """
     if file is None:
         log.warning("reload ignored: the router was started without a configuration file")
@@ -162,5 +162,5 @@ async def read_again(node: Node, file: Path | None) -> None:
         for reason in refused.reasons[:MOST_LOGGED]:
             log.error("configuration refused", reason=reason)
     else:
-        log.info("configuration read again", file=str(file), differences=len(applied.differences))
+        log.info("configuration reloaded", file=str(file), differences=len(applied.differences))
         _tell_report(base)

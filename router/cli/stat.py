@@ -32,7 +32,7 @@ _CHOSEN: Final = "router.cli.stat.views"
 
 @attrs.frozen
 class Form:
-    """Format of the output. With `width` None, lines are as wide as needed."""
+    """Format of the output. If `width` is None, lines are as wide as needed."""
 
     kind: str = "text"
     width: int | None = None
@@ -41,7 +41,7 @@ class Form:
 
 
 def _view_option(name: str, *spellings: str) -> Callable[[C], C]:
-    """Return a flag that chooses a view; several can be chosen, and are shown in that order."""
+    """Return a flag that selects a view; selected views are shown in the order of their flags."""
 
     def choose(context: click.Context, _parameter: click.Parameter, chosen: bool) -> None:
         if chosen:
@@ -79,13 +79,13 @@ _SPELLINGS: Final = {
 _WHAT: Final = {
     "general": "the router as a whole, which is the default",
     "connections": "connections",
-    "connectors": "connectors, and why one has no connection",
+    "connectors": "connectors, and why some have no connection",
     "links": "links",
     "nodes": "other routers",
     "edges": "connections with edge routers",
     "addresses": "addresses in use",
     "memory": "memory use, in total and by connection",
-    "holders": "the memory kept for the peer of each connection, most first",
+    "holders": "the memory used for the peer of each connection, the largest first",
     "auto-links": "auto-links",
     "link-routes": "link routes",
     "exchanges": "exchanges",
@@ -100,23 +100,26 @@ _WHAT: Final = {
 @_view_options
 @click.option("--all-entities", is_flag=True, help="Show all views except logs.")
 @click.option("-v", "--verbose", count=True, help="Show more columns.")
-@click.option("--csv", "as_csv", is_flag=True, help="Print CSV, under the attributes' names.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV, headed by attribute names.")
 @click.option("--json", "is_json", is_flag=True, help="Print JSON: a list of maps for each view.")
 @click.option(
-    "--limit", type=click.IntRange(0), metavar="N", help="Show N entities. [default: all, as 0]"
+    "--limit",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Show at most N entities; 0 shows all. [default: all]",
 )
 @click.option(
     "--offset",
     type=click.IntRange(0),
     metavar="N",
     default=0,
-    help="Skip N entities, in the router's order.",
+    help="Skip the first N entities, in the router's order.",
 )
 @click.option(
     "--width",
     type=click.IntRange(20),
     metavar="N",
-    help="Lines of at most N cells. [default: the terminal's; without one, as needed]",
+    help="Limit lines to N cells. [default: the terminal's width; without a terminal, no limit]",
 )
 @click.option(
     "--watch",
@@ -125,10 +128,10 @@ _WHAT: Final = {
     flag_value=WATCH_S,
     type=click.FloatRange(0.1),
     metavar="[SECONDS]",
-    help=f"Refresh repeatedly, with rates; every {WATCH_S:g} s unless given.",
+    help=f"Refresh every SECONDS, {WATCH_S:g} unless given, and show rates.",
 )
 @click.option(
-    "--looks", type=click.IntRange(1), metavar="N", help="With --watch: end after N looks."
+    "--looks", type=click.IntRange(1), metavar="N", help="With --watch: show the views N times."
 )
 @place_options
 def stat(
@@ -144,10 +147,10 @@ def stat(
     watch_s: float | None,
     looks: int | None,
 ) -> None:
-    """Show a running router: its general state, or the VIEWs that are named.
+    """Show a running router: its general state, or the named VIEWs.
 
-    A view is named by word or by option: general, connections, connectors, links, nodes, edges,
-    addresses, memory, holders, auto-links, link-routes, exchanges, vhosts, policy, logs.
+    A view is selected by a word or an option: general, connections, connectors, links, nodes,
+    edges, addresses, memory, holders, auto-links, link-routes, exchanges, vhosts, policy, logs.
 
     Exits with 0 if it was shown, 1 if the router refused, and 3 if there was no connection
     or no response.
@@ -212,7 +215,7 @@ async def _look(viewers: Sequence[Viewer], management: ManagementClient) -> list
 
 
 def format_seen(seen: Sequence[ViewData], form: Form) -> Iterator[str]:
-    """Yield the lines of one look."""
+    """Yield the lines for the views of one query."""
     if form.kind == "csv":
         for each in seen:
             yield from format_csv(each)
@@ -227,10 +230,10 @@ def format_seen(seen: Sequence[ViewData], form: Form) -> Iterator[str]:
 
 
 def _watched_lines(seen: Sequence[ViewData], form: Form, number: int) -> Iterator[str]:
-    """Yield the lines of look `number`, from 0 on, with its time."""
+    """Yield the lines of query `number`, counted from 0, with its time."""
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     if form.kind == "csv":
-        # rates come with the second look, and so does the header
+        # there are no rates before the second query, so the header is written then
         if seen[0].rates is not None:
             yield from format_csv(seen[0], header=number == 1, time_text=now)
     elif form.kind == "json":

@@ -1,4 +1,4 @@
-"""Tables with headers, as wide as needed or as narrow as they have to be.
+"""Tables with headers, as wide as needed or as narrow as necessary.
 
 If there is too little room, texts lose their middle first. Then columns are dropped: those of the
 highest rank first, and among them the rightmost. Dropped columns are named under the table.
@@ -22,9 +22,10 @@ Style = Callable[[str], str]
 
 @attrs.frozen
 class Head:
-    """Column: its header and layout.
+    """Header and layout of a column.
 
-    Numbers stand `right`, texts may be `cut`. The highest `rank` is dropped first, rank 0 never.
+    Numbers are aligned `right`, texts may be `cut`. The column with the highest `rank` is dropped
+    first; rank 0 is never dropped.
     """
 
     header: str
@@ -35,14 +36,14 @@ class Head:
 
 @attrs.frozen
 class Cell:
-    """Text in a row, and its colour, if any."""
+    """Text in a row, with an optional style."""
 
     text: str
     style: Style | None = None
 
 
 def plain(shown: str) -> str:
-    """Return the text without colour."""
+    """Return the text unchanged, without a style."""
     return shown
 
 
@@ -53,7 +54,7 @@ def lay_out(
     *,
     header_style: Style = plain,
 ) -> Iterator[str]:
-    """Yield the lines of a table; `width` is the maximum in cells, None for any."""
+    """Yield the lines of a table, at most `width` cells wide; None is any width."""
     columns = list(range(len(heads)))
     widths = [
         max([cells(head.header), *(cells(row[index].text) for row in rows)])
@@ -85,7 +86,7 @@ def _line(
 
 
 def _fit(heads: Sequence[Head], columns: list[int], widths: list[int], width: int) -> list[int]:
-    """Make columns narrower, and drop some; return the dropped ones."""
+    """Make columns narrower, and drop some; return the indices of the dropped ones."""
     gone: list[int] = []
     natural = list(widths)
     while True:
@@ -96,7 +97,7 @@ def _fit(heads: Sequence[Head], columns: list[int], widths: list[int], width: in
         leaving = max(optional, key=lambda index: (heads[index].rank, index))
         columns.remove(leaving)
         gone.append(leaving)
-        # the remaining columns may be as wide as before
+        # the remaining columns get their natural widths again
         widths[:] = natural
     return gone
 

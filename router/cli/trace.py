@@ -1,4 +1,4 @@
-"""`trioute trace`: show what passes over a router's connections, while it happens."""
+"""`trioute trace`: show frames or deliveries of a router's connections as they happen."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ DELIVERIES: Final = {
 
 @attrs.frozen
 class Wanted:
-    """Request for a trace, and how to print it; it ends after `count` frames or deliveries."""
+    """Request for a trace, and how to print it.
+
+    The trace ends after `count` frames or deliveries.
+    """
 
     body: Mapping[str, object]
     as_json: bool
@@ -51,25 +54,33 @@ class Wanted:
     required=False,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
 )
-@click.option("--connection", metavar="NUMBER", help="One connection, by its number.")
-@click.option("--container", metavar="ID", help="The connections of a container.")
-@click.option("--user", metavar="NAME", help="The connections of a user.")
-@click.option("--peer", metavar="HOST[:PORT]", help="The connections from a host, or a port of it.")
-@click.option("--all", "every", is_flag=True, help="All connections except those of traces.")
+@click.option("--connection", metavar="NUMBER", help="Trace one connection, by its number.")
+@click.option("--container", metavar="ID", help="Trace the connections of a container.")
+@click.option("--user", metavar="NAME", help="Trace the connections of a user.")
 @click.option(
-    "--delivery", is_flag=True, help="Trace deliveries instead, selected by the next options."
+    "--peer",
+    metavar="HOST[:PORT]",
+    help="Trace the connections from a host, or from one of its ports.",
 )
-@click.option("--address", help="Deliveries to an address.")
-@click.option("--message-id", metavar="ID", help="The delivery of a message.")
-@click.option("--link", metavar="ID", help="Deliveries that come in on a link, by its identity.")
+@click.option(
+    "--all", "every", is_flag=True, help="Trace all connections except those that carry traces."
+)
+@click.option(
+    "--delivery", is_flag=True, help="Trace deliveries instead, selected by the next five options."
+)
+@click.option("--address", help="Trace the deliveries to an address.")
+@click.option("--message-id", metavar="ID", help="Trace the delivery of the message with this id.")
+@click.option(
+    "--link", metavar="ID", help="Trace the deliveries that arrive on a link, by its identity."
+)
 @click.option(
     "--delivery-id",
     type=int,
     metavar="N",
-    help="The delivery with this delivery-id on its session.",
+    help="Trace the delivery with this delivery-id on its session.",
 )
-@click.option("--tag", help="The delivery with a tag, as it is shown or in hexadecimal.")
-@click.option("--heartbeats", is_flag=True, help="Show the empty frames, too.")
+@click.option("--tag", help="Trace the delivery with a tag, as shown or in hexadecimal.")
+@click.option("--heartbeats", is_flag=True, help="Show empty frames as well.")
 @click.option("--json", "as_lines", is_flag=True, help="Print one JSON object per line.")
 @click.option(
     "--count",
@@ -90,14 +101,14 @@ def trace(
 ) -> None:
     """Show the frames that pass over a router's connections, decoded, as they pass.
 
-    With --delivery, it shows what becomes of deliveries: where they come in, wait and go, and each
-    outcome.
+    With --delivery, it shows the progress of deliveries instead: where they come in, wait and go
+    out, and each outcome.
 
-    With a FILE, no router is asked: it shows the frames of a recorded octet stream, of one
+    With a FILE, it does not query a router, but shows the frames of a recorded octet stream, of one
     direction of a connection, with their offsets.
 
-    Connections that are made later are traced, too. Credentials of peers are never shown, and of
-    messages only the first octets. Ctrl-C ends it.
+    Matching connections that are made later are traced as well. Credentials of peers are never
+    shown, and of messages only the first octets. Ctrl-C ends the trace.
     """
     given["all"] = every or None
     body: dict[str, object] = {name: given[name] for name in CONNECTIONS if given[name] is not None}
@@ -105,7 +116,7 @@ def trace(
     if recorded is not None:
         if body or which or delivery:
             raise click.UsageError(
-                "a FILE is shown whole: leave out the options that select connections or deliveries"
+                "a FILE is shown as a whole: omit the options that select connections or deliveries"
             )
         for line in recorded_lines(recorded):
             click.echo(json.dumps(line) if as_lines else format_line(line))
@@ -123,7 +134,7 @@ def trace(
 
 
 async def follow(management: ManagementClient, wanted: Wanted) -> None:
-    """Start a trace and print its lines until there were enough, or this is cancelled."""
+    """Start a trace and print its lines until there are enough, or this is cancelled."""
     lines = await management.open_receiver(credit=CREDIT)
     begun = await management.request("TRACE", None, {**wanted.body, "to": lines.address})
     click.echo(f"trioute: {_begun(begun, wanted)}", err=True)
@@ -139,7 +150,7 @@ async def follow(management: ManagementClient, wanted: Wanted) -> None:
 
 
 def _begun(begun: object, wanted: Wanted) -> str:
-    """Return the line for standard error once the trace is on."""
+    """Return the line for standard error when the trace has started."""
     told = begun if isinstance(begun, dict) else {}
     if "delivery" in wanted.body:
         return f"tracing deliveries; {told.get('deliveries', 0)} match now"
@@ -149,7 +160,7 @@ def _begun(begun: object, wanted: Wanted) -> str:
 
 
 class Printer:
-    """Printer of trace lines, which also reports lost ones."""
+    """Printer of trace lines, which also reports the number of lost lines."""
 
     def __init__(self, wanted: Wanted, echo: Callable[..., None] = click.echo) -> None:
         self._wanted = wanted
@@ -158,7 +169,7 @@ class Printer:
         self._dropped = 0
 
     def show(self, message: Message) -> bool:
-        """Print the lines of a message; return False if that was enough."""
+        """Print the lines of a message; return False if the trace is complete."""
         self._tell_dropped(message)
         body = message.body[0] if message.body else None
         lines = body.value if isinstance(body, AmqpValue) else []
@@ -174,7 +185,7 @@ class Printer:
 
     def _is_last(self, line: Mapping[str, object]) -> bool:
         if line.get("gone") and "connection" in self._wanted.body:
-            # nothing more will come
+            # the connection has ended, so no more frames will arrive
             return True
         ends = line.get("kind") == "frame" or line.get("last")
         if self._left is not None and ends:
@@ -189,4 +200,4 @@ class Printer:
             if self._wanted.as_json:
                 self._echo(json.dumps({"kind": "dropped", "count": count}))
             else:
-                self._echo(f"trioute: {count} lines were left out: they came too fast", err=True)
+                self._echo(f"trioute: {count} lines were dropped: they came too fast", err=True)

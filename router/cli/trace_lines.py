@@ -36,7 +36,7 @@ _COLOURS: Final = {"in": "green", "out": "cyan"}
 
 
 def format_line(line: JsonMap) -> str:
-    """Return one line, with colours, which have to be stripped unless a terminal shows them."""
+    """Return a line with colours, which have to be stripped if the output is not a terminal."""
     kind = line.get("kind")
     if kind == "delivery":
         return _format_delivery(line)

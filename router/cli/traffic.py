@@ -1,6 +1,6 @@
 """Live line and final summary of `trioute send` and `trioute receive`.
 
-They exit as `router.cli.exit_codes` says, after the summary.
+After the summary, they exit with a code of `router.cli.exit_codes`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def read_url(_context: click.Context, _parameter: click.Parameter, value: str) -
 
 @attrs.frozen
 class Report:
-    """Form of a run's progress and summary."""
+    """Options for the progress and the summary of a run."""
 
     as_json: bool = False
     quiet: bool = False
@@ -40,7 +40,7 @@ class Report:
 
 
 def run(work: Callable[[], Awaitable[None]], tally: RunStatistics, report: Report) -> int:
-    """Do the work until it ends or a signal comes, print a summary, and return the exit code."""
+    """Do the work until it ends or a signal arrives, print a summary, and return the exit code."""
     is_drawn = report.live and not report.quiet and sys.stderr.isatty()
     code = run_command(work, partial(_draw, tally) if is_drawn else None)
     if code == EXIT_PIPE:

@@ -1,4 +1,4 @@
-"""Format values for a terminal: counts, octets, durations, rates, texts of peers."""
+"""Format values for a terminal: counts, octets, durations, rates, and texts of peers."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _cells(character: str) -> int:
 
 
 def shortened(shown: str, width: int) -> str:
-    """Return a text of at most `width` cells: a longer one loses its middle."""
+    """Return a text of at most `width` cells; a longer text loses its middle."""
     if cells(shown) <= width:
         return shown
     if width < 1:

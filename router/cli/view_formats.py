@@ -27,7 +27,7 @@ _SHEET: Final = (Head("", rank=0), Head("", right=True, cut=True, rank=0))
 def format_view(
     seen: ViewData, width: int | None, *, detail: bool = False, colours: bool = False
 ) -> Iterator[str]:
-    """Yield the lines for people: a title and a table, or that there is nothing."""
+    """Yield the lines for people: a title and a table, or a text if there are no entities."""
     if not seen.entities:
         yield seen.view.nothing
         return
@@ -37,7 +37,7 @@ def format_view(
         for column in seen.view.columns
         if column.attribute in seen.names and (detail or not column.detail)
     ]
-    # an attribute that no entity has a value for is not worth a column
+    # a column is omitted if no entity has a value in it
     columns = [
         column
         for column in columns
@@ -95,9 +95,9 @@ def _cell(column: Column, entity: Entity, *, colours: bool) -> Cell:
 def format_csv(
     seen: ViewData, *, header: bool = True, time_text: str | None = None
 ) -> Iterator[str]:
-    """Yield CSV lines: a header of the attribute names, and a row for each entity.
+    """Yield CSV lines: a header with the attribute names, and a row for each entity.
 
-    `time_text`, if given, is a first column; rates are the last ones, `attribute/s`.
+    The first column is `time_text`, if it is given. Rates are in the last columns, `attribute/s`.
     """
     rated = [] if seen.rates is None else [attribute for _, attribute in seen.view.counters]
     if header:

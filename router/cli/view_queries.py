@@ -1,4 +1,4 @@
-"""Query a router for `trioute stat`: only what a view needs."""
+"""Query a router for `trioute stat`, for no more than a view needs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class EntityRange:
 class ViewData:
     """Content of a view: attribute names, entities in order, and rates of counters.
 
-    `rates` are by identity, and None at the first look.
+    `rates` are by identity, and None after the first query.
     """
 
     view: View
@@ -44,7 +44,7 @@ class ViewData:
 class Viewer:
     """Repeated queries for one view.
 
-    With `every_attribute`, also attributes that no column shows are requested.
+    With `every_attribute`, attributes that no column shows are requested as well.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Viewer:
         self._before: Snapshot | None = None
 
     async def look(self, management: ManagementClient) -> ViewData:
-        """Query the router, and compare with the previous look.
+        """Query the router, and compare with the previous query.
 
         Raises ClientError, and RequestRefused unless the router merely lacks the type.
         """
@@ -81,7 +81,7 @@ class Viewer:
 
 
 def known_names(view: View) -> tuple[str, ...]:
-    """Return the attributes that a view is made from, as far as a router has them."""
+    """Return the attributes that a view reads, except for those that routers do not report."""
     wanted = {column.attribute for column in view.columns}
     wanted |= {"name", "identity", *_MADE_FROM.get(view.kind, ())}
     wanted |= {attribute for _, attribute in view.counters}

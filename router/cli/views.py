@@ -1,7 +1,7 @@
 """Views of `trioute stat`: which entities they show, in which columns and in which order.
 
-A column names the attributes that it reads, as in the schema. If a router does not report them,
-there is no column.
+A column names the attributes that it reads, as in the schema. It is omitted if a router does not
+report them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from router.cli.rates import DELIVERIES_IN, DELIVERIES_OUT, Entity
 
 
 def address_text(key: object) -> str | None:
-    """Return an address from its key: a client's as the client wrote it, others after a class."""
+    """Return the address of a key: as the client wrote it, or else with its class in front."""
     if not isinstance(key, str) or not key:
         return None
     if key[0] == "M":
@@ -104,7 +104,7 @@ GENERAL: Final = View(
         columns.text("area", "area", detail=True),
         columns.count("threads", "workerThreads", detail=True),
     ),
-    "The router tells nothing of itself.",
+    "The router reports nothing about itself.",
     is_sheet=True,
     counters=(
         ("in/s", "deliveriesIngress"),
@@ -221,7 +221,7 @@ ADDRESSES: Final = View(
         columns.count("from-cont", "deliveriesFromContainer", rank=5, detail=True),
     ),
     "There are no addresses in use.",
-    # those of clients first
+    # addresses of clients first
     order=lambda entity: (not str(entity.get("key")).startswith("M"), str(entity.get("key"))[2:]),
     counters=(("in/s", "deliveriesIngress"), ("out/s", "deliveriesEgress")),
 )
@@ -239,7 +239,7 @@ NODES: Final = View(
         columns.count("cost", "cost"),
         columns.word("state", "state", alarming=_POOR_STATES.__contains__),
         columns.text("neighbours", "linkState", rank=2),
-        columns.count("said (s ago)", "linkStateAge", rank=4),
+        columns.count("seen (s ago)", "linkStateAge", rank=4),
         columns.count("addresses", "addressCount", rank=4),
         columns.text("valid origins", "validOrigins", rank=3),
     ),
@@ -354,4 +354,4 @@ POLICY: Final = View(
 _BASIC: Final = (GENERAL, CONNECTIONS, CONNECTORS, LINKS, NODES, EDGES, ADDRESSES, MEMORY)
 _CONFIGURED: Final = (AUTO_LINKS, LINK_ROUTES, EXCHANGES, VHOSTS, POLICY)
 VIEWS: Final = {view.name: view for view in (*_BASIC, HOLDERS, *_CONFIGURED)}
-"""All that are made of entities; logs are told in another way."""
+"""All views of entities. Logs are requested in another way."""

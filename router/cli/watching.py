@@ -1,4 +1,4 @@
-"""Watch a router repeatedly: in place on a terminal, line after line elsewhere."""
+"""Query a router repeatedly: in place on a terminal, line after line elsewhere."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import trio
 
 Seen = TypeVar("Seen")
 
-# The alternate screen, so that the previous content is there again afterwards; no cursor.
+# The alternate screen, so that the previous content reappears afterwards; no cursor.
 _ENTER: Final = "\x1b[?1049h\x1b[?25l"
 _LEAVE: Final = "\x1b[?25h\x1b[?1049l"
 _HOME: Final = "\x1b[H"
@@ -23,7 +23,10 @@ _CLEAR_REST: Final = "\x1b[J"
 
 @attrs.frozen
 class Watch:
-    """Interval of looks, their number or no end, and whether they are shown in place."""
+    """Interval of queries, their number, and whether they are shown in place.
+
+    If `looks` is None, their number is not limited.
+    """
 
     every_s: float
     looks: int | None = None
@@ -35,10 +38,10 @@ async def watch(
     look: Callable[[], Awaitable[Seen]],
     lines_of: Callable[[Seen, int], Sequence[str]],
 ) -> None:
-    """Look, show the lines and wait, until the looks are done or this is cancelled.
+    """Query, show the lines and wait, until all queries are done or this is cancelled.
 
-    `lines_of` gets the number of the look as well, from 0 on. The last content of a screen stays
-    on the terminal when it ends.
+    `lines_of` is called with the result and the number of the query, counted from 0. The last
+    content of a screen stays on the terminal at the end.
     """
     shown: Sequence[str] = ()
     if plan.is_screen:
@@ -48,7 +51,7 @@ async def watch(
         next_at = trio.current_time()
         while plan.looks is None or number < plan.looks:
             await trio.sleep_until(next_at)
-            # looks that were late are not caught up with
+            # missed queries are skipped
             next_at = max(next_at, trio.current_time()) + plan.every_s
             shown = lines_of(await look(), number)
             number += 1
@@ -70,6 +73,6 @@ def picture(lines: Sequence[str], height: int) -> str:
 
 
 def _write(text: str) -> None:
-    """Write to standard output at once; the text has colours only if they are wanted."""
+    """Write to standard output immediately; the text has colours only if they are wanted."""
     click.echo(text, nl=False, color=True)
     sys.stdout.flush()

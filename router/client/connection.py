@@ -1,11 +1,11 @@
-"""Client connections: `async with connect(url) as connection`, then senders and receivers on it.
+"""Client connections: `async with connect(url) as connection`, then open senders and receivers.
 
     async with connect("amqp://127.0.0.1") as connection:
         sender = await connection.open_sender("orders")
         outcome = await sender.send(Message(body=(AmqpValue("one more"),)))
 
 The engine speaks AMQP, and the router's own pump moves the octets. Everything that a caller does
-between two waits leaves in one send. A lost connection is not opened again.
+between two waits is sent together. A lost connection is not re-established.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ import trio
 
 from router.amqp.constants import Condition, ReceiverSettleMode, Role, SenderSettleMode
 from router.amqp.performatives import Attach, Error, Source, Target
-from router.amqp.reading import TransferFrame
-from router.amqp.reading_disposition import DispositionFrame
 from router.amqp.types import Described, Symbol
 from router.client.failures import (
     ClientError,
@@ -30,14 +28,12 @@ from router.client.failures import (
     LinkLost,
     error_from_peer,
 )
+from router.client.handler import ClientHandler
 from router.client.receiver import Receiver
 from router.client.sender import Sender
 from router.client.url import Url, parse_url
 from router.engine import attaching, beginning, events
 from router.engine.connection import Connection
-from router.engine.delivery import Delivery
-from router.engine.handler import Handler
-from router.engine.link import IncomingLink, OutgoingLink
 from router.engine.session import Session
 from router.engine.settings import ConnectionSettings
 from router.errors import AmqpError, Scope
@@ -47,7 +43,7 @@ from router.net.pump import Pump
 CONNECT_TIMEOUT_S = 10.0
 # How long the peer may take to answer our close.
 CLOSE_TIMEOUT_S = 2.0
-# The filter for JMS selectors, by the name that brokers know.
+# The filter for JMS selectors, under the name that brokers use.
 SELECTOR = Symbol("apache.org:selector-filter:string")
 # The session window bounds what a server may send ahead: 16 MiB that the program has not taken yet.
 MAX_FRAME_SIZE = 16384
@@ -62,10 +58,10 @@ async def connect(
     timeout_s: float = CONNECT_TIMEOUT_S,
     idle_timeout_s: float = 16.0,
 ) -> AsyncIterator[ClientConnection]:
-    """Connect, and close in order when the block ends, however it ends.
+    """Connect, and close the connection in order when the block ends, for whatever reason.
 
-    SASL PLAIN is used if the URL has a user, otherwise ANONYMOUS. Raises ConnectFailed, and
-    ValueError for a text that is no URL.
+    SASL PLAIN is used if the URL has a user, otherwise ANONYMOUS. Raises ConnectFailed, or
+    ValueError if `url` is a text that is not a URL.
     """
     where = parse_url(url) if isinstance(url, str) else url
     settings = ConnectionSettings(
@@ -88,7 +84,7 @@ async def connect(
 
 @asynccontextmanager
 async def connect_over(sock: socket.socket, container_id: str) -> AsyncIterator[ClientConnection]:
-    """Connect over a socket whose other end is served in this process; otherwise as `connect`.
+    """Connect over a socket whose other end this process serves; otherwise like `connect`.
 
     The connection has no SASL and no heartbeats.
     """
@@ -111,7 +107,7 @@ async def connect_over(sock: socket.socket, container_id: str) -> AsyncIterator[
 async def _opened(
     client: ClientConnection, deadline: float, timeout_s: float
 ) -> AsyncIterator[None]:
-    """Run a connection until the block ends, and close it in order."""
+    """Run a connection until the block ends, then close it in order."""
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(client.live)
@@ -131,7 +127,7 @@ async def _opened(
 
 
 async def _dial(where: Url, deadline: float, timeout_s: float) -> socket.socket:
-    """Return a connected socket; raise ConnectFailed."""
+    """Return a socket that is connected to the host of a URL; raise ConnectFailed otherwise."""
     place = f"[{where.host}]:{where.port}" if ":" in where.host else f"{where.host}:{where.port}"
     with trio.CancelScope(deadline=deadline):
         try:
@@ -145,7 +141,10 @@ async def _dial(where: Url, deadline: float, timeout_s: float) -> socket.socket:
 
 
 def _reason(error: OSError) -> str:
-    """Return the system's reason. If Trio reports several attempts, the first explains most."""
+    """Return the system's reason for a failed connection attempt.
+
+    If Trio reports several attempts, the first one explains the most.
+    """
     cause: BaseException | None = error.__cause__
     if isinstance(cause, BaseExceptionGroup):
         cause = cause.exceptions[0]
@@ -165,7 +164,7 @@ class ClientConnection:
         self._error: Error | None = None
         self._hub: Hub[Pump] = Hub(settings.max_frame_size)
         name = f"{settings.hostname}"
-        self._engine = Connection(settings, _Upward(self), self._hub.turn, name, True)
+        self._engine = Connection(settings, ClientHandler(self), self._hub.turn, name, True)
         self._pump = Pump(sock, self._engine, self._hub)
         self._session: Session | None = None
         self._links = 0
@@ -183,10 +182,11 @@ class ClientConnection:
         window: int = 10_000,
         name: str | None = None,
     ) -> Sender:
-        """Attach a sender to an address, or to the anonymous relay if it is None.
+        """Attach a sender to an address, or to the anonymous relay if `address` is None.
 
         The anonymous relay sends each message to the address in its `to`. `window` is the greatest
-        number of unsettled deliveries. Raises LinkLost if the peer refuses, and ConnectionLost.
+        number of unsettled deliveries. Raises LinkLost if the peer refuses the link, or
+        ConnectionLost.
         """
         self.check_open()
         sender = Sender(self, self._session, presettled=presettled, window=window)
@@ -217,12 +217,12 @@ class ClientConnection:
         max_message_size: int | None = None,
         selector: str | None = None,
     ) -> Receiver:
-        """Attach a receiver to an address, or to a dynamic node if it is None.
+        """Attach a receiver to an address, or to a dynamic node if `address` is None.
 
-        The peer makes the dynamic node, whose name is `Receiver.address`. Messages come from here
-        on (see `Receiver`), none larger than `max_message_size` octets, and with a `selector` only
-        those that it selects. Raises LinkLost if the peer refuses or would not apply the selector,
-        and ConnectionLost.
+        The peer makes the dynamic node, whose name is `Receiver.address`. From now on the peer may
+        send messages (see `Receiver`), none larger than `max_message_size` octets, and with a
+        `selector` only those that it selects. Raises LinkLost if the peer refuses the link or does
+        not apply the selector, or ConnectionLost.
         """
         chosen = None if selector is None else {SELECTOR: Described(SELECTOR, selector)}
         self.check_open()
@@ -251,7 +251,7 @@ class ClientConnection:
         return f"{self.container_id}-{self._links}"
 
     def failure(self, kind: type[ClientError]) -> ClientError:
-        """Return why the connection is over."""
+        """Return an exception of class `kind` that says why the connection is over."""
         return error_from_peer(kind, self._error, "the connection was closed")
 
     def check_open(self) -> None:
@@ -262,10 +262,10 @@ class ClientConnection:
     # Life of the connection.
 
     async def live(self) -> None:
-        """Carry octets until the connection is over, or until `stop`.
+        """Run the connection until it is over, or until `stop` is called.
 
-        No other cancellation reaches it, because a cancelled caller still has to close the
-        connection.
+        It is shielded from any other cancellation, because a cancelled caller still has to close
+        the connection.
         """
         with self._living:
             async with trio.open_nursery() as nursery:
@@ -279,20 +279,23 @@ class ClientConnection:
         self._over.set()
 
     def stop(self) -> None:
-        """Close the socket at once, discarding anything still unsent."""
+        """Close the socket immediately, discarding any unsent output."""
         self._living.cancel()
 
     async def wait_until_open(self, deadline: float, timeout_s: float) -> None:
-        """Wait until links can be attached; raises ConnectFailed."""
+        """Wait until links can be attached; raise ConnectFailed if that fails or takes too long."""
         with trio.CancelScope(deadline=deadline) as scope:
             await self._settled.wait()
         if scope.cancelled_caught:
-            raise ConnectFailed("", f"the peer did not open within {timeout_s:g} s")
+            raise ConnectFailed("", f"the peer did not open the connection within {timeout_s:g} s")
         if self.is_over:
             raise self.failure(ConnectFailed)
 
     async def aclose(self) -> None:
-        """Send all unsent output, close, and wait for the peer's close."""
+        """Close the links and the connection, and wait for the peer's close.
+
+        Output that is still unsent is sent first.
+        """
         if not self._over.is_set():
             self._hub.begin_turn()
             for owner in self._owners():
@@ -302,16 +305,16 @@ class ClientConnection:
             await self._over.wait()
 
     def note(self) -> None:
-        """Schedule sending, once the caller waits for something."""
+        """Schedule a send for the time when the caller next waits for something."""
         self._due.set()
 
     def drain(self, sender: Sender) -> None:
-        """Let a drained sender give back credit that is left after the waiting callers have run."""
+        """Schedule a sender's answer to a drain, after waiting callers have used the credit."""
         self._draining.append(sender)
         self._due.set()
 
     async def _flush(self) -> None:
-        """Send what callers have written, for ever."""
+        """Send the output of callers whenever there is some, until cancelled."""
         while True:
             await self._due.wait()
             self._due = trio.Event()
@@ -329,7 +332,7 @@ class ClientConnection:
     # Calls of the engine.
 
     def event_received(self, event: object) -> None:
-        """Handle rare events."""
+        """Handle a rare event (`router.engine.events`)."""
         if isinstance(event, events.LinkAttached):
             event.link.owner.attached()
         elif isinstance(event, events.LinkDetached):
@@ -353,7 +356,7 @@ class ClientConnection:
             self._end(event.error)
 
     def _end(self, error: Error | None) -> None:
-        """Mark the connection as over; the first reason given counts."""
+        """Mark the connection as over; the first error that is given is kept."""
         if not self.is_over:
             self.is_over = True
             self._error = error
@@ -370,31 +373,3 @@ class ClientConnection:
     def _owners(self) -> list[Sender | Receiver]:
         links = () if self._session is None else self._session.local_links.values()
         return [link.owner for link in links if link.owner is not None]
-
-
-class _Upward(Handler):
-    """Engine's handler that passes each call on to the sender or receiver that it is for."""
-
-    def __init__(self, client: ClientConnection) -> None:
-        self.client = client
-
-    def transfer_received(self, delivery: Delivery, frame: TransferFrame) -> None:
-        delivery.incoming.owner.transfer_received(delivery, frame)
-
-    def transfer_aborted(self, delivery: Delivery) -> None:
-        delivery.incoming.owner.transfer_aborted(delivery)
-
-    def outcome_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
-        delivery.outgoing.owner.outcome_received(delivery, frame)
-
-    def credit_received(self, link: OutgoingLink) -> None:
-        link.owner.credit_received()
-
-    def flow_received(self, link: IncomingLink) -> None:
-        link.owner.flow_received()
-
-    def room_made(self, connection: object, session: object) -> None:
-        self.client.room_made()
-
-    def event_received(self, connection: object, event: object) -> None:
-        self.client.event_received(event)

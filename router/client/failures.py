@@ -27,7 +27,7 @@ class ConnectFailed(ClientError):
 
 
 class ConnectionLost(ClientError):
-    """End of the connection that was not ours."""
+    """End of the connection: closed by the peer, or its socket lost."""
 
 
 class LinkLost(ClientError):
@@ -35,16 +35,19 @@ class LinkLost(ClientError):
 
 
 def error_from_peer(kind: type[ClientError], error: Error | None, otherwise: str) -> ClientError:
-    """Return the failure for a peer's error; `otherwise` describes it if there is no error."""
+    """Return an exception of class `kind` for a peer's error.
+
+    `otherwise` describes the failure if there is no error.
+    """
     if error is None:
         return kind("", otherwise)
     return kind(str(error.condition), describe_peer_error(error))
 
 
 def describe_peer_error(error: Error) -> str:
-    """Return the description of a peer's error, with the address that it names.
+    """Return the description of a peer's error, including the address in its info.
 
-    For a redirect, where it leads is added; the client does not follow redirects.
+    For a redirect, its destination is added, because the client does not follow redirects.
     """
     description = error.description or ""
     redirect = redirect_of(error)
@@ -52,7 +55,7 @@ def describe_peer_error(error: Error) -> str:
         return _with_address(description, error)
     if str(redirect) in description:
         return description
-    return "; ".join(part for part in (description, f"go to {redirect}") if part)
+    return "; ".join(part for part in (description, f"redirected to {redirect}") if part)
 
 
 def _with_address(description: str, error: Error) -> str:

@@ -21,26 +21,27 @@ L = TypeVar("L", bound=Link)
 
 
 class LinkClient(Protocol):
-    """Connection of a link, as the link needs it: the client's own, or one of a simulation."""
+    """Interface of a link's connection: the client's own connection, or that of a simulation."""
 
     @property
     def is_over(self) -> bool:
         """Return whether the connection is over."""
 
     def note(self) -> None:
-        """Schedule sending."""
+        """Schedule a send."""
 
     def drain(self, sender: Sender) -> None:
-        """Let a drained sender give back credit later."""
+        """Schedule a sender's answer to a drain."""
 
     def failure(self, kind: type[ClientError]) -> ClientError:
-        """Return why the connection is over."""
+        """Return an exception of class `kind` that says why the connection is over."""
 
 
 class ClientLink(Generic[L]):
-    """Link of the client. `client` is its connection, and `kind` the class of its end.
+    """Sender or receiver on a link.
 
-    `link` is the engine's, from the attach on.
+    `client` is the link's connection, and `kind` the class of the engine's link endpoint. `link` is
+    that endpoint, which exists from the attach on.
     """
 
     link: L
@@ -61,7 +62,8 @@ class ClientLink(Generic[L]):
     async def attach(self, frame: Attach) -> None:
         """Attach the link, and wait for the peer's attach.
 
-        Raises LinkLost if the peer refuses, allows no further link, or no frame of that size.
+        Raises LinkLost if the peer refuses the link, allows no more links, or accepts no frame as
+        large as this attach; raises ConnectionLost if the connection ends.
         """
         try:
             self.attach_nowait(frame)
@@ -89,21 +91,21 @@ class ClientLink(Generic[L]):
         await trio.lowlevel.checkpoint()
 
     def close(self) -> None:
-        """Close the link (detach with closed=true) at once."""
+        """Close the link (detach with closed=true), without a checkpoint."""
         if not self.is_over:
             self._closed_here = True
             attaching.detach(self.link, True)
             self.client.note()
 
     def failure(self) -> ClientError:
-        """Return why the link is over."""
+        """Return an exception that says why the link is over."""
         if self.error is None and self.client.is_over and not self._closed_here:
             return self.client.failure(ConnectionLost)
         what = "the link was closed" if self._closed_here else "the peer detached the link"
         return error_from_peer(LinkLost, self.error, what)
 
     async def wait_for_change(self) -> None:
-        """Wait until something has happened on this link: credit, a message, its end."""
+        """Wait until something happens on this link: new credit, a message, or its end."""
         await self._waiting.park()
 
     def changed(self) -> None:
@@ -130,5 +132,5 @@ class ClientLink(Generic[L]):
         self.changed()
 
     def resolve(self) -> None:
-        """Give up the deliveries that the link leaves behind."""
+        """Give up the deliveries that are unresolved when the link ends."""
         raise NotImplementedError

@@ -4,7 +4,7 @@
         table = await management.query("router.link", ["linkName", "linkDir"])
         router = await management.read("router", name="router/A")
 
-Type names are sent as they are given; a Trioute router knows them with and without Dispatch's
+Type names are sent as they are given; a Trioute router accepts them with and without Dispatch's
 prefix. If there is no response in time, NoResponse is raised, and the connection can still be used:
 a late response is skipped.
 """
@@ -34,16 +34,16 @@ TIMEOUT_S: Final = 5.0
 PAGE: Final = 500
 
 Attributes = dict[str, Any]
-"""Attributes of an entity by name, with whatever values the router sends."""
+"""Attributes of an entity by name, with the values that the router sends."""
 Row = tuple[Any, ...]
 
 
 class NoResponse(ClientError):
-    """Lack of a response: none came in time, or there was no receiver for the request."""
+    """Lack of a response: none that is valid came in time, or the request was not accepted."""
 
 
 class RequestRefused(TriouteError):
-    """Refusal by the node. `status` is its statusCode: 400, 403, 404, 500, 501."""
+    """Refusal of a request by the node; `status` is its statusCode: 400, 403, 404, 500 or 501."""
 
     def __init__(self, status: int, description: str) -> None:
         super().__init__(status, description)
@@ -58,7 +58,7 @@ class RequestRefused(TriouteError):
 class Table:
     """Result of a query: the names of the attributes, and a row of values for each entity.
 
-    If asked for names, a router leaves out those that it has no values for.
+    If a query names attributes, a router omits those that it has no values for.
     """
 
     names: tuple[str, ...]
@@ -76,11 +76,11 @@ class Table:
 async def connect_management(
     url: Url | str, *, node: str | None = None, timeout_s: float = TIMEOUT_S
 ) -> AsyncIterator[ManagementClient]:
-    """Connect to the management node of a router, and close when the block ends.
+    """Connect to the management node of a router, and close the connection when the block ends.
 
-    The node is `node`, or else the URL's address, or else `$management`. `timeout_s` is how long
-    the connection may take, and then each request. Raises ConnectFailed, LinkLost if the node
-    does not exist, NoResponse, and ValueError for a text that is no URL.
+    The node is `node`, or else the URL's address, or else `$management`. `timeout_s` limits the
+    time to connect, and then the time of each request. Raises ConnectFailed, LinkLost if the node
+    does not exist, NoResponse, or ValueError if `url` is a text that is not a URL.
     """
     where = parse_url(url) if isinstance(url, str) else url
     async with connect(where, timeout_s=timeout_s) as connection:
@@ -97,14 +97,14 @@ async def open_management(
         replies = await connection.open_receiver(None)
         sender = await connection.open_sender(node)
         return ManagementClient(connection, node, sender, replies, timeout_s)
-    raise NoResponse("", f"{node}: the router did not attach within {timeout_s:g} s")
+    raise NoResponse("", f"{node}: the router did not answer the attach within {timeout_s:g} s")
 
 
 class ManagementClient:
     """Client of one management node; made by `connect_management` or `open_management`.
 
     Every method that sends a request raises RequestRefused if the node refuses it, NoResponse if
-    there is no response, and LinkLost or ConnectionLost.
+    the node does not respond, or LinkLost or ConnectionLost.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class ManagementClient:
     async def open_receiver(self, *, credit: int) -> Receiver:
         """Open another receiver on the same connection, from a dynamic node.
 
-        It is for messages that an operation sends in addition to its response. Raises LinkLost and
+        It is for messages that an operation sends in addition to its response. Raises LinkLost or
         ConnectionLost.
         """
         return await self._connection.open_receiver(None, credit=credit)
@@ -141,8 +141,8 @@ class ManagementClient:
     ) -> Any:
         """Request an operation, and return the body of the response.
 
-        `properties` become application-properties; those with the value None are left out, and
-        whole numbers are sent as an int, as other tools do.
+        `properties` become application-properties; those with the value None are omitted, and whole
+        numbers of 32 bits are sent as an AMQP int, as other tools send them.
         """
         async with self._one_at_a_time:
             self._asked += 1
@@ -178,11 +178,11 @@ class ManagementClient:
             finally:
                 self._sender.outcome_told = None
         if refused:
-            raise NoResponse("", f"{self.node} did not take the request: {refused[0]}")
+            raise NoResponse("", f"{self.node} did not accept the request: {refused[0]}")
         raise NoResponse("", f"{self.node} did not answer within {timeout_s:g} s")
 
     async def _matching(self, request: Message) -> Message:
-        """Return the response to this request; late responses to earlier ones are skipped."""
+        """Wait for the response to this request; skip late responses to earlier ones."""
         assert request.properties is not None
         while True:
             received = await self._replies.receive()
@@ -207,10 +207,10 @@ class ManagementClient:
         offset: int = 0,
         count: int | None = None,
     ) -> Table:
-        """Return the entities of a type, or of all: `count` of them from `offset` on, or all.
+        """Return the entities of a type, or of all types: `count` of them from `offset` on, or all.
 
-        They are requested in pages, so entities that come or go meanwhile may be missing or appear
-        twice.
+        They are requested in pages, so entities that are created or deleted meanwhile may be
+        missing or occur twice.
         """
         told: tuple[str, ...] = ()
         rows: list[Row] = []
@@ -252,7 +252,7 @@ class ManagementClient:
     async def create(
         self, entity_type: str | None, attributes: Mapping[str, object], *, name: str | None = None
     ) -> Attributes:
-        """Create an entity; return its attributes."""
+        """Create an entity and return its attributes."""
         return _map(await self.request("CREATE", _one(entity_type, name), dict(attributes)))
 
     async def update(
@@ -263,7 +263,7 @@ class ManagementClient:
         name: str | None = None,
         identity: str | None = None,
     ) -> Attributes:
-        """Change an entity; return its attributes."""
+        """Change an entity and return its attributes."""
         return _map(
             await self.request("UPDATE", _one(entity_type, name, identity), dict(attributes))
         )
@@ -322,7 +322,7 @@ def _table(body: object) -> Table:
 
 
 def _why(outcome: object) -> str:
-    """Return why a request was not taken, from an outcome other than accepted."""
+    """Return why a request was not accepted, from its outcome."""
     if isinstance(outcome, Rejected) and outcome.error is not None:
         return f"{outcome.error.condition}: {describe_peer_error(outcome.error)}"
     return type(outcome).__name__.lower()

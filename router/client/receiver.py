@@ -1,8 +1,8 @@
 """Receive messages: `async for delivery in receiver`, with a window of credit kept open.
 
-Whole messages are handed out, in the order in which they came. No more than `credit` of them are on
-their way or unsettled at once, so a receiver that settles none gets no further messages. Octets are
-bounded too, by the session's window.
+Whole messages are handed out, in the order in which they were received. No more than `credit` of
+them are on their way or unsettled at the same time, so a receiver that settles none gets no further
+messages. Their octets are limited too, by the session's window.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _MODIFIED = int(constants.Descriptor.MODIFIED)
 
 
 class ReceivedMessage:
-    """Received message; `payload` is its encoding, `is_settled` tells whether it is settled.
+    """Received message; `payload` is its encoding, `is_settled` says whether it is settled.
 
-    Each of accept, reject, release and modify settles it, once; a second call has no effect. They
-    raise LinkLost or ConnectionLost if the sender can no longer be told.
+    The methods accept, reject, release and modify settle it; a second call has no effect. They
+    raise LinkLost or ConnectionLost if the outcome can no longer be sent.
     """
 
     __slots__ = ("_delivery", "_is_told", "_message", "_receiver", "frames", "payload")
@@ -55,12 +55,12 @@ class ReceivedMessage:
 
     @property
     def message_format(self) -> int:
-        """Return the format of the octets: 0 is AMQP's own message (section 2.8.11)."""
+        """Return the payload's message-format; 0 is the standard AMQP format (section 2.8.11)."""
         return int(self._delivery.message_format)
 
     @property
     def message(self) -> Message:
-        """Return the message, decoded. Raises AmqpError if the octets are none."""
+        """Return the decoded message. Raises AmqpError if the payload is not a message."""
         if self._message is None:
             self._message = decode_message(self.payload)
         return self._message
@@ -70,7 +70,7 @@ class ReceivedMessage:
         self._settle(_ACCEPTED, b"")
 
     def reject(self, condition: str = "", description: str | None = None) -> None:
-        """Settle as rejected: the message is invalid. With a `condition`, the sender reads why."""
+        """Settle as rejected: the message is invalid. The sender gets the `condition`, if given."""
         error = Error(Symbol(condition), description) if condition else None
         state = encode_composite(Rejected(error)) if error else b""
         self._settle(_REJECTED, state)
@@ -80,7 +80,7 @@ class ReceivedMessage:
         self._settle(_RELEASED, b"")
 
     def modify(self, *, delivery_failed: bool = False, undeliverable_here: bool = False) -> None:
-        """Settle as modified: not processed, and the next attempt is told about this one."""
+        """Settle as modified: not processed, and to be changed before the next attempt."""
         state = encode_composite(Modified(delivery_failed or None, undeliverable_here or None))
         self._settle(_MODIFIED, state)
 
@@ -93,9 +93,9 @@ class ReceivedMessage:
 class Receiver(ClientLink[IncomingLink]):
     """Receiving end of a link; made by `ClientConnection.open_receiver`.
 
-    With `count`, credit is given for no more messages than that, and iteration ends after the last
-    one. With `drain`, the sender is asked for what it has now, and iteration ends when it has no
-    more.
+    With `count`, credit is granted for that many messages only, and iteration ends after the last
+    one. With `drain`, the sender is asked for the messages that it has now, and iteration ends when
+    it has no more.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Receiver(ClientLink[IncomingLink]):
         self.window = credit
         self.count = count
         self.drain = drain
-        # messages that have come, and messages that were handed out
+        # messages that were received, and messages that were taken
         self.arrived = 0
         self.taken = 0
         self._queue: deque[ReceivedMessage] = deque()
@@ -125,27 +125,28 @@ class Receiver(ClientLink[IncomingLink]):
 
     @property
     def address(self) -> str | None:
-        """Return the address that it receives from, as the peer named it."""
+        """Return the address of the link's source, as the peer named it."""
         source = self.link.remote_attach.source
         return None if source is None else source.address
 
     @property
     def credit(self) -> int:
-        """Return how many messages the sender may send from here on."""
+        """Return how many messages the sender may still send."""
         return self.link.credit
 
     @property
     def waiting(self) -> int:
-        """Return how many messages can be taken at once."""
+        """Return how many messages can be taken without waiting."""
         return len(self._queue)
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> ReceivedMessage:
-        """Return the next message. Raises LinkLost or ConnectionLost.
+        """Return the next message.
 
-        Other tasks run whenever no message waits, which the credit window brings about soon enough.
+        Other tasks only run when no message waits here; the credit window makes that happen soon
+        enough. Raises LinkLost or ConnectionLost.
         """
         if not await self.wait_for_message():
             raise StopAsyncIteration
@@ -174,7 +175,7 @@ class Receiver(ClientLink[IncomingLink]):
         return True
 
     def receive_nowait(self) -> ReceivedMessage:
-        """Return a message that has come already. Raises trio.WouldBlock if there is none."""
+        """Return a message that was received already. Raises trio.WouldBlock if there is none."""
         if not self._queue:
             raise trio.WouldBlock
         received = self._queue.popleft()
@@ -198,13 +199,13 @@ class Receiver(ClientLink[IncomingLink]):
         self.client.note()
 
     def _top_up(self) -> None:
-        """Give credit again once half of it is used up (section 2.6.7)."""
+        """Grant credit again once half of it is used up (section 2.6.7)."""
         link = self.link
         credit = link.credit
         if credit > self.window >> 1 or self.is_over or self._is_dry:
             return
         if self.drain and credit:
-            # the credit given before is used up first
+            # the credit that was granted before is used up first
             return
         target = self.window - max(link.unsettled, len(self._queue))
         if self.count is not None:
@@ -216,7 +217,7 @@ class Receiver(ClientLink[IncomingLink]):
     # Calls of the engine, by way of the connection.
 
     def attached(self) -> None:
-        """Handle the peer's attach: give credit, unless the peer left out a requested filter.
+        """Handle the peer's attach: grant credit, unless the peer omitted a requested filter.
 
         If the peer's source lacks the filter, the peer does not support it (section 3.5.3).
         """

@@ -42,17 +42,18 @@ _PLAIN: dict[int, Outcome] = {
 
 
 class SentMessage:
-    """Message that was sent. `sent_ns` is the time of sending, by `time.monotonic_ns`.
+    """Message that was sent; `sent_ns` is the time of sending, from `time.monotonic_ns`.
 
-    Once `is_settled`, `outcome` is the receiver's; None means that the message was pre-settled, or
-    that the receiver settled it without an outcome. With `is_lost`, no outcome will come.
+    If `is_settled`, `outcome` is the receiver's outcome; None means that the message was
+    pre-settled, or that the receiver settled it without an outcome. If `is_lost`, no outcome will
+    come.
     """
 
     __slots__ = ("_resolved", "_sender", "is_lost", "is_settled", "outcome", "sent_ns")
 
     def __init__(self, sender: Sender) -> None:
         self._sender = sender
-        # made by a waiting task: for most messages nobody waits
+        # created by a task that waits; for most messages none does
         self._resolved: trio.Event | None = None
         self.sent_ns = time.monotonic_ns()
         self.is_settled = False
@@ -86,8 +87,8 @@ class SentMessage:
 class Sender(ClientLink[OutgoingLink]):
     """Sending end of a link; made by `ClientConnection.open_sender`.
 
-    At most `window` deliveries are unsettled at once, however much credit there is.
-    `outcome_told`, if set, is called with each Sending that is settled.
+    At most `window` deliveries are unsettled at the same time, however much credit there is.
+    `outcome_told`, if set, is called with each SentMessage that is settled.
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class Sender(ClientLink[OutgoingLink]):
 
     @property
     def credit(self) -> int:
-        """Return how many deliveries the receiver takes from here on."""
+        """Return how many more deliveries the receiver accepts for now."""
         return self.link.credit
 
     @property
@@ -126,11 +127,11 @@ class Sender(ClientLink[OutgoingLink]):
         return await sending.wait()
 
     def has_room(self) -> bool:
-        """Return whether a message can be sent at once."""
+        """Return whether a message can be sent now."""
         return self.session.can_send(self.link) and self.link.unsettled < self.window
 
     async def wait_for_room(self) -> None:
-        """Wait until a message can be sent at once. Raises LinkLost or ConnectionLost."""
+        """Wait until a message can be sent. Raises LinkLost or ConnectionLost."""
         while not self.has_room():
             if self.is_over:
                 raise self.failure()
@@ -148,7 +149,7 @@ class Sender(ClientLink[OutgoingLink]):
 
         A memoryview is not copied: its content must not change until the message is settled. Raises
         trio.WouldBlock if there is no room, and LinkLost or ConnectionLost if the link or
-        connection is gone.
+        connection is over.
         """
         link, session = self.link, self.session
         if not self.has_room():
@@ -202,7 +203,7 @@ class Sender(ClientLink[OutgoingLink]):
         self.changed()
 
     def drained(self) -> None:
-        """Give back credit that is left after waiting callers have run (section 2.6.7)."""
+        """Answer a drain: give up credit that waiting callers have not used (section 2.6.7)."""
         link = self.link
         if self._drain_due and not self.is_over and link.drain and self._rest is None:
             self._drain_due = False

@@ -1,8 +1,8 @@
 """Stamp messages with the time of sending, so that receivers can tell how long they took.
 
 `trioute send` writes the message annotation x-opt-trioute-sent-ns: nanoseconds since the Unix
-epoch, as an ulong. Times can be compared if sender and receiver share a clock. The creation-time of
-the properties would be too coarse: it has milliseconds, and most messages take less than one.
+epoch, as an ulong. Times can be compared if sender and receiver share a clock. The properties'
+creation-time would be too coarse: it counts milliseconds, and most messages take less than one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PLACEHOLDER = ULong(ULong.HIGHEST)
 
 
 class StampedMessage:
-    """Message that is encoded once, and stamped anew each time that it is sent."""
+    """Message that is encoded once, and stamped anew for each time that it is sent."""
 
     def __init__(self, message: Message) -> None:
         annotations = {**(message.message_annotations or {}), SENT_NS: _PLACEHOLDER}

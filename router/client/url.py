@@ -31,7 +31,7 @@ def parse_url(text: str) -> Url:
     if not separator or "/" in scheme:
         rest = text
     elif scheme.lower() != SCHEME:
-        raise ValueError(f"{scheme}:// cannot be used here: only {SCHEME}:// can")
+        raise ValueError(f"{scheme}:// is not supported here: only {SCHEME}:// is")
     authority, _, address = rest.partition("/")
     credentials, at, place = authority.rpartition("@")
     user = password = None

@@ -21,7 +21,7 @@ def _dead_letters(configuration: Configuration, _: Data) -> Iterator[Finding]:
             yield Finding(
                 here,
                 "has no effect, because nothing can be sent to these addresses",
-                "take it out or give another distribution",
+                "remove it, or give another distribution",
                 shown=True,
                 concerns=(("address", index, "distribution"),),
             )
@@ -41,7 +41,7 @@ def _fallbacks(configuration: Configuration, _: Data) -> Iterator[Finding]:
             yield Finding(
                 ("address", index, "enableFallback"),
                 "cannot be combined with a phase other than 0, which has no fallback",
-                "take it out, or take waypoint and the phases out",
+                "remove it, or remove waypoint and the phases",
                 shown=True,
                 concerns=tuple(
                     ("address", index, key) for key in ("waypoint", "ingressPhase", "egressPhase")
@@ -56,7 +56,7 @@ def _holds(configuration: Configuration, _: Data) -> Iterator[Finding]:
             yield Finding(
                 here,
                 f"has no effect on a router whose mode is {configuration.router.mode}",
-                "take it out; only edge routers hold messages",
+                "remove it; only edge routers hold messages",
                 shown=True,
                 concerns=(("router", "mode"),),
             )
@@ -64,7 +64,7 @@ def _holds(configuration: Configuration, _: Data) -> Iterator[Finding]:
             yield Finding(
                 here,
                 f"has no effect with the distribution {address.distribution}",
-                "take it out or give another distribution",
+                "remove it, or give another distribution",
                 shown=True,
                 concerns=(("address", index, "distribution"),),
             )
@@ -83,4 +83,4 @@ def _stuck_receivers(configuration: Configuration, _: Data) -> Iterator[Finding]
 
 
 ADDRESS_CHECKS: Final[tuple[Check, ...]] = (_dead_letters, _fallbacks, _holds, _stuck_receivers)
-"""In the order in which they run."""
+"""Checks, in the order in which they run."""

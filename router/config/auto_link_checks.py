@@ -1,6 +1,6 @@
 """Checks of auto-links: missing attributes and repeated names.
 
-As in `router.config.checks`, which runs these checks as well.
+`router.config.checks` describes checks and runs these.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def _names(configuration: Configuration, _: Data) -> Iterator[Finding]:
         if first != index:
             yield Finding(
                 ("autoLink", index, "name"),
-                f"is the name of autoLink[{first}] too",
-                "give each a name of its own",
+                f"is also the name of autoLink[{first}]",
+                "give each its own name",
                 shown=True,
                 concerns=tuple(
                     ("autoLink", at, key)

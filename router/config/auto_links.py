@@ -27,9 +27,9 @@ class AutoLinkSettings:
         default=None,
         metadata=setting(
             kinds.address(),
-            "The address whose messages go to the container's node or come from there. It can be "
-            "used by clients, even where its distribution says that it is unavailable.",
-            default="none; it is needed",
+            "The address whose messages go to the container's node or come from it. Clients can "
+            "use it even if its distribution is unavailable.",
+            default="none; required",
             required=True,
         ),
     )
@@ -37,9 +37,9 @@ class AutoLinkSettings:
         default=None,
         metadata=setting(
             kinds.choice(get_args(AutoLinkDirection)),
-            "Which way messages go, as the router sees it: from the container into the address "
-            "(in), or out to the container what is sent to the address (out).",
-            default="none; it is needed",
+            "Direction of the messages, as seen from the router: from the container to the "
+            "address (in), or from the address to the container (out).",
+            default="none; required",
             required=True,
         ),
     )
@@ -47,8 +47,8 @@ class AutoLinkSettings:
         default=None,
         metadata=setting(
             CONTAINER,
-            "The container-id of the container to attach to, as it sends it in open. Each of its "
-            "connections with the role route-container gets a link.",
+            "The container-id of the container to attach to, as it sends it in open. Each of "
+            "its connections with the role route-container gets a link.",
             default="none; without it and without connection no link is attached",
         ),
     )
@@ -56,8 +56,8 @@ class AutoLinkSettings:
         default=None,
         metadata=setting(
             CONTAINER,
-            "The name of the listener or connector that leads to the container, in place of a "
-            "containerId. Its role is route-container.",
+            "The name of the listener or connector that leads to the container, instead of a "
+            "containerId. Its role must be route-container.",
             default="none",
         ),
     )
@@ -73,18 +73,18 @@ class AutoLinkSettings:
         default=None,
         metadata=setting(
             kinds.phase(),
-            "The phase of the address that messages go to, or are taken from.",
-            default="for out, or with fallback, the address's ingressPhase; for in the next "
-            "phase, unless that is beyond the egressPhase: at a waypoint 0 and 1",
+            "The phase of the address that messages go to or come from.",
+            default="with out, or with fallback: the address's ingressPhase; with in: the next "
+            "phase, but at most the egressPhase (at a waypoint, 0 and 1)",
         ),
     )
     fallback: bool = attrs.field(
         default=False,
         metadata=setting(
             kinds.flag(),
-            "Whether the link is one of the address's fallback (enableFallback): with out, the "
-            "container gets only what nobody else receives; with in, it sends what is never to "
-            "come back to it.",
+            "Whether the link belongs to the address's fallback (enableFallback). With out, the "
+            "container gets only messages that have no other receiver; with in, it sends "
+            "messages that never return to it.",
         ),
     )
     name: str = attrs.field(

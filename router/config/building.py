@@ -1,7 +1,7 @@
 """Build a `Configuration` from parsed data in any syntax, or find what is wrong with it.
 
 cattrs structures the data into the model and collects the values that the kinds refuse. Then the
-cross checks run, without the refused values, so that they neither fail on one nor report it again.
+cross checks run without the refused values, so that they neither fail on one nor report it again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from router.config.structure import structure, value_at
 
 @attrs.frozen
 class Built:
-    """Result of a build; with `findings`, the configuration means nothing."""
+    """Result of a build; if it has `findings`, the configuration is not meaningful."""
 
     configuration: Configuration
     findings: tuple[Finding, ...]
@@ -36,7 +36,7 @@ class Built:
     ) -> list[Mistake]:
         """Return the mistakes in the file, by line, and then those in the files that it names.
 
-        `lines` are the lines of paths in the data, and `place` maps such a path to one in the file.
+        `lines` maps paths in the data to lines, and `place` maps such a path to one in the file.
         """
         found = [
             Mistake(
@@ -67,7 +67,7 @@ def build(data: Data, folder: Path | None, further: Iterable[Check] = ()) -> Bui
     wrong = {finding.path for finding in refused}
     # An unknown attribute was probably meant to be the one with the nearest name.
     wrong |= {(*one.path[:-1], one.nearest) for one in refused if one.nearest and one.path[1:]}
-    # One finding per path is enough: a port is taken whether once or three times.
+    # One finding per path is enough, even if a port is taken three times.
     contradictions: dict[DataPath, Finding] = {}
     checks = (find_contradictions, *further)
     for finding in chain.from_iterable(check(configuration, usable) for check in checks):

@@ -1,8 +1,8 @@
 """Cross checks: duplicates, attributes that need or exclude each other, files to be read.
 
-Each check yields the findings of one rule, for a configuration whose values are right one by one.
-It gets the parsed data as well, because an attribute that was given is different from one at its
-default.
+Each check yields the findings of one rule, for a configuration in which each value is valid by
+itself. It also gets the parsed data, to distinguish an attribute that was given from one that has
+its default.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from router.config.users import load_users
 
 Check = Callable[[Configuration, Data], Iterator[Finding]]
 
-# How many of the equal ones before it each duplicate is compared with.
+# Maximum number of earlier equal entities that each duplicate is compared with.
 MAX_DUPLICATES_COMPARED: Final = 3
 HTTP_ATTRIBUTES: Final = (
     "host",
@@ -48,7 +48,7 @@ def find_contradictions(configuration: Configuration, data: Data) -> Iterator[Fi
 
 
 def users_file_mistakes(configuration: Configuration) -> Iterator[Mistake]:
-    """Yield the mistakes in the users files that can be read, each of them read once."""
+    """Yield the mistakes in the users files that can be read; each file is read once."""
     paths = {
         listener.users_file: None
         for listener in configuration.listeners
@@ -70,7 +70,7 @@ def _listener_sockets(configuration: Configuration, _: Data) -> Iterator[Finding
             host, port = listeners[index].host, listeners[index].port
             yield Finding(
                 ("listener", index, "port"),
-                f"is taken: listener[{first}] listens on {host}:{port} too",
+                f"is taken: listener[{first}] also listens on {host}:{port}",
                 "give another port or another host",
                 shown=True,
                 concerns=tuple(
@@ -82,7 +82,7 @@ def _listener_sockets(configuration: Configuration, _: Data) -> Iterator[Finding
 
 
 def _collide(one: ListenerSettings, other: ListenerSettings) -> bool:
-    """Return whether two listeners on the same host and port want the same socket."""
+    """Return whether two listeners on the same host and port need the same socket."""
     families = {one.socket_address_family, other.socket_address_family}
     return one.port != 0 and (len(families) == 1 or None in families)
 
@@ -90,7 +90,7 @@ def _collide(one: ListenerSettings, other: ListenerSettings) -> bool:
 def _listener_names(configuration: Configuration, data: Data) -> Iterator[Finding]:
     listeners = configuration.listeners
     for index, first in _repeats([listener.name for listener in listeners]):
-        # Two without names that want the same socket are reported better elsewhere.
+        # Unnamed listeners that need the same socket are reported by _listener_sockets.
         given = _given("listener", (first, index), "name", data)
         if given or not _collide(listeners[first], listeners[index]):
             yield _same_name("listener", index, first, given=given)
@@ -117,10 +117,10 @@ def _given(entity: str, indices: tuple[int, int], key: str, data: Data) -> bool:
 def _same_name(entity: str, index: int, first: int, *, given: bool) -> Finding:
     return Finding(
         (entity, index, "name"),
-        f"is the name of {entity}[{first}] too"
+        f"is also the name of {entity}[{first}]"
         if given
         else f"is missing, and {entity}[{first}] has none either on the same host and port",
-        "give each a name of its own",
+        "give each its own name",
         shown=given,
         concerns=tuple(
             (entity, at, key) for at in (first, index) for key in ("name", "host", "port")
@@ -156,8 +156,8 @@ def _address_repeats(configuration: Configuration, _: Data) -> Iterator[Finding]
         key = "pattern" if configuration.addresses[index].prefix is None else "prefix"
         yield Finding(
             ("address", index, key),
-            f"covers what address[{first}] covers",
-            "give each address once",
+            f"covers the same addresses as address[{first}]",
+            "give each address only once",
             shown=True,
             concerns=tuple(
                 ("address", at, key) for at in (first, index) for key in ("prefix", "pattern")
@@ -172,8 +172,8 @@ def _covered(address: AddressSettings | RedirectSettings) -> tuple[str, ...] | N
 
 @lru_cache(maxsize=65536)
 def tokens_covered(prefix: str | None, pattern: str | None) -> tuple[str, ...] | None:
-    """Return the tokens that a prefix or a pattern matches; None unless one of them is given."""
-    # cached: of very many addresses few change from one configuration to the next
+    """Return the tokens that a prefix or a pattern matches; None unless exactly one is given."""
+    # cached: among very many addresses, few change from one configuration to the next
     if (prefix is None) == (pattern is None):
         return None
     if prefix is not None:
@@ -231,7 +231,7 @@ def _redirect_repeats(configuration: Configuration, _: Data) -> Iterator[Finding
         found.setdefault(index, (first, "hostname"))
     for index, first in _repeats([_covered(one) for one in redirects]):
         directions = {redirects[index].direction, redirects[first].direction}
-        # one redirect for each direction is no duplicate
+        # one redirect for each direction is not a duplicate
         if directions != {"in", "out"}:
             key = "pattern" if redirects[index].prefix is None else "prefix"
             found.setdefault(index, (first, key))
@@ -267,7 +267,7 @@ def _listener_sasl(configuration: Configuration, _: Data) -> Iterator[Finding]:
             yield Finding(
                 (*here, "usersFile"),
                 "has no effect, because PLAIN is not offered",
-                'add "PLAIN" to saslMechanisms or take usersFile out',
+                'add "PLAIN" to saslMechanisms, or remove usersFile',
                 shown=True,
                 concerns=(mechanisms,),
             )
@@ -275,7 +275,7 @@ def _listener_sasl(configuration: Configuration, _: Data) -> Iterator[Finding]:
             yield Finding(
                 (*here, "authenticatePeer"),
                 "lets no peer in, because only ANONYMOUS is offered",
-                'add "PLAIN" to saslMechanisms or take authenticatePeer out',
+                'add "PLAIN" to saslMechanisms, or remove authenticatePeer',
                 shown=True,
                 concerns=(mechanisms,),
             )
@@ -299,7 +299,7 @@ def _listener_http(configuration: Configuration, data: Data) -> Iterator[Finding
                     yield Finding(
                         (*here, key),
                         "has no effect on a listener for AMQP",
-                        "take it out or set http = true",
+                        "remove it, or set http = true",
                         shown=True,
                         concerns=concerns,
                     )
@@ -309,7 +309,7 @@ def _listener_http(configuration: Configuration, data: Data) -> Iterator[Finding
                 yield Finding(
                     (*here, key),
                     "has no effect on a listener for HTTP",
-                    f"take it out; such a listener has {', '.join(HTTP_ATTRIBUTES)}",
+                    f"remove it; such a listener has {', '.join(HTTP_ATTRIBUTES)}",
                     concerns=concerns,
                 )
         if "port" not in given:
@@ -320,7 +320,7 @@ def _listener_http(configuration: Configuration, data: Data) -> Iterator[Finding
             yield Finding(
                 here,
                 "serves nothing",
-                "leave metrics or healthz true",
+                "set metrics or healthz to true",
                 concerns=((*here, "metrics"), (*here, "healthz")),
             )
 
@@ -345,9 +345,9 @@ def _buffers(configuration: Configuration, data: Data) -> Iterator[Finding]:
 
 
 def _repeats(keys: Sequence[Hashable | None]) -> Iterator[tuple[int, int]]:
-    """Yield the index of each key with those of the first few equal ones; None equals nothing.
+    """Yield each key's index with those of the first few equal keys before it; None equals nothing.
 
-    With all equal ones, a configuration that repeats itself many times would take for ever.
+    Comparing all equal keys would take far too long for very many duplicates.
     """
     present = [key for key in keys if key is not None]
     if len(set(present)) == len(present):

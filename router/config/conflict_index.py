@@ -1,9 +1,9 @@
 """Index of the entities that may contradict each other, to find them without a full search.
 
 Two entities contradict each other only if they share something: a name, the addresses that they
-cover, an exchange. A configuration without mistakes is indexed by what may be shared. If few of
-its entities change, they are checked together with those that share something with them, by the
-same rules as the whole (docs/decisions/0102-one-change-beside-very-many.md).
+cover, an exchange. A configuration without mistakes is indexed by what entities may share. If few
+entities change, only these and the entities that share something with them are checked, by the
+same rules as the whole configuration (docs/decisions/0102-one-change-beside-very-many.md).
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class ConflictIndex:
     ) -> bool:
         """Update the index to `wanted`, which differs by the edits, if it has no mistakes.
 
-        Return False, and leave the index as it is, if it may have some. `is_right` checks a small
-        configuration: the new entities, and all that share something with them.
+        Return False, and leave the index unchanged, if `wanted` may have mistakes. `is_right`
+        checks a small configuration: the new entities, and all that share something with them.
         """
         edits = [edit for edit in edits if edit.entity.name in INDEXED]
         for edit in edits:
@@ -89,13 +89,13 @@ class ConflictIndex:
         return attrs.evolve(wanted, **values)
 
     def pieces(self) -> Iterator[object]:
-        """Take the index apart, one entry at a step, when it is no longer needed."""
+        """Empty the index, one entry in each step, when it is no longer needed."""
         while self._sharing:
             yield self._sharing.popitem()
         yield from self._loops.pieces()
 
     def _near(self, edit: Edit) -> Iterator[tuple[str, object]]:
-        """Yield the entities, with their kinds, that an edit may have made wrong."""
+        """Yield the entities, with their kinds, that an edit may have made invalid."""
         kind = edit.entity.name
         if edit.new is not None:
             yield kind, edit.new
@@ -141,7 +141,7 @@ class ConflictIndex:
 
 
 def _is_as_good(old: ExchangeSettings, new: object) -> bool:
-    """Return whether bindings that were right with `old` are right with `new`."""
+    """Return whether bindings that were valid with `old` are valid with `new`."""
     if not isinstance(new, ExchangeSettings):
         return False
     return (new.name, new.match_method) == (old.name, old.match_method)
@@ -154,7 +154,7 @@ def _all_keys(kind: str, one: object) -> Iterator[Key]:
 
 
 def _keys(kind: str, one: object) -> Iterator[Key]:
-    """Yield the keys that another entity of the kind must not share, in some cases or in all."""
+    """Yield the keys that another entity of the kind must not share, always or in some cases."""
     name = getattr(one, "name", None)
     if name is not None:
         yield kind, "name", name

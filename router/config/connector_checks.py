@@ -1,6 +1,6 @@
 """Checks of connectors: attributes that need or exclude each other.
 
-As in `router.config.checks`, which runs these checks as well.
+`router.config.checks` describes checks and runs these.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def _connector_redirects(configuration: Configuration, _: Data) -> Iterator[Find
             yield Finding(
                 ("connector", index, "redirectHosts"),
                 "has no effect, because redirects are not followed",
-                "set allowRedirect = true or take it out",
+                "set allowRedirect = true, or remove it",
                 shown=True,
                 concerns=(("connector", index, "allowRedirect"),),
             )
@@ -59,7 +59,7 @@ def _connector_failover(configuration: Configuration, _: Data) -> Iterator[Findi
             yield Finding(
                 ("connector", index, "failoverHosts"),
                 "would show the password to any host that the peer names",
-                'name the hosts, or take "*" or the saslUsername out',
+                'name the hosts, or remove "*" or the saslUsername',
                 concerns=(("connector", index, "saslUsername"),),
             )
 

@@ -1,6 +1,6 @@
 """Checks of the containers of auto-links and link routes, by id or by connection.
 
-As in `router.config.checks`, which runs these checks as well.
+`router.config.checks` describes checks and runs these.
 """
 
 from __future__ import annotations

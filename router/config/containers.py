@@ -14,6 +14,6 @@ ENTITY_NAME: Final = kinds.text(4 * LONGEST_NAME)
 
 
 def name_with_container(name: str, container_id: str | None, connection: str | None) -> str:
-    """Return a name with the container or connection behind it, if one is given."""
+    """Return a name followed by the container or connection, if one is given."""
     container = connection if container_id is None else container_id
     return name if container is None else f"{name}/{container}"

@@ -1,6 +1,6 @@
 """Compare two configurations, and find the changes that a running router cannot apply.
 
-Nothing here touches a router. The differences are in the words of the configuration file, to be
+Nothing here touches a router. The differences use the names of the configuration file. They are
 shown to people, sent to programs, and applied. They never contain a secret.
 """
 
@@ -32,7 +32,7 @@ RESTART_ONLY: Final = {
 class NotApplied(ConfigurationError):
     """Refusal of a running router to apply a configuration; nothing has changed.
 
-    `reasons` has a sentence for each reason, with the place that it is about; never none.
+    `reasons` has at least one sentence. Each one names the place that it is about.
     """
 
     def __init__(self, reasons: Iterable[str]) -> None:
@@ -51,8 +51,8 @@ class StaleConfiguration(NotApplied):
 class FieldChange:
     """Change of one attribute, under its name in the file.
 
-    `old` and `new` are values as in the file: text, numbers, lists and tables. None is for none,
-    and a secret is `SECRET`.
+    `old` and `new` are values as in the file: text, numbers, lists and tables. None stands for no
+    value, and `SECRET` for a secret.
     """
 
     name: str
@@ -64,8 +64,9 @@ class FieldChange:
 class Difference:
     """Entity that was added, removed or changed between two configurations.
 
-    `key` is its name or other key, and empty if its kind has one entity only. `fields` are the
-    attributes that differ; of an added or removed entity, those that are not at their defaults.
+    `key` is the entity's name or other key; it is empty for a kind that has only one entity.
+    `fields` are the attributes that differ; for an added or removed entity, those that are not at
+    their defaults.
     """
 
     entity: str
@@ -97,7 +98,7 @@ def find_differences(
 ) -> tuple[Difference, ...]:
     """Return the differences that turn `old` into `new`: added, changed, then removed ones.
 
-    `edits` is all that differs, if that is known; then nothing else is compared.
+    `edits` are all differences, if they are known; then nothing else is compared.
     """
     found = [
         each
@@ -109,7 +110,7 @@ def find_differences(
 
 
 def find_restart_only(differences: Iterable[Difference]) -> list[str]:
-    """Return why a running router cannot apply the differences, a sentence each."""
+    """Return why a running router cannot apply the differences, in one sentence for each reason."""
     return [
         f"{difference.entity}.{field.name} cannot be changed while the router runs: {reason}"
         for difference in differences
@@ -161,7 +162,7 @@ def _between(
 
 
 def _by_key(entity: Entity, of: Configuration, other: Configuration) -> Mapping[str, object]:
-    """Return the entities of a configuration, without the very objects that `other` has too."""
+    """Return a configuration's entities by key, without objects that `other` shares."""
     value, theirs = getattr(of, entity.attribute), getattr(other, entity.attribute)
     if not entity.repeated:
         return {"": value}
@@ -172,7 +173,7 @@ def _by_key(entity: Entity, of: Configuration, other: Configuration) -> Mapping[
 def default_of(entity: Entity, settings: object) -> object:
     """Return an entity of the same name with nothing configured."""
     if "name" in attrs.fields_dict(entity.settings):
-        # the class has a name, as its fields say, which its type does not
+        # the class has a name, as its fields show, but its static type does not
         return entity.settings(name=getattr(settings, "name", None))  # type: ignore[call-arg]
     return entity.settings()
 

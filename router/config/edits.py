@@ -1,6 +1,6 @@
-"""Edits of a configuration: the entities that change, where all others stay.
+"""Edits of a configuration: the entities that change, while all others stay the same.
 
-Of very many entities few change at a time. Knowing which saves comparing all of them
+Few of very many entities change at a time. Knowing which ones saves comparing all of them
 (docs/decisions/0102-one-change-beside-very-many.md).
 """
 
@@ -34,7 +34,7 @@ Edits = Sequence[Edit]
 
 
 def removed_and_added(edits: Edits, entity: str) -> tuple[list[object], list[object]]:
-    """Return the entities of a kind that the edits take away, and those that they bring in."""
+    """Return the entities of a kind that the edits remove, and those that they add."""
     gone = [each.old for each in edits if each.entity.name == entity and each.old is not None]
     come = [each.new for each in edits if each.entity.name == entity and each.new is not None]
     return gone, come

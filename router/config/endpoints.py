@@ -24,18 +24,18 @@ ROLE: Final[Role] = attrs.field(
     default="normal",
     metadata=setting(
         kinds.choice(get_args(Role)),
-        "What the peer is: a client (normal), a container such as a broker that this router "
-        "attaches links to (route-container), another interior router (inter-router), or, of an "
-        "interior router's listener, an edge router, and of an edge router's connector, the "
-        "interior router that it belongs to (edge).",
+        "What the peer is: a client (normal); a container, such as a broker, that this router "
+        "attaches links to (route-container); another interior router (inter-router); or, with "
+        "edge, an edge router at a listener of an interior router, and an interior router at a "
+        "connector of an edge router.",
     ),
 )
 COST: Final[int] = attrs.field(
     default=1,
     metadata=setting(
         kinds.cost(),
-        "With the role inter-router: the cost of a route over such a connection. If its two ends "
-        "differ, the larger cost counts. Messages take the cheapest route.",
+        "With the role inter-router: the cost of a route over such a connection. If its two "
+        "ends have different costs, the larger one counts. Messages take the cheapest route.",
     ),
 )
 MAX_FRAME_SIZE: Final[int] = attrs.field(
@@ -65,25 +65,25 @@ LINK_CAPACITY: Final[int] = attrs.field(
     default=1000,
     metadata=setting(
         kinds.whole_number(1, 1_000_000, "deliveries"),
-        "How many deliveries a link may have in flight: the most credit that a sender is given.",
+        "How many deliveries a link may have in flight: the maximum credit of a sender.",
     ),
 )
 CONNECTION_BUFFER_BYTES: Final[int] = attrs.field(
     default=8 * MIB,
     metadata=setting(
         kinds.whole_number(64 * 1024, 2**40, "bytes"),
-        "How many bytes of messages one connection may have waiting in the router. Its sessions "
-        "share half of it as their windows, and the window of one may reach as far as all of it "
-        "while a large message passes through. With more than all of it waiting, the windows of "
-        "sessions with messages waiting narrow to 256 KiB until half has left.",
+        "How many bytes of messages from one connection may wait in the router. Its sessions "
+        "share half of that as their windows, and the window of one session may grow to all of "
+        "it while a large message passes through. If more than all of it waits, the windows of "
+        "sessions with waiting messages narrow to 256 KiB until half has been sent on.",
     ),
 )
 IDLE_TIMEOUT_SECONDS: Final[float] = attrs.field(
     default=16.0,
     metadata=setting(
         kinds.seconds(LONGEST_TIMEOUT_S, zero="never"),
-        "How long the peer may be silent before the connection is closed; half of it is announced "
-        "in open as idle-time-out.",
+        "How long the peer may be silent before the connection is closed; half of that time is "
+        "announced in open as idle-time-out.",
     ),
 )
 OPEN_PROPERTIES: Final[Mapping[str, object]] = attrs.field(
@@ -98,28 +98,28 @@ ENABLE_PROTOCOL_TRACE: Final[bool] = attrs.field(
     default=False,
     metadata=setting(
         kinds.flag(),
-        "Whether the frames of its connections are written to the log (module PROTOCOL), whatever "
-        "the levels of the log are.",
+        "Whether the frames of its connections are written to the log (module PROTOCOL), "
+        "regardless of the log levels.",
     ),
 )
 STRIP_ANNOTATIONS: Final[StripAnnotations] = attrs.field(
     default="both",
     metadata=setting(
         kinds.choice(get_args(StripAnnotations)),
-        "Where the router's own message annotations (x-opt-qd.ingress and the like) are left out: "
-        "of what the peer sends (in), so that it cannot forge them; of what it is sent (out); of "
-        "both; or nowhere (no). All other annotations pass as they are.",
+        "Where the router's own message annotations, such as x-opt-qd.ingress, are removed: "
+        "from messages that the peer sends (in), so that it cannot forge them; from messages "
+        "sent to it (out); from both; or nowhere (no). All other annotations pass unchanged.",
     ),
 )
 MANAGEMENT: Final[Management] = attrs.field(
     default="trusted",
     metadata=setting(
         kinds.choice(get_args(Management)),
-        "What the peer may ask of $management: nothing (none), only what changes nothing (read), "
-        "or everything (change). With trusted, a peer may do everything if it has authenticated "
-        "by SASL other than ANONYMOUS, or connects from this host's loopback address; other "
-        "peers, and those that the router connects to, may read. If the peer is another router, "
-        "this limits what its clients may do; with trusted, such a router is also believed if it "
-        "is on this host, whichever side connected.",
+        "Which operations of $management the peer may request: none (none), those that change "
+        "nothing (read), or all (change). With trusted, a peer may request all if it has "
+        "authenticated with SASL other than ANONYMOUS, or connects from this host's loopback "
+        "address; other peers, and those that the router connects to, may only read. If the "
+        "peer is another router, this limits what its clients may do; with trusted, such a "
+        "router is also trusted if it is on this host, whichever side connected.",
     ),
 )

@@ -1,6 +1,6 @@
 """Checks of exchanges and bindings: missing attributes, duplicates and loops.
 
-As in `router.config.checks`, which runs these checks as well.
+`router.config.checks` describes checks and runs these.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def _missing(configuration: Configuration, _: Data) -> Iterator[Finding]:
 
 def _repeats(configuration: Configuration, _: Data) -> Iterator[Finding]:
     exchanges, bindings = configuration.exchanges, configuration.bindings
-    yield from _same("exchange", "name", [each.name for each in exchanges], "is the name of")
+    yield from _same("exchange", "name", [each.name for each in exchanges], "is also the name of")
     # as in Dispatch, whatever the phase
     places = [each.address and address_name(each.address) for each in exchanges]
-    yield from _same("exchange", "address", places, "is the address of")
+    yield from _same("exchange", "address", places, "is also the address of")
     same = [
         each.exchange_name
         and each.next_hop_address
@@ -50,12 +50,14 @@ def _repeats(configuration: Configuration, _: Data) -> Iterator[Finding]:
         )
         for each in bindings
     ]
-    told = "is, for the same exchange and key, the next hop of"
+    told = "is, for the same exchange and key, also the next hop of"
     keys = ("exchangeName", "bindingKey", "nextHopPhase")
     found = list(_same("binding", "nextHopAddress", same, told, *keys))
     yield from found
     repeated = {finding.path[1] for finding in found}
-    for finding in _same("binding", "name", [each.name for each in bindings], "is the name of"):
+    for finding in _same(
+        "binding", "name", [each.name for each in bindings], "is also the name of"
+    ):
         if finding.path[1] not in repeated:
             yield finding
 
@@ -71,8 +73,8 @@ def _same(
         if first != index:
             yield Finding(
                 (entity, index, key),
-                f"{told} {entity}[{first}] too",
-                "give each once",
+                f"{told} {entity}[{first}]",
+                "give each only once",
                 shown=True,
                 concerns=tuple(
                     (entity, at, each) for at in (first, index) for each in (key, *others)
@@ -109,7 +111,7 @@ def _is_cut(key: str) -> bool:
 
 
 def _loops(configuration: Configuration, _: Data) -> Iterator[Finding]:
-    """Yield a finding for each hop that closes a loop, by which messages return to an exchange."""
+    """Yield a finding for each hop that closes a loop, so that messages return to an exchange."""
     at: dict[Place, str] = {}
     leads: dict[str, list[tuple[Place, Path]]] = {}
     for index, exchange in enumerate(configuration.exchanges):
@@ -138,7 +140,7 @@ def _loops(configuration: Configuration, _: Data) -> Iterator[Finding]:
 def _closing(
     at: Mapping[Place, str], leads: Mapping[str, list[tuple[Place, Path]]]
 ) -> Iterator[tuple[str, Path]]:
-    """Yield the hops that lead back to an exchange on the way to them, walking each way once."""
+    """Yield the hops that lead back to an exchange on the path to them; walk each path once."""
     done: set[str] = set()
     for start in leads:
         if start in done:

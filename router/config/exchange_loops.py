@@ -1,7 +1,7 @@
-"""Find out whether a change of bindings makes an exchange send to itself.
+"""Find out whether a change to bindings makes an exchange send to itself.
 
-A new loop goes through what has changed. So the exchanges after the change and those before it are
-walked by turns, until one of the two ends: a side that leads nowhere costs nothing.
+A new loop passes through the change. So the exchanges after the change and those before it are
+walked in turns, until one of the two walks ends: a side that leads nowhere costs nothing.
 (docs/decisions/0102-one-change-beside-very-many.md)
 """
 
@@ -20,12 +20,15 @@ V = TypeVar("V")
 # An address and its phase.
 Place = tuple[str, int]
 
-# How many steps are walked, for each edit, before the whole configuration is checked instead.
+# Maximum number of steps for each edit; beyond it, the whole configuration is checked instead.
 MAX_STEPS_PER_EDIT: Final = 1000
 
 
 def address_name(address: str) -> str:
-    """Return an address without slashes in front and separators behind: the name it stands for."""
+    """Return the name that an address stands for.
+
+    It has no slashes at its start, and no separators at its end.
+    """
     return address.lstrip("/").rstrip("/.")
 
 
@@ -40,7 +43,7 @@ class ExchangeGraph:
         self._before: dict[Place, Counter[str]] = {}
 
     def enter(self, edit: Edit) -> None:
-        """Apply one change of an exchange or a binding."""
+        """Apply one change to an exchange or a binding."""
         old, new = edit.old, edit.new
         if isinstance(old, ExchangeSettings):
             self._count(old.name, _alternate(old), -1)
@@ -53,7 +56,7 @@ class ExchangeGraph:
                 self._count(one.exchange_name, _hop(one), by)
 
     def may_close_loop(self, edits: Edits) -> bool:
-        """Return whether a change is part of a loop, or the walk to find out is too long."""
+        """Return whether a change is part of a loop, or finding out takes too many steps."""
         left = MAX_STEPS_PER_EDIT * len(edits)
         for edit in edits:
             new = edit.new
@@ -71,7 +74,7 @@ class ExchangeGraph:
         return False
 
     def pieces(self) -> Iterator[object]:
-        """Take the graph apart, one entry at a step, when it is no longer needed."""
+        """Empty the graph, one entry in each step, when it is no longer needed."""
         for one in (self._places, self._exchanges, self._after, self._before):
             while one:
                 yield one.popitem()
@@ -79,7 +82,7 @@ class ExchangeGraph:
     def _walked(self, start: str, end: str, left: int) -> int:
         """Walk from `start` to `end`, from both sides, in at most `left` steps.
 
-        Return how many steps are left; -1 if there is a way, or if the steps are used up.
+        Return how many steps are left; -1 if there is a path, or if the steps are used up.
         """
         # an exchange that leads to itself has to be found again from either side
         found: tuple[set[str], set[str]] = ({start}, {end}) if start != end else (set(), set())
@@ -99,7 +102,7 @@ class ExchangeGraph:
         return -1
 
     def _following(self, pending: list[str], found: set[str], *, ahead: bool) -> Iterator[str]:
-        """Yield the exchanges after or before those in `pending`, but for those in `found`.
+        """Yield the exchanges after or before those in `pending`, except those in `found`.
 
         An empty name stands for a step that leads to no new exchange.
         """

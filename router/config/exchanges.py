@@ -12,12 +12,12 @@ from router.config.setting import checked, setting
 MatchMethod = Literal["amqp", "mqtt"]
 
 _NAME: Final = kinds.text(512)
-_NEEDED: Final = "none; it is needed"
+_NEEDED: Final = "none; required"
 
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class ExchangeSettings:
-    """An address whose messages are routed by their subjects, as its bindings say."""
+    """An address whose messages are routed by their subjects, according to its bindings."""
 
     name: str | None = attrs.field(
         default=None,
@@ -31,22 +31,22 @@ class ExchangeSettings:
     address: str | None = attrs.field(
         default=None,
         metadata=setting(
-            kinds.address(), "The address that is sent to.", default=_NEEDED, required=True
+            kinds.address(), "The address that clients send to.", default=_NEEDED, required=True
         ),
     )
     phase: int = attrs.field(
-        default=0, metadata=setting(kinds.phase(), "The phase of it that is sent to.")
+        default=0, metadata=setting(kinds.phase(), "The phase of the address.")
     )
     alternate_address: str | None = attrs.field(
         default=None,
         metadata=setting(
             kinds.address(),
-            "Where messages go that have no receivers at the next hops of the bindings.",
+            "The address for messages that have no receivers at the next hops of the bindings.",
             default="none; they are released",
         ),
     )
     alternate_phase: int = attrs.field(
-        default=0, metadata=setting(kinds.phase(), "The phase of it that they go to.")
+        default=0, metadata=setting(kinds.phase(), "The phase of the alternateAddress.")
     )
     match_method: MatchMethod = attrs.field(
         default="amqp",
@@ -71,24 +71,28 @@ class BindingSettings:
 
     exchange_name: str | None = attrs.field(
         default=None,
-        metadata=setting(_NAME, "The exchange's name.", default=_NEEDED, required=True),
+        metadata=setting(_NAME, "The name of the exchange.", default=_NEEDED, required=True),
     )
     binding_key: str | None = attrs.field(
         default=None,
         metadata=setting(
             kinds.text(kinds.LONGEST_ADDRESS),
-            "The key that subjects of messages are matched with, by the exchange's matchMethod.",
-            default="none; all of them go there",
+            "The key that the subjects of messages are matched against, by the exchange's "
+            "matchMethod.",
+            default="none; all messages match",
         ),
     )
     next_hop_address: str | None = attrs.field(
         default=None,
         metadata=setting(
-            kinds.address(), "The address that they go to.", default=_NEEDED, required=True
+            kinds.address(),
+            "The address that matching messages go to.",
+            default=_NEEDED,
+            required=True,
         ),
     )
     next_hop_phase: int = attrs.field(
-        default=0, metadata=setting(kinds.phase(), "The phase of it that they go to.")
+        default=0, metadata=setting(kinds.phase(), "The phase of the nextHopAddress.")
     )
     name: str = attrs.field(
         default=attrs.Factory(_name_from_hop, takes_self=True),

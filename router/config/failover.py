@@ -15,8 +15,8 @@ FAILOVER_URLS: Final[tuple[str, ...]] = attrs.field(
     default=(),
     metadata=setting(
         urls(*DEFAULT_PORTS),
-        "Alternative places for clients, sent to them in open as failover-server-list; many "
-        "clients connect there by themselves when their connection is lost.",
+        "URLs of alternative servers for clients, sent to them in open as failover-server-list. "
+        "Many clients connect to them on their own when their connection is lost.",
     ),
 )
 
@@ -25,16 +25,16 @@ BACKUP_URLS: Final[tuple[str, ...]] = attrs.field(
     default=(),
     metadata=setting(
         urls("amqp"),
-        "Further places to connect to, which are tried in turn after host and port while there is "
-        "no connection. They get its user and password.",
+        "URLs of alternative servers, which are tried in turn after host and port while there "
+        "is no connection. They are sent the same user and password.",
     ),
 )
 FAILOVER_HOSTS: Final[tuple[str, ...]] = attrs.field(
     default=(),
     metadata=setting(
         kinds.hosts(any_host=True),
-        "The hosts that the peer may add to those places with the failover-server-list of its "
-        "open, beside the host and those of backupUrls, on any port. They get the user and "
-        'password; without a saslUsername, "*" stands for any host.',
+        "The hosts that the peer may add to these servers with the failover-server-list in its "
+        "open, besides host and those in backupUrls, on any port. They are sent the same user "
+        'and password; without a saslUsername, "*" stands for any host.',
     ),
 )

@@ -1,4 +1,4 @@
-"""Check one configuration after another, where few entities differ each time."""
+"""Check one configuration after another, when few entities differ each time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from router.config.validate import find_mistakes
 
 
 class IncrementalChecks:
-    """Checks of the configurations of one router; `further` are those of its other parts."""
+    """Checks of one router's configurations; `further` are the checks of other parts."""
 
     def __init__(self, further: Sequence[Check] = ()) -> None:
         self._further = further
@@ -24,11 +24,11 @@ class IncrementalChecks:
     ) -> list[Mistake]:
         """Return every mistake in `wanted`, as `validate.find_mistakes` does.
 
-        If `edits` says how it differs from `old`, not everything is checked again.
+        If `edits` are given, which lead from `old` to `wanted`, only a part is checked if possible.
         """
         neighbours = self._neighbours
         is_known = neighbours is not None and neighbours.are_of(old)
-        # changes of other entities may concern any of those in the index
+        # changes to other entities may affect any entity in the index
         is_among_them = edits is not None and all(each.entity.name in INDEXED for each in edits)
         if edits is not None and neighbours is not None and is_among_them and is_known:
             if neighbours.change(wanted, edits, self._is_right):

@@ -1,9 +1,9 @@
 """Kinds of configured values: each has its rule in words and the function that reads a value.
 
-A kind is the only place that knows its rule. The loader reads the file with it, the model checks
-what a program passes, and the reference prints its words, so the three cannot disagree. Two
-properties hold for every kind and are tested: reading a value that was read returns the same
-value, and a value that is not allowed raises `ValueNotAllowed`, never another exception.
+Only the kind knows its rule. The loader reads the file with it, the model checks values that a
+program passes, and the reference prints its words, so the three cannot disagree. Two properties
+hold for every kind and are tested: reading a value again returns the same value, and a value that
+is not allowed raises `ValueNotAllowed`, never another exception.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from router.config.secret import Secret
 AMQP_PORT: Final = 5672
 LONGEST_ADDRESS: Final = 255
 LONGEST_HOST: Final = 255
-# about as often as the router looks at its clock
+# about the interval at which the router checks its clock
 SHORTEST_PERIOD_S: Final = 0.25
 HIGHEST_COST: Final = 1_000_000
 
@@ -28,7 +28,7 @@ HIGHEST_COST: Final = 1_000_000
 class ValueNotAllowed(ValueError):
     """Refusal of a value that is not allowed.
 
-    `allowed` says in words what is, as the rest of "give ...".
+    `allowed` says in words which values are allowed, as the rest of "give ...".
     """
 
     def __init__(self, allowed: str) -> None:
@@ -41,7 +41,8 @@ class Kind:
     """Kind of configured values.
 
     `words` state its rule, `unit` is empty if values have none, and `secret` values are never
-    shown. `read` converts what a file says into what the program uses, or raises Refused.
+    shown. `read` converts a value in a file into the value that the program uses, or raises
+    ValueNotAllowed.
     """
 
     words: str
@@ -51,7 +52,7 @@ class Kind:
 
 
 def flag() -> Kind:
-    """Return the kind of true and false, which refuses look-alikes such as "yes"."""
+    """Return the kind of booleans, which refuses look-alikes such as "yes"."""
     words = "true or false"
 
     def read(value: object) -> bool:
@@ -89,7 +90,7 @@ def priority() -> Kind:
 
 
 def cost() -> Kind:
-    """Return the kind of costs of the way to another router.
+    """Return the kind of costs of a connection to another router.
 
     The bound keeps the sum of many costs below 2**31.
     """
@@ -222,7 +223,7 @@ def port(low: int) -> Kind:
 
 def mechanisms(known: tuple[str, ...]) -> Kind:
     """Return the kind of SASL mechanisms: a list or, as in Dispatch, one text with spaces."""
-    words = f"a list of {_one_of(known)}, or of both, or the same as one text with spaces"
+    words = f"a list of {_one_of(known)}, or of both, or the same in one text with spaces"
 
     def read(value: object) -> tuple[str, ...]:
         if isinstance(value, str):
@@ -305,7 +306,7 @@ def secret() -> Kind:
 
 def secret_reference() -> Kind:
     """Return the kind of references to passwords, which keep them out of the file."""
-    words = "env:VARIABLE or file:PATH, where the secret is"
+    words = "env:VARIABLE or file:PATH, where the secret is stored"
 
     def read(value: object) -> Secret:
         if isinstance(value, Secret):

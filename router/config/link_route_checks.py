@@ -1,6 +1,6 @@
 """Checks of link routes: attributes that need or exclude each other, duplicates.
 
-As in `router.config.checks`, which runs these checks as well.
+`router.config.checks` describes checks and runs these.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _repeats(configuration: Configuration, data: Data) -> Iterator[Finding]:
             yield Finding(
                 ("linkRoute", index, key),
                 f"forwards the same links as linkRoute[{first}]",
-                "give each once",
+                "give each only once",
                 shown=True,
                 concerns=_both(first, index, "prefix", "pattern", "direction"),
             )
@@ -64,8 +64,8 @@ def _repeats(configuration: Configuration, data: Data) -> Iterator[Finding]:
         if named != index and (first == index or given):
             yield Finding(
                 ("linkRoute", index, "name"),
-                f"is the name of linkRoute[{named}] too",
-                "give each a name of its own",
+                f"is also the name of linkRoute[{named}]",
+                "give each its own name",
                 shown=True,
                 concerns=_both(named, index, "name"),
             )

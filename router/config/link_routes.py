@@ -13,14 +13,14 @@ from router.config.setting import checked, setting
 LinkDirection = Literal["in", "out"]
 LinkDistribution = Literal["linkBalanced"]
 
-_ONE_IS_NEEDED: Final = "none; one of prefix and pattern is needed"
+_ONE_IS_NEEDED: Final = "none; prefix or pattern is required"
 _EXTERNAL_PREFIX: Final = kinds.text(kinds.LONGEST_ADDRESS)
 
 
 def _name_from_address(self: LinkRouteSettings) -> str:
     text = self.pattern if self.prefix is None else self.prefix
     name = f"linkRoute/{self.direction}/{text}"
-    # several link routes may share a pattern, each with a container of its own
+    # several link routes may share a pattern, each with its own container
     return name_with_container(name, self.container_id, self.connection)
 
 
@@ -32,8 +32,8 @@ class LinkRouteSettings:
         default=None,
         metadata=setting(
             kinds.address_prefix(),
-            "Forwards links to the address that is this prefix, and to every address that goes on "
-            "after it with another token, whatever address entities say of them.",
+            "Forwards links to the address equal to this prefix, and to every address that "
+            "continues it with another token, regardless of address entities.",
             default=_ONE_IS_NEEDED,
         ),
     )
@@ -41,9 +41,9 @@ class LinkRouteSettings:
         default=None,
         metadata=setting(
             kinds.address_pattern(),
-            "Forwards links to the addresses that match, as the pattern of an address does; of "
-            "several link routes the most specific one counts. Those with the same prefix or "
-            "pattern share the links.",
+            "Forwards links to the addresses that match, by the same rules as the pattern of an "
+            "address. If several link routes match, the most specific one counts. Link routes "
+            "with the same prefix or pattern share the links.",
             default=_ONE_IS_NEEDED,
         ),
     )
@@ -51,9 +51,9 @@ class LinkRouteSettings:
         default=None,
         metadata=setting(
             kinds.choice(get_args(LinkDirection)),
-            "Which links, as the router sees them: those that clients send on (in), or those that "
-            "they receive on (out). Links to transaction coordinators come in.",
-            default="none; it is needed",
+            "Which links, as seen from the router: those that clients send on (in), or those "
+            "that they receive on (out). Links to transaction coordinators are in.",
+            default="none; required",
             required=True,
         ),
     )
@@ -62,15 +62,15 @@ class LinkRouteSettings:
         metadata=setting(
             CONTAINER,
             "The container-id of the containers to forward to, as they send it in open.",
-            default="none; without it and without connection no link gets anywhere",
+            default="none; without it and without connection no link can be forwarded",
         ),
     )
     connection: str | None = attrs.field(
         default=None,
         metadata=setting(
             CONTAINER,
-            "The name of the listener or connector that leads to the containers to forward to, in "
-            "place of a containerId. Its role is route-container.",
+            "The name of the listener or connector that leads to the containers to forward to, "
+            "instead of a containerId. Its role must be route-container.",
             default="none",
         ),
     )
@@ -86,8 +86,8 @@ class LinkRouteSettings:
         default=None,
         metadata=setting(
             _EXTERNAL_PREFIX,
-            "A prefix for the address that is sent to the container. It is put in front as it is, "
-            "so it usually ends with a separator.",
+            "A prefix for the address that is sent to the container. It is put before the "
+            "address unchanged, so it usually ends with a separator.",
             default="none",
         ),
     )
@@ -95,8 +95,7 @@ class LinkRouteSettings:
         default=None,
         metadata=setting(
             _EXTERNAL_PREFIX,
-            "A prefix to remove from the address, if it is there, before addExternalPrefix is "
-            "added.",
+            "A prefix to remove from the address, if present, before addExternalPrefix is added.",
             default="none",
         ),
     )
@@ -104,8 +103,8 @@ class LinkRouteSettings:
         default="linkBalanced",
         metadata=setting(
             kinds.choice(get_args(LinkDistribution)),
-            "How links are spread over several containers: each goes to the one that has the "
-            "fewest of them.",
+            "How links are distributed over several containers: each link goes to the container "
+            "that has the fewest.",
         ),
     )
 
@@ -113,7 +112,7 @@ class LinkRouteSettings:
 def covered(settings: LinkRouteSettings) -> tuple[str, ...] | None:
     """Return the tokens that a link route matches: a prefix is a pattern that ends in #.
 
-    None unless exactly one of the two is given.
+    Return None unless exactly one of prefix and pattern is given.
     """
     if (settings.prefix is None) == (settings.pattern is None):
         return None

@@ -1,6 +1,6 @@
 """Load a `Configuration` from a file, or find every mistake in it at once.
 
-The file is TOML or one of Dispatch's; its content tells which (`router.config.qdrouterd.form`).
+The file is TOML or a Dispatch file; its content shows which (`router.config.qdrouterd.form`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TOML_PLACE: Final = re.compile(r" \(at (?:line (\d+), column (\d+)|end of docum
 
 @attrs.frozen
 class Loaded:
-    """Contents of a file; `report` is that of a Dispatch file, and None for TOML."""
+    """Content of a configuration file; `report` is about a Dispatch file, and None for TOML."""
 
     configuration: Configuration
     report: Report | None = None
@@ -48,7 +48,7 @@ def load_file(
 
     `further` are the checks of other parts of the router. `weaker_security` accepts a Dispatch file
     even if not all of its security settings are supported. Raises InvalidConfiguration with every
-    mistake found, also if the file cannot be read.
+    mistake found, or if the file cannot be read.
     """
     text, source = read_text(path), str(path)
     form = detect_form(text, path.suffix)
@@ -69,7 +69,7 @@ def load_file(
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a configuration file; raises InvalidConfiguration if it has none."""
+    """Return the text of a configuration file; raises InvalidConfiguration if it has no text."""
     source = str(path)
     try:
         data = path.read_bytes()
@@ -83,7 +83,7 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InvalidConfiguration(
-            [Mistake(source, line, 0, "", "", "is not UTF-8 text, as TOML has to be")]
+            [Mistake(source, line, 0, "", "", "is not UTF-8 text, which TOML requires")]
         ) from None
 
 
@@ -93,7 +93,7 @@ def parse_configuration(
     """Read a configuration from TOML text. Mistakes name `source` as the file.
 
     Paths in it are relative to `folder`, or to the working folder if there is none. The users files
-    that it names are read too, to check them. Raises InvalidConfiguration with every mistake found.
+    that it names are also read, to check them. Raises InvalidConfiguration with every mistake.
     """
     data, lines = read_toml(text, source)
     built = build(data, folder, further)
@@ -104,7 +104,7 @@ def parse_configuration(
 
 
 def default_configuration() -> Configuration:
-    """Return what the router runs if it is given no file: `default_text`, read."""
+    """Return the configuration that the router runs without a file, from `default_text`."""
     return parse_configuration(default_text(), source=DEFAULT_SOURCE)
 
 
@@ -134,5 +134,5 @@ def read_toml(text: str, source: str) -> tuple[Data, Mapping[DataPath, int]]:
         raise InvalidConfiguration([Mistake(source, line, column, "", "", problem)]) from None
     except ValueError:
         # Python's limit on the digits of a number, which tomllib does not report itself.
-        problem = "has a number of too many digits"
+        problem = "has a number with too many digits"
         raise InvalidConfiguration([Mistake(source, 0, 0, "", "", problem)]) from None

@@ -14,11 +14,11 @@ from router.config.kinds import Kind, ValueNotAllowed
 
 LogLevel = Literal["trace", "debug", "info", "notice", "warning", "error", "critical"]
 LEVELS: Final[tuple[LogLevel, ...]] = get_args(LogLevel)
-"""From the least important up. The bit of a level in a mask is 1 shifted by its index here."""
+"""Levels, least important first. The bit of a level in a mask is 1 shifted by its index here."""
 
 NONE: Final = "none"
 DEFAULT: Final = "DEFAULT"
-"""Stands for all modules without levels of their own."""
+"""Name that stands for all modules without their own levels."""
 MODULES: Final = (
     *("ROUTER", "ROUTER_CORE", "ROUTER_HELLO", "ROUTER_LS", "ROUTER_MA", "MESSAGE", "SERVER"),
     *("AGENT", "AUTHSERVICE", "CONTAINER", "ERROR", "POLICY", "HTTP", "CONN_MGR", "PYTHON"),
@@ -27,8 +27,8 @@ MODULES: Final = (
 
 _SEPARATORS: Final = re.compile(r"[,;:\s]+")
 _WORDS: Final = (
-    f"levels with commas between, out of {', '.join(LEVELS)}, each with a + for it and all above "
-    f"it; or {NONE}"
+    f"levels separated by commas, out of {', '.join(LEVELS)}, where a + after a level "
+    f"includes all above it; or {NONE}"
 )
 MAX_TEXT_LENGTH: Final = 200
 
@@ -39,7 +39,10 @@ def bit(level: str) -> int:
 
 
 def parse_enabled(text: object) -> int:
-    """Return the mask of the levels that text like `debug, warning+` enables; raises Refused."""
+    """Return the mask of the levels that `text` enables, such as `debug, warning+`.
+
+    Raises ValueNotAllowed.
+    """
     if not isinstance(text, str) or len(text) > MAX_TEXT_LENGTH:
         raise ValueNotAllowed(_WORDS)
     words = [word for word in _SEPARATORS.split(text) if word]

@@ -21,16 +21,16 @@ class LogSettings:
     level: LogLevel = attrs.field(
         default="info",
         metadata=setting(
-            kinds.choice(LEVELS), "The least important level that is written, of all modules."
+            kinds.choice(LEVELS), "The least important level that is written, for all modules."
         ),
     )
     levels: Mapping[str, str] = attrs.field(
         factory=dict,
         metadata=setting(
             module_levels(),
-            "Which levels are written of single modules, in Dispatch's words, as in "
-            '`{ AGENT = "debug+", PROTOCOL = "none" }`. DEFAULT is of all other modules, instead '
-            "of level.",
+            "The levels that are written for single modules, in Dispatch's syntax, as in `{ "
+            'AGENT = "debug+", PROTOCOL = "none" }`. DEFAULT stands for all other modules, and '
+            "overrides level.",
             default="none",
         ),
     )
@@ -38,16 +38,17 @@ class LogSettings:
         default="text",
         metadata=setting(
             kinds.choice(get_args(LogFormat)),
-            "Lines for people (text) or one object a line (json).",
+            "Lines for people (text), or one JSON object per line (json).",
         ),
     )
     lines_per_second: int = attrs.field(
         default=5,
         metadata=setting(
             kinds.whole_number(0, 1_000_000, "lines", zero="no limit"),
-            "How many lines of one kind one connection may cause in a second, after a burst of ten "
-            "times as many; all connections of a host have four times that room, and all together "
-            "twenty times. What is left out is counted, and the log says how much it was.",
+            "How many lines of one kind one connection may cause per second, after a burst of "
+            "ten times as many. All connections of a host together may cause four times as "
+            "many, and all connections twenty times. Further lines are omitted and counted, and "
+            "the log reports their number.",
         ),
     )
 
@@ -61,7 +62,7 @@ class LogSettings:
 
 
 def with_levels(settings: LogSettings, module: str, enabled: str | None) -> LogSettings:
-    """Return the settings with other levels for a module, or for None with those of DEFAULT.
+    """Return the settings with other levels for a module; None means the levels of DEFAULT.
 
     Raises ValueError, which says what is allowed.
     """

@@ -1,8 +1,8 @@
-"""Mistakes in a configuration: all at once, each with its place and with what is allowed.
+"""Mistakes in a configuration: all of them at once, each with its place and with what is allowed.
 
 `Finding` is a mistake by its path in the data, as the readers and the cross checks find it.
-`Mistake` is the same with file, line and value, for people. `InvalidConfiguration` carries all of
-them.
+`Mistake` is the same with file, line and value, for people. `InvalidConfiguration` carries all
+mistakes.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ LONGEST_VALUE: Final = 60
 class Finding:
     """Mistake at `path`; `shown` says whether the value there is part of what is wrong.
 
-    `concerns` lists further paths that it was found from. If one of them is wrong in itself, the
-    finding says nothing new and is dropped.
+    `concerns` lists other paths that the finding depends on. If one of them is itself wrong, the
+    finding adds nothing and is dropped.
     """
 
     path: Path
@@ -43,9 +43,9 @@ class Finding:
 
 @attrs.frozen
 class Mistake:
-    """Mistake as people read it.
+    """Mistake in the form that people read.
 
-    `line` and `column` count from 1, and are 0 if there is none; `path` may be empty too.
+    `line` and `column` count from 1, and are 0 if they are not known. `path` may be empty.
     """
 
     source: str
@@ -103,7 +103,7 @@ def format_value(value: object) -> str:
             return "true" if value else "false"
         case int():
             # Python refuses to print integers of thousands of digits, which TOML can hold as 0x...
-            return str(value) if value.bit_length() <= 128 else "a number of many digits"
+            return str(value) if value.bit_length() <= 128 else "a number with many digits"
         case float():
             return str(value)
         case str():

@@ -79,9 +79,7 @@ class ListenerSettings:
     )
     port: int = attrs.field(
         default=kinds.AMQP_PORT,
-        metadata=setting(
-            kinds.port(0), "The TCP port to listen on. A listener with http has to name one."
-        ),
+        metadata=setting(kinds.port(0), "The TCP port to listen on; required with http."),
     )
     name: str = attrs.field(
         default=_name_from_socket("listener"),
@@ -95,8 +93,8 @@ class ListenerSettings:
         default=None,
         metadata=setting(
             kinds.choice(get_args(AddressFamily)),
-            "Listen on the host's addresses of this family alone.",
-            default="every family that the host has",
+            "Listen only on the host's addresses of this family.",
+            default="all families that the host has",
         ),
     )
     role: Role = ROLE
@@ -109,8 +107,8 @@ class ListenerSettings:
         default=False,
         metadata=setting(
             kinds.flag(),
-            "Whether a peer has to authenticate. If so, it has to use SASL, and ANONYMOUS is not "
-            "enough; if not, it may also connect without SASL.",
+            "Whether a peer must authenticate with SASL, and not as ANONYMOUS. If not, it may "
+            "also connect without SASL.",
         ),
     )
     users_file: Path | None = attrs.field(
@@ -118,7 +116,7 @@ class ListenerSettings:
         metadata=setting(
             kinds.file_path(),
             "The users and hashed passwords for PLAIN, as `trioute passwd` writes them.",
-            default="none; needed where PLAIN is offered",
+            default="none; required if PLAIN is offered",
         ),
     )
     max_frame_size: int = MAX_FRAME_SIZE
@@ -143,8 +141,8 @@ class ListenerSettings:
         default=False,
         metadata=setting(
             kinds.flag(),
-            "Serve HTTP here instead of AMQP. Such a listener takes host, port, name, "
-            "socketAddressFamily, metrics and healthz, and nothing else.",
+            "Serve HTTP here instead of AMQP. Besides http, such a listener has only host, "
+            "port, name, socketAddressFamily, metrics and healthz.",
         ),
     )
     metrics: bool = attrs.field(
@@ -174,8 +172,8 @@ class ConnectorSettings:
         default=None,
         metadata=setting(
             kinds.choice(get_args(AddressFamily)),
-            "Connect to addresses of this family alone.",
-            default="every family that the host has",
+            "Connect only to addresses of this family.",
+            default="all families that the host has",
         ),
     )
     name: str = attrs.field(
@@ -196,8 +194,8 @@ class ConnectorSettings:
         default=None,
         metadata=setting(
             kinds.secret(),
-            "The password, for PLAIN: as it stands, or from an environment variable or a file, "
-            "which are read anew for each connection.",
+            "The password for PLAIN: the text itself, or an environment variable or a file, "
+            "which is read again for each connection.",
             default="none",
         ),
     )
@@ -205,7 +203,7 @@ class ConnectorSettings:
         default=attrs.Factory(_mechanism_from_user, takes_self=True),
         metadata=setting(
             _MECHANISMS,
-            "The SASL mechanisms to use; the first that the peer offers is taken.",
+            "The SASL mechanisms to use; the first one that the peer offers is used.",
             default='"PLAIN" with a saslUsername, "ANONYMOUS" without',
         ),
     )
@@ -217,9 +215,9 @@ class ConnectorSettings:
         default="nothing",
         metadata=setting(
             kinds.choice(get_args(NeededFor)),
-            "What the connection is needed for: nothing; start, where the router is not ready "
-            "(`/readyz`) until it was connected once; or service, where it is not ready whenever "
-            "it is not connected.",
+            "What the connection is needed for: nothing; start, so that the router is not ready "
+            "(`/readyz`) until it has connected once; or service, so that it is not ready "
+            "while it is not connected.",
         ),
     )
     max_frame_size: int = MAX_FRAME_SIZE
@@ -246,18 +244,19 @@ class AddressSettings:
         default=None,
         metadata=setting(
             kinds.address_prefix(),
-            "Covers the address that is this prefix, and every address that goes on after it with "
+            "Covers the address equal to this prefix, and every address that continues it with "
             "another token.",
-            default="none; one of prefix and pattern is needed",
+            default="none; prefix or pattern is required",
         ),
     )
     pattern: str | None = attrs.field(
         default=None,
         metadata=setting(
             kinds.address_pattern(),
-            "Covers the addresses that match, token by token. Where several entities match, the "
-            "first difference from the left decides: a token spelt out before *, * before #.",
-            default="none; one of prefix and pattern is needed",
+            "Covers the addresses that match, token by token. If several entities match, the "
+            "first difference from the left decides: a literal token precedes *, and * precedes "
+            "#.",
+            default="none; prefix or pattern is required",
         ),
     )
     name: str = attrs.field(
@@ -273,24 +272,25 @@ class AddressSettings:
         metadata=setting(
             DISTRIBUTION,
             "How messages are distributed: to the nearest receivers in turn (closest), to the "
-            "receiver with the least work before it (balanced), to all receivers (multicast), or "
-            "not at all, so that links are refused (unavailable).",
+            "receiver with the least outstanding work (balanced), to all receivers (multicast), "
+            "or not at all, so that links are refused (unavailable).",
         ),
     )
     redeliver: bool = attrs.field(
         default=True,
         metadata=setting(
             kinds.flag(),
-            "Whether a message that one receiver releases or modifies is offered to another, if "
-            "one has room for it, before its sender hears of it. Not with multicast.",
+            "Whether a message that one receiver releases or modifies is offered to another "
+            "receiver that has room for it, before the sender is notified. Not with multicast.",
         ),
     )
     priority: int = attrs.field(
         default=-1,
         metadata=setting(
             kinds.priority(),
-            "The priority of all messages to these addresses, whatever their headers say: which "
-            "of those that wait is first, and by which links they go to other routers.",
+            "The priority of all messages to these addresses, regardless of their headers. It "
+            "determines which waiting messages are sent first, and by which links they go to "
+            "other routers.",
         ),
     )
     waypoint: bool = attrs.field(
@@ -298,18 +298,21 @@ class AddressSettings:
         metadata=setting(
             kinds.flag(),
             "Whether messages pass through a waypoint, such as a broker's queue, on their way: "
-            "senders are at phase 0 then, and receivers at phase 1.",
+            "senders then use phase 0, and receivers phase 1.",
         ),
     )
     ingress_phase: int = attrs.field(
         default=0,
-        metadata=setting(kinds.phase(), "The phase that senders enter at: before any waypoint, 0."),
+        metadata=setting(
+            kinds.phase(), "The phase at which senders enter; 0 is before any waypoint."
+        ),
     )
     egress_phase: int = attrs.field(
         default=attrs.Factory(lambda self: int(self.waypoint), takes_self=True),
         metadata=setting(
             kinds.phase(),
-            "The phase that receivers enter at: behind a chain of waypoints, their number.",
+            "The phase at which receivers enter; after a chain of waypoints, the number of "
+            "waypoints.",
             default="1 with waypoint, 0 without",
         ),
     )
@@ -317,32 +320,33 @@ class AddressSettings:
         default=False,
         metadata=setting(
             kinds.flag(),
-            "Whether messages that nobody receives go to a fallback: a link that has the "
-            "capability qd.fallback, or an autoLink with fallback. Not with phases other than 0.",
+            "Whether messages without a receiver go to a fallback: a link that has the "
+            "capability qd.fallback, or an autoLink with fallback. Not with phases other than "
+            "0.",
         ),
     )
     hold_seconds: float = attrs.field(
         default=0.0,
         metadata=setting(
             kinds.seconds(LONGEST_HOLD_S, zero="not at all"),
-            "For how long an edge router holds, in memory, each message to these addresses that "
-            "it cannot send on because it has no uplink, and that nobody receives here; then the "
-            "message is released. Not with multicast.",
+            "How long an edge router holds each message to these addresses in memory while it "
+            "has no uplink to send it on, and no receiver here; then the message is released. "
+            "Not with multicast.",
         ),
     )
     hold_messages: int = attrs.field(
         default=1000,
         metadata=setting(
             kinds.whole_number(1, 1_000_000, "messages"),
-            "How many messages are held for one address at most.",
+            "Maximum number of messages that are held for one address.",
         ),
     )
     hold_bytes: int = attrs.field(
         default=1024 * 1024,
         metadata=setting(
             kinds.whole_number(1024, 2**40, "bytes"),
-            "How many bytes of messages are held for one address at most; what comes beyond that "
-            "is released within a moment.",
+            "Maximum number of bytes of messages that are held for one address; further "
+            "messages are released after a moment.",
         ),
     )
     stuck_receiver: StuckReceiver = STUCK_RECEIVER
@@ -351,8 +355,9 @@ class AddressSettings:
         default=None,
         metadata=setting(
             kinds.address(),
-            "Where messages go whose ttl ends while they wait at these addresses. Whoever receives "
-            "there settles them; where nobody does, their senders are told that they have expired.",
+            "The address for messages whose ttl ends while they wait at these addresses. Its "
+            "receivers settle them; if it has none, the senders are notified that the messages "
+            "have expired.",
             default="none",
         ),
     )

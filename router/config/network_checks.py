@@ -1,6 +1,6 @@
 """Checks of network settings: roles that do not fit the router's mode, costs, intervals, id.
 
-As in `router.config.checks`, which runs these checks as well.
+`router.config.checks` describes checks and runs these.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ def _roles(configuration: Configuration, _: Data) -> Iterator[Finding]:
 
 def _costs(configuration: Configuration, data: Data) -> Iterator[Finding]:
     for entity, index, endpoint in _endpoints(configuration):
-        # Dispatch files often give all of them the default cost, which is no mistake
+        # Dispatch files often give all of them the default cost, which is not a mistake
         if endpoint.role != INTER_ROUTER and data[entity][index].get("cost", 1) != 1:
             yield Finding(
                 (entity, index, "cost"),
                 f"has no effect on a {entity} without the role inter-router",
-                'take it out, or give role = "inter-router"',
+                'remove it, or give role = "inter-router"',
                 shown=True,
                 concerns=((entity, index, "role"),),
             )
@@ -92,7 +92,7 @@ def _ids(configuration: Configuration, _: Data) -> Iterator[Finding]:
         yield Finding(
             ("router", "id"),
             "contains a /, but is a part of the addresses that lead to this router",
-            "give an id without one",
+            "give an id without a /",
             shown=True,
             concerns=(("router", "mode"),),
         )

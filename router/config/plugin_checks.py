@@ -1,6 +1,6 @@
 """Checks of plugin sections: whether the plugin is installed and accepts its settings.
 
-As in `router.config.checks`, which runs these checks as well.
+`router.config.checks` describes checks and runs these.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _same_names(configuration: Configuration, _: Data) -> Iterator[Finding]:
 
 
 def _unusable(configuration: Configuration, _: Data) -> Iterator[Finding]:
-    """Yield what is wrong with plugins that cannot be run, and with the settings of the others."""
+    """Yield findings about plugins that cannot be run, and about the settings of the others."""
     installed = installed_plugins() if configuration.plugins else {}
     for index, each in enumerate(configuration.plugins):
         if each.plugin is None:

@@ -1,7 +1,7 @@
 """Find installed plugins by their entry points, load them, and read their settings.
 
-A plugin is a class that the distribution it comes with names in its metadata, in the group
-`trioute.plugins`. A router imports no plugin before its configuration names it.
+A plugin is a class. Its distribution names the class in its metadata, in the group
+`trioute.plugins`. A router does not import a plugin unless its configuration names it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Installed:
 
 
 def installed_plugins() -> dict[str, Installed]:
-    """Return the installed plugins by name; of several with one name, the first that is found."""
+    """Return the installed plugins by name; if several have the same name, the first one found."""
     found: dict[str, Installed] = {}
     for each in metadata.entry_points(group=ENTRY_POINTS):
         distribution = each.dist
@@ -80,7 +80,7 @@ def load_plugin(name: str) -> PluginClass:
 
 
 def _checked(found: object) -> PluginClass:
-    """Return what an entry point names if it is a plugin's class; raises PluginUnusable."""
+    """Return the object that an entry point names; raises PluginUnusable if it is not a plugin."""
     if not isinstance(found, type):
         raise PluginUnusable("is not a plugin: its entry point must name a class")
     version = getattr(found, "api_version", None)
@@ -116,9 +116,10 @@ def _is_version(version: object) -> bool:
 def read_settings(
     plugin: PluginClass, data: Mapping[str, object]
 ) -> tuple[Any, tuple[Finding, ...]]:
-    """Return a plugin's settings as its class has them, and the findings.
+    """Return a plugin's settings as an instance of its settings class, and the findings.
 
-    The paths of findings begin with `settings`. With findings, the settings mean nothing.
+    The paths of findings begin with `settings`. If there are findings, the settings are not
+    meaningful.
     """
     entity = Entity("settings", "settings", plugin.settings_class, repeated=False)
     own = attrs.field(factory=plugin.settings_class, type=plugin.settings_class)
@@ -142,7 +143,7 @@ def read_settings(
 
 
 def _tamed(finding: Finding, fields: Mapping[str, Field]) -> Finding:
-    """Return a finding without the value, if that is a secret."""
+    """Return a finding that does not show its value if the value is a secret."""
     field = fields.get(str(finding.path[1])) if len(finding.path) > 1 else None
     if field is not None and setting_of(field).kind.secret:
         return attrs.evolve(finding, shown=False)

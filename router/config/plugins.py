@@ -69,7 +69,7 @@ class PluginSettings:
             _NAME,
             "The plugin to run, by the name of its entry point. `trioute plugins` lists those that "
             "are installed.",
-            default="none; it is needed",
+            default="none; required",
             required=True,
         ),
     )
@@ -78,7 +78,7 @@ class PluginSettings:
         metadata=setting(
             _NAME,
             "The name of this use of the plugin, in management, in the log and in metrics.",
-            default="that of the plugin",
+            default="the plugin's name",
         ),
     )
     settings: Mapping[str, object] = attrs.field(

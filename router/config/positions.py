@@ -26,7 +26,7 @@ _OTHER: Final = re.compile(r"[^,\]}#\n]+")
 
 
 def locate(text: str) -> Mapping[Path, int]:
-    """Return the line, from 1, of everything in `text`, which must be valid TOML.
+    """Return the lines, from 1, of all keys, tables and items in `text`, which must be valid TOML.
 
     A list of tables has the line of its first table. May raise RecursionError, as tomllib may.
     """
@@ -39,14 +39,14 @@ def locate(text: str) -> Mapping[Path, int]:
 
 
 def line_of(lines: Mapping[Path, int], path: Path) -> int:
-    """Return the line of `path`, or of the nearest thing around it; 0 if there is none."""
+    """Return the line of `path`, or of the innermost part around it that has one; 0 if none has."""
     while path and path not in lines:
         path = path[:-1]
     return lines.get(path, 0)
 
 
 class _Lost(Exception):
-    """Failure of the walk: the text is not what was expected."""
+    """Failure of the walk, because the text is not as expected."""
 
 
 class _Walk:

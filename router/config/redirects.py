@@ -12,7 +12,7 @@ from router.config.setting import checked, setting
 Direction = Literal["in", "out", "both"]
 
 _HOSTNAME: Final = kinds.text(255, spaces=False)
-_ONE_IS_NEEDED: Final = "none; one of prefix, pattern and hostname is needed"
+_ONE_IS_NEEDED: Final = "none; prefix, pattern or hostname is required"
 
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
@@ -23,8 +23,8 @@ class RedirectSettings:
         default=None,
         metadata=setting(
             kinds.address_prefix(),
-            "Redirects links to the address that is this prefix, and to every address that goes on "
-            "after it with another token, whatever address entities say of them.",
+            "Redirects links to the address equal to this prefix, and to every address that "
+            "continues it with another token, regardless of address entities.",
             default=_ONE_IS_NEEDED,
         ),
     )
@@ -32,8 +32,8 @@ class RedirectSettings:
         default=None,
         metadata=setting(
             kinds.address_pattern(),
-            "Redirects links to the addresses that match, as the pattern of an address does; of "
-            "several redirects the most specific one counts.",
+            "Redirects links to the addresses that match, by the same rules as the pattern of "
+            "an address. If several redirects match, the most specific one counts.",
             default=_ONE_IS_NEEDED,
         ),
     )
@@ -41,7 +41,7 @@ class RedirectSettings:
         default=None,
         metadata=setting(
             _HOSTNAME,
-            "Redirects the connections of peers that name this host in open, in capitals or not.",
+            "Redirects the connections of peers that name this host in open, ignoring case.",
             default=_ONE_IS_NEEDED,
         ),
     )
@@ -49,17 +49,17 @@ class RedirectSettings:
         default="both",
         metadata=setting(
             kinds.choice(get_args(Direction)),
-            "With prefix or pattern: which links, as the router sees them. Those that clients send "
-            "on (in), and with them the messages of anonymous senders; those that clients receive "
-            "on (out); or both.",
+            "With prefix or pattern: which links, as seen from the router: those that clients "
+            "send on, and with them the messages of anonymous senders (in); those that clients "
+            "receive on (out); or both.",
         ),
     )
     to_hostname: str | None = attrs.field(
         default=None,
         metadata=setting(
             _HOSTNAME,
-            "What the container to go to is called: what clients are to send in open as hostname, "
-            "and during SASL and TLS.",
+            "The name of the container to connect to, which clients are asked to send in open "
+            "as hostname, and during SASL and TLS.",
             default="the toNetworkHost",
         ),
     )
@@ -68,7 +68,7 @@ class RedirectSettings:
         metadata=setting(
             kinds.host(),
             "The DNS name or IP address of the machine to connect to.",
-            default="none; it is needed",
+            default="none; required",
             required=True,
         ),
     )
@@ -80,8 +80,9 @@ class RedirectSettings:
         default=None,
         metadata=setting(
             kinds.text(kinds.LONGEST_ADDRESS),
-            "With prefix or pattern: the address at that container, one for all.",
-            default="the address that the client asked for",
+            "With prefix or pattern: the address at that container, which is the same for all "
+            "redirected links.",
+            default="the address that the client requested",
         ),
     )
 
@@ -91,16 +92,17 @@ ALLOW_REDIRECT: Final[bool] = attrs.field(
     default=False,
     metadata=setting(
         kinds.flag(),
-        "Whether to go where the peer sends the connector with amqp:connection:redirect, or an "
-        "auto-link of its with amqp:link:redirect. If not, it stays with its host, and tries there "
-        "again.",
+        "Whether the connector follows redirects from the peer, which it gets with "
+        "amqp:connection:redirect, or one of its auto-links with amqp:link:redirect. If not, it "
+        "keeps its host and tries again there.",
     ),
 )
 REDIRECT_HOSTS: Final[tuple[str, ...]] = attrs.field(
     default=(),
     metadata=setting(
         kinds.hosts(),
-        "With allowRedirect: the hosts it may be sent to, beside its own, on any port. They get "
-        "its user and password as its own host does; to any other it does not connect.",
+        "With allowRedirect: the hosts, besides its own, to which the connector may be "
+        "redirected, on any port. They are sent the same user and password as its own host. It "
+        "does not connect to any other host.",
     ),
 )

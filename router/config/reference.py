@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Iterable, Iterator
 
@@ -20,9 +21,9 @@ _HEAD = """\
 <!-- Written by `python -m router.config.reference`; change the model, not this page. -->
 
 The configuration is one TOML file. Entities and attributes have the names that they have in Qpid
-Dispatch. Every attribute may be left out; a key that is not on this page is a mistake, and
-`trioute check FILE` reports all mistakes of a file at once, by line. Paths in the file are relative
-to its folder. `deploy/trioute.toml` holds every attribute with its default.
+Dispatch. Every attribute that is not required may be omitted; a key that is not on this page is a
+mistake, and `trioute check FILE` reports all mistakes of a file together, by line. Paths in the
+file are relative to its folder. `deploy/trioute.toml` shows every attribute with its default.
 """
 
 
@@ -67,7 +68,8 @@ def _row(field: Field) -> str:
 
 
 def _about(entity: Entity) -> str:
-    return (entity.settings.__doc__ or "").strip()
+    """Return what an entity is, from the docstring of its class."""
+    return inspect.cleandoc(entity.settings.__doc__ or "")
 
 
 def default_words(field: Field) -> str:

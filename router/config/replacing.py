@@ -1,6 +1,6 @@
-"""Replace files as a whole: a reader sees the old file or the new one, never a half.
+"""Replace files as a whole: a reader sees the old file or the new one, never a part of one.
 
-That holds after a crash of the process or of the host, too: the new file is on the disk before it
+This also holds after a crash of the process or of the host: the new file is on the disk before it
 gets the name, and the name is on the disk before the call returns.
 """
 
@@ -13,9 +13,9 @@ from pathlib import Path
 
 
 def replace_file(file: Path, text: str) -> None:
-    """Replace `file` with `text`, readable for its owner alone; raises OSError.
+    """Replace `file` with `text`, readable only for its owner; raises OSError.
 
-    The owner stays the same. If that fails, the half-written file is removed.
+    The owner stays the same. On failure, the half-written file is removed.
     """
     descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     try:
@@ -24,7 +24,7 @@ def replace_file(file: Path, text: str) -> None:
             new.flush()
             os.fchmod(new.fileno(), 0o600)
             if file.exists():
-                # Replaced by root, the file must stay readable for the user of the router.
+                # If root replaces the file, it must stay readable for the router's user.
                 old = file.stat()
                 os.fchown(new.fileno(), old.st_uid, old.st_gid)
             os.fsync(new.fileno())

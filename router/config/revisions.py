@@ -17,10 +17,10 @@ MAX_REVISIONS: Final = 20
 
 @attrs.frozen
 class Revision:
-    """Configuration that was run.
+    """Configuration that the router has run.
 
-    `at_s` is when that began, in seconds since 1970, `cause` is why, and `differences` are those
-    from the revision before.
+    `at_s` is the time from which it ran, in seconds since 1970, `cause` is the reason, and
+    `differences` are those from the previous revision.
     """
 
     number: int
@@ -31,7 +31,7 @@ class Revision:
 
 
 class History:
-    """Revisions of one router, in memory; the first is what it started with."""
+    """Revisions of one router, in memory; the first is the one that it started with."""
 
     def __init__(self, configuration: Configuration, at_s: float, number: int = 1) -> None:
         first = Revision(number, at_s, "start", (), configuration)
@@ -39,7 +39,7 @@ class History:
 
     @property
     def current(self) -> Revision:
-        """Return the revision that runs."""
+        """Return the current revision."""
         return self._revisions[-1]
 
     def __iter__(self) -> Iterator[Revision]:
@@ -47,7 +47,7 @@ class History:
         return reversed(self._revisions)
 
     def find(self, number: int) -> Revision | None:
-        """Return the revision of this number, or None if it is not kept."""
+        """Return the revision with this number, or None if it is not kept."""
         return next((each for each in self._revisions if each.number == number), None)
 
     def add(
@@ -82,7 +82,7 @@ def share(old: Configuration, new: Configuration) -> Configuration:
 def _shared(old: tuple[object, ...], new: tuple[object, ...]) -> tuple[object, ...]:
     """Return the entities of `new`, with the objects of `old` in place of equal ones.
 
-    There may be very many, of which few differ; only objects that are not the same are compared.
+    Of very many entities few differ, so only objects that are not identical are compared.
     """
     same = set(map(id, old))
     others = {at: each for at, each in enumerate(new) if id(each) not in same}

@@ -42,11 +42,11 @@ class RouterSettings:
         default="standalone",
         metadata=setting(
             kinds.choice(get_args(Mode)),
-            "Whether the router works alone (standalone), is one of the routers that a network is "
-            "made of (interior), or belongs to a network without forwarding anything between "
-            "others (edge). An interior router has listeners and connectors with the role "
-            "inter-router, and listeners with the role edge; an edge router has connectors with "
-            "the role edge.",
+            "Whether the router works alone (standalone), is one of the routers that make up a "
+            "network (interior), or belongs to a network without forwarding messages between "
+            "other routers (edge). An interior router has listeners and connectors with the "
+            "role inter-router, and listeners with the role edge; an edge router has connectors "
+            "with the role edge.",
         ),
     )
     hello_interval_seconds: float = attrs.field(
@@ -77,33 +77,33 @@ class RouterSettings:
         metadata=setting(
             kinds.whole_number(1, 16_384, "routers"),
             "How many routers an interior router learns from one neighbour, including the "
-            "neighbour. Further ones are ignored; those already known stay.",
+            "neighbour. Further routers are ignored; those already known stay.",
         ),
     )
     max_addresses_per_router: int = attrs.field(
         default=200_000,
         metadata=setting(
             kinds.whole_number(1, 2**31, "addresses"),
-            "How many addresses of another router an interior router keeps. Further ones are "
-            "ignored, as if they had no receivers there; those already known stay.",
+            "How many addresses of another router an interior router keeps. Further addresses "
+            "are ignored, as if they had no receivers there; those already known stay.",
         ),
     )
     max_address_bytes_per_neighbour: int = attrs.field(
         default=256 * MIB,
         metadata=setting(
             kinds.whole_number(MIB, 2**40, "bytes"),
-            "How much memory the addresses of all routers that an interior router learns from one "
-            "neighbour may take. Each counts 300 bytes and those of its name, with four for each "
-            "character unless all are ASCII. Further ones are ignored.",
+            "How much memory an interior router uses for the addresses, of all routers, that it "
+            "learns from one neighbour. Each address counts 300 bytes and those of its name, "
+            "four for each character unless all are ASCII. Further addresses are ignored.",
         ),
     )
     active_uplinks: int = attrs.field(
         default=1,
         metadata=setting(
             kinds.whole_number(1, MOST_UPLINKS, "connections"),
-            "How many connections of its connectors with the role edge an edge router uses at the "
-            "same time, each to another interior router; the others stand by. The first connectors "
-            "of the configuration are preferred.",
+            "How many of its connections to interior routers an edge router uses at the same "
+            "time, each to a different one; the others are on standby. The first connectors "
+            "with the role edge in the configuration are preferred.",
         ),
     )
     edge_heartbeat_seconds: float = attrs.field(
@@ -142,62 +142,62 @@ class RouterSettings:
         default=256 * MIB,
         metadata=setting(
             kinds.whole_number(MIB, MOST_BYTES, "bytes"),
-            "How many bytes of messages the whole router may hold. From half of it on, senders "
-            "whose messages wait may send no more; beyond it, the newest messages of those that "
-            "have most waiting are returned to them.",
+            "How many bytes of messages the whole router may hold. Once half of it is used, "
+            "senders whose messages wait may send no more. Beyond the limit, the newest "
+            "messages of the senders with the most waiting are returned to them.",
         ),
     )
     state_limit_bytes: int = attrs.field(
         default=0,
         metadata=setting(
             DERIVED_LIMIT,
-            "How many bytes the whole router may keep for its peers besides messages: their "
+            "How many bytes the whole router may hold for its peers besides messages: their "
             "connections, sessions, links, names and properties, dynamic nodes, and sources and "
-            "targets without a link. Beyond it, a connection that has more than an equal share is "
-            "refused more of them with amqp:resource-limit-exceeded. 0 stands for eight times "
-            "memoryLimitBytes, and 64 MiB at least.",
+            "targets without a link. Beyond the limit, further ones are refused with "
+            "amqp:resource-limit-exceeded to a connection that has more than an equal share. 0 "
+            "stands for eight times memoryLimitBytes, but at least 64 MiB.",
         ),
     )
     connection_state_limit_bytes: int = attrs.field(
         default=0,
         metadata=setting(
             DERIVED_LIMIT,
-            "How many bytes of stateLimitBytes one connection may have. Beyond it, further links "
-            "are refused with amqp:resource-limit-exceeded; a peer that goes on loses its session, "
-            "and then the connection. 0 stands for half of stateLimitBytes.",
+            "How many bytes of stateLimitBytes one connection may have. Beyond the limit, "
+            "further links are refused with amqp:resource-limit-exceeded; a peer that continues "
+            "loses its session, and then the connection. 0 stands for half of stateLimitBytes.",
         ),
     )
     honour_absolute_expiry_time: bool = attrs.field(
         default=False,
         metadata=setting(
             kinds.flag(),
-            "Whether a message that waits expires at its absolute-expiry-time too, by the clock of "
-            "this host, and not only at the end of its ttl.",
+            "Whether a waiting message also expires at its absolute-expiry-time, by the clock "
+            "of this host, and not only at the end of its ttl.",
         ),
     )
     link_stealing: LinkStealing = attrs.field(
         default="same-user",
         metadata=setting(
             kinds.choice(get_args(LinkStealing)),
-            "Whether a link that is attached again elsewhere, by a container with the same "
-            "container-id, is taken from where it was: by the same user, by any, or never; "
-            "otherwise the second is refused. With off both stay attached.",
+            "Whether a link is closed when a container with the same container-id attaches it "
+            "again elsewhere: if the user is the same (same-user), always (any), or never; "
+            "otherwise the second attach is refused. With off, both links stay attached.",
         ),
     )
     terminus_timeout_limit_seconds: int = attrs.field(
         default=60,
         metadata=setting(
             kinds.whole_number(0, LONGEST_TERMINUS_TIMEOUT_S, "seconds"),
-            "How long a source or target may stay without its link at most, where a peer asks for "
-            "that by a timeout or an expiry-policy, so that what it has not settled can be "
-            "resumed. With 0 nothing outlives its link.",
+            "Maximum time that a source or target is kept after its link has ended, if a peer "
+            "requests that by a timeout or an expiry-policy, so that its unsettled deliveries "
+            "can be resumed. With 0, no source or target outlives its link.",
         ),
     )
     allow_resumable_link_route: bool = attrs.field(
         default=True,
         metadata=setting(
             kinds.flag(),
-            "Whether links that are forwarded to containers may ask for a source or target that "
+            "Whether links that are forwarded to containers may request a source or target that "
             "outlives them, by a timeout or an expiry-policy; otherwise they are refused with "
             "qd:link-expiration.",
         ),
@@ -206,30 +206,31 @@ class RouterSettings:
         default="refuse",
         metadata=setting(
             kinds.choice(get_args(Unsupported)),
-            "What to do with a receiver that asks for source filters, such as a selector, or for "
-            "another distribution mode than its address has, as browsers do: refuse it with "
-            "amqp:not-implemented, or ignore the request, which the answer shows; most clients do "
-            "not look there. Links that are forwarded to containers are not concerned.",
+            "What to do with a receiver that requests source filters, such as a selector, or a "
+            "distribution mode other than that of its address, as queue browsers do: refuse it "
+            "with amqp:not-implemented, or ignore the request. The router's attach shows if it "
+            "was ignored, but most clients do not check that. Links that are forwarded to "
+            "containers are not affected.",
         ),
     )
     durable_subscriptions: Unsupported = attrs.field(
         default="refuse",
         metadata=setting(
             kinds.choice(get_args(Unsupported)),
-            "What to do with a receiver that asks for a durable source that never expires, as "
-            "durable subscriptions of JMS do: refuse it with amqp:not-implemented, or ignore the "
-            "request and keep no messages for it while it is away, which the answer shows. Links "
-            "that are forwarded to containers are not concerned.",
+            "What to do with a receiver that requests a durable source that never expires, as "
+            "durable subscriptions of JMS do: refuse it with amqp:not-implemented, or ignore "
+            "the request and keep no messages for it while it is away. The router's attach "
+            "shows if it was ignored. Links that are forwarded to containers are not affected.",
         ),
     )
     reject_unconfirmed_durable: bool = attrs.field(
         default=False,
         metadata=setting(
             kinds.flag(),
-            "Whether durable messages are rejected with amqp:precondition-failed where the "
-            "receiver whose turn it is takes everything settled, and so confirms nothing; of a "
-            "multicast the other receivers get it. It counts for receivers that are attached from "
-            "then on. Otherwise such a message is accepted once it is written to the receiver's "
-            "socket, and lost with that.",
+            "Whether a durable message is rejected with amqp:precondition-failed if the "
+            "receiver whose turn it is takes all messages settled, and so confirms nothing; the "
+            "other receivers of a multicast still get it. A change applies to receivers that "
+            "attach later. Without this, such a message is accepted once it is written to the "
+            "receiver's socket, and is lost if the connection is.",
         ),
     )

@@ -1,6 +1,6 @@
-"""Changes made while a router ran, kept for its next start in a file beside the configuration's.
+"""Changes made while a router ran, saved for its next start beside the configuration file.
 
-The file is a whole configuration like any other, with a few lines in front that say which
+The saved file is a whole configuration like any other, with a few lines at the top that say which
 configuration file it was made from. That file may have been edited since. Then the router cannot
 know which of the two is meant: it does not start, and reports how they differ, until somebody
 chooses (docs/decisions/0039-what-is-saved.md).
@@ -53,8 +53,8 @@ _REVISION: Final = re.compile(r"^#: revision (\d{1,9}) of ", re.MULTILINE)
 class BaseConfiguration:
     """Configuration file as it was given to the router.
 
-    `file` is None for the embedded default, and `report` for all but a Dispatch file. With
-    `weaker_security`, a Dispatch file is accepted whatever its report says.
+    `file` is None for the embedded default. `report` is None unless it is a Dispatch file. With
+    `weaker_security`, a Dispatch file is accepted regardless of its report.
     """
 
     configuration: Configuration
@@ -111,7 +111,7 @@ def load_base(
 
 
 def load_saved(file: Path, further: Iterable[Check] = ()) -> Saved | None:
-    """Return what was saved in a file, or None if there is no such file.
+    """Return the configuration saved in a file, or None if there is no such file.
 
     Raises InvalidConfiguration for a file that this router has not written.
     """
@@ -129,9 +129,9 @@ def load_saved(file: Path, further: Iterable[Check] = ()) -> Saved | None:
 def choose_start(
     base: BaseConfiguration, saved: Saved | None, file: Path, prefer: Preference | None
 ) -> Start:
-    """Return what the router runs, given what was saved in `file`, if anything.
+    """Return the configuration to start with, given the one saved in `file`, if any.
 
-    Raises Edited if either may be meant and `prefer` does not say which.
+    Raises BaseEdited if either may be meant and `prefer` does not say which.
     """
     if saved is None:
         return Start(base.configuration)
@@ -150,7 +150,7 @@ def choose_start(
 
 
 def backup_path(file: Path) -> Path:
-    """Return the path to move saved changes to when they are not wanted any more."""
+    """Return the path to move saved changes to when they are no longer wanted."""
     return file.with_name(f"{file.name}.old")
 
 
@@ -163,7 +163,7 @@ class StateFile:
     def save(
         self, base: BaseConfiguration, configuration: Configuration, revision: int, at_s: float
     ) -> None:
-        """Save a configuration if it differs from the base; otherwise put the file aside.
+        """Save a configuration if it differs from the base; otherwise move the file aside.
 
         Raises OSError. `at_s` is in seconds since 1970.
         """
@@ -175,5 +175,5 @@ class StateFile:
         replace_file(self.file, head + format_configuration(configuration))
 
     def put_aside(self) -> None:
-        """Rename the file, so that nothing is saved; raises OSError."""
+        """Move the file to its backup path, so that nothing is saved; raises OSError."""
         move_file(self.file, backup_path(self.file))

@@ -38,7 +38,7 @@ class Secret:
 
     @classmethod
     def parse(cls, text: str) -> Secret:
-        """Read one of the forms; never raises."""
+        """Return the secret that a text in one of the forms describes; never raises."""
         for form, kind in _FORMS:
             if text.startswith(form):
                 return cls(kind, text.removeprefix(form))
@@ -62,7 +62,7 @@ class Secret:
             found = os.environ.get(self.reference, "")
             if not found:
                 raise SecretUnavailable(
-                    f"the environment variable {self.reference} is not set or empty"
+                    f"the environment variable {self.reference} is not set, or is empty"
                 )
             return found
         try:

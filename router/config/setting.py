@@ -1,7 +1,7 @@
 """Declaration of configuration attributes: metadata, name in the file, and value check.
 
-`attrs.field(default=..., metadata=setting(kind, description))` declares one. With `checked`, the
-constructor of the class checks every value against its kind.
+`attrs.field(default=..., metadata=setting(kind, description))` declares an attribute. With
+`checked`, the constructor of the class checks every value against its kind.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Field: TypeAlias = "attrs.Attribute[Any]"
 class Setting:
     """Metadata of a configuration field.
 
-    `default` describes a default that is no plain value. A `required` attribute has no default; the
-    checks of the whole configuration report it if it is missing.
+    `default` describes a default that is not a plain value. A `required` attribute has no default;
+    the checks of the whole configuration report it if it is missing.
     """
 
     kind: Kind
@@ -72,5 +72,5 @@ def _check(_: object, field: Field, value: object) -> None:
 
 
 def checked(_: type, fields: list[Field]) -> list[Field]:
-    """Add the check of the file's rules to all fields: the field_transformer of an entity."""
+    """Add the check of the file's rules to all fields; this is a `field_transformer` of attrs."""
     return [field.evolve(validator=_check) for field in fields]

@@ -27,7 +27,7 @@ Hook = Callable[[object, type], object]
 
 @attrs.frozen
 class Structured:
-    """Result for one document; with findings, `configuration` is empty and means nothing."""
+    """Result for one document; if there are findings, `configuration` is empty."""
 
     configuration: Configuration
     findings: tuple[Finding, ...]
@@ -47,7 +47,7 @@ class Form(Generic[T]):
     def read(self, data: Mapping[str, object]) -> tuple[T, tuple[Finding, ...]]:
         """Return the model built from parsed TOML, and the findings that prevent it.
 
-        With findings, the model is empty and means nothing.
+        If there are findings, the model is empty.
         """
         try:
             return self._converter.structure(data, self.model), ()
@@ -178,9 +178,9 @@ _CONFIGURATION: Final = Form(Configuration, ENTITIES)
 
 
 def value_at(data: Data, finding: Finding) -> str:
-    """Return the given value, for people.
+    """Return the value of a finding as text, for people.
 
-    It is empty if there is none or the finding does not show it; a secret is never shown.
+    The text is empty if there is no value or the finding does not show it; a secret is never shown.
     """
     if not finding.shown:
         return ""

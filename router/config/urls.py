@@ -1,4 +1,4 @@
-"""URLs to connect to: `amqp://host:port`, of which scheme and port may be left out."""
+"""URLs to connect to: `amqp://host:port`; the scheme and the port are optional."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_URLS: Final = 16
 
 @attrs.frozen
 class Url:
-    """Place to connect to; `scheme` is None if the text has none."""
+    """Host and port to connect to; `scheme` is None if the text has none."""
 
     scheme: str | None
     host: str
@@ -24,7 +24,7 @@ class Url:
 
 
 def parse_url(text: str) -> Url:
-    """Read a URL; raises ValueError if the text is none."""
+    """Read a URL; raises ValueError if the text is not a URL."""
     scheme, separator, rest = text.rpartition("://")
     if separator and scheme not in DEFAULT_PORTS:
         raise ValueError(f"unknown scheme {scheme!r}")
@@ -55,12 +55,12 @@ def _port(text: str) -> int:
 def urls(*schemes: str) -> Kind:
     """Return the kind of lists of URLs with these schemes.
 
-    As in Dispatch, one text with commas is a list, too.
+    As in Dispatch, a text with commas also counts as a list.
     """
     words = (
-        f"a list of up to {MAX_URLS} different URLs scheme://host:port, without the port for the "
-        f"usual one, the scheme being {' or '.join(schemes)} or left out, or the same as one text "
-        "with commas"
+        f"a list of up to {MAX_URLS} different URLs scheme://host:port, with the scheme "
+        f"{' or '.join(schemes)}, where the scheme and the port may be omitted, or the same in one "
+        "text with commas"
     )
 
     def read(value: object) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 Each line is one user, `name:scrypt$n$r$p$salt$hash`, with salt and hash in base64. Empty lines and
 lines that begin with # are skipped. Each line has its own cost (RFC 7914 section 2), so that the
-usual cost can rise while old lines stay valid. A line that would cost more than a login may is
+usual cost can rise while old lines stay valid. A line whose cost exceeds the limit for a login is
 refused when the file is read.
 """
 
@@ -22,8 +22,8 @@ import attrs
 from router.config.mistakes import InvalidConfiguration, Mistake
 
 SCHEME: Final = "scrypt"
-# 16 MiB and about 35 ms. More would be stronger against a stolen file, but after a restart every
-# client logs in at once, and those that wait longer than the handshake timeout try again.
+# 16 MiB and about 35 ms. More would be stronger against a stolen file, but after a restart all
+# clients log in together, and those that wait longer than the handshake timeout try again.
 SCRYPT_N: Final = 2**14
 SCRYPT_R: Final = 8
 SCRYPT_P: Final = 1
@@ -51,7 +51,7 @@ class PasswordHash:
 
     @property
     def work(self) -> int:
-        """Return the cost of a check against this hash, in units that only compare."""
+        """Return the relative cost of a check against this hash."""
         return self.n * self.r * self.p
 
     def matches(self, password: bytes) -> bool:
@@ -72,7 +72,7 @@ def _decoy(users: Users) -> PasswordHash:
 class Users:
     """Users of one file.
 
-    The password of an unknown user is checked against `decoy`.
+    The password of an unknown user is checked against `decoy`, to take as long as for a known one.
     """
 
     by_name: Mapping[str, PasswordHash]
@@ -115,8 +115,8 @@ def load_users(path: Path) -> Users:
 def verify(users: Users, user: str, password: str) -> bool:
     """Return whether `user` is known and `password` is theirs.
 
-    Takes 35 ms and 16 MiB at the usual cost, as long for an unknown user as for a known one, and
-    lets other threads run meanwhile. Call it in a thread, and only a few at a time.
+    Takes 35 ms and 16 MiB at the usual cost, the same time for an unknown user as for a known one,
+    and lets other threads run meanwhile. Call it in a thread, and only a few at a time.
     """
     stored = users.by_name.get(user)
     given = password.encode("utf-8", "surrogatepass")
@@ -127,7 +127,7 @@ def verify(users: Users, user: str, password: str) -> bool:
 
 
 def hash_password(password: str) -> str:
-    """Return the text to store for `password`, with a salt of its own.
+    """Return the text to store for `password`, with its own salt.
 
     Raises ValueError for a password that cannot be used.
     """
@@ -143,7 +143,7 @@ def hash_password(password: str) -> str:
 
 
 def parse_hash(text: str) -> PasswordHash:
-    """Read what `hash_password` wrote; raises ValueError, whose text shows nothing of it."""
+    """Read a text from `hash_password`; raises ValueError, whose message does not show the text."""
     scheme, *fields = text.split("$")
     if scheme != SCHEME or len(fields) != 5:
         raise ValueError("has no hash of the form scrypt$n$r$p$salt$hash")

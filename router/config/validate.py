@@ -1,7 +1,7 @@
-"""Validate a configuration that was not read from a file, by all rules of the file.
+"""Validate a configuration that was not read from a file, by all rules for files.
 
-Programs make a configuration from another one and a change. The model makes sure that each value
-is right by itself. How the values fit together is checked here, as the loader does.
+Programs derive a configuration from another one by a change. The model ensures that each value is
+valid by itself. This module checks how the values fit together, as the loader does.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _mistake(finding: Finding, configuration: Configuration, data: Data) -> Mist
 
 
 def _place(path: Path, configuration: Configuration) -> str:
-    """Return the place in the words of the file, with the key of the entity there."""
+    """Return a path as messages show it, with the key of the entity that it leads to."""
     place = format_path(path)
     for entity in ENTITIES:
         if entity.repeated and entity.name == path[0] and len(path) > 1:

@@ -1,6 +1,6 @@
 """Write a configuration as TOML that the loader reads as the same configuration.
 
-Values at their defaults are left out, except those that identify an entity. Paths are absolute,
+Values at their defaults are omitted, except those that identify an entity. Paths are absolute,
 since the text may be read from another folder.
 """
 
@@ -18,17 +18,17 @@ from router.config.model import ENTITIES, Configuration
 from router.config.secret import Secret
 from router.config.setting import default_of, file_name
 
-# Written even at their defaults, so that a reader need not know those.
+# Attributes written even at their defaults, so that a reader need not know the defaults.
 _ALWAYS: Final = ("host", "port", "distribution")
 
 
 def format_configuration(configuration: Configuration) -> str:
-    """Return the configuration as TOML, with its passwords: not for everybody to see."""
+    """Return the configuration as TOML; the text contains its passwords, so it is confidential."""
     repeated = {entity.name: entity.repeated for entity in ENTITIES}
     parts: list[str] = []
     for name, value in data_of(configuration).items():
         if repeated[name]:
-            # each table under a heading of its own, as people write them
+            # each table under its own heading, as people write it
             parts.extend(
                 f"[{tomli_w.dumps({name: table}).replace(']', ']]', 1)}" for table in value
             )
@@ -38,9 +38,9 @@ def format_configuration(configuration: Configuration) -> str:
 
 
 def data_of(configuration: Configuration) -> Data:
-    """Return the configuration as parsed TOML would be.
+    """Return the configuration in the form of parsed TOML.
 
-    An entity that may occur once only is left out if it is at its defaults.
+    An entity that may occur only once is omitted if it is at its defaults.
     """
     data: dict[str, object] = {}
     for entity in ENTITIES:
@@ -54,7 +54,7 @@ def data_of(configuration: Configuration) -> Data:
 
 
 def file_value(value: object) -> object:
-    """Return a value as the file has it."""
+    """Return a value in the form that the file has."""
     if isinstance(value, Secret):
         form = "literal" if value.kind == "literal" else value.kind
         reference = value.reference
@@ -71,7 +71,7 @@ def file_value(value: object) -> object:
 
 
 def table_of(settings: attrs.AttrsInstance) -> Data:
-    """Return one entity as parsed TOML would have it, without values at their defaults."""
+    """Return one entity in the form of parsed TOML, without values at their defaults."""
     table = {}
     for field in attrs.fields(type(settings)):
         value = getattr(settings, field.name)

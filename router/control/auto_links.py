@@ -1,7 +1,7 @@
 """Keep auto-links attached as they are configured.
 
-Each auto-link is wanted once on each open connection to its container;
-`router.control.link_supervisor` attaches the links. Repeating a request does no harm
+Each auto-link is attached once on each open connection to its container, by
+`router.control.link_supervisor`. Requesting one that is attached already has no effect
 (docs/decisions/0049-auto-links.md).
 """
 
@@ -29,7 +29,7 @@ FIRST_RETRY_S: Final = 2.0
 RETRY_S: Final = 5.0
 RETRIES_PER_S: Final = 50
 
-# the best one first
+# from best to worst
 _STATUSES: Final = tuple(Status)
 _RANKS: Final = {status: rank for rank, status in enumerate(_STATUSES)}
 
@@ -42,12 +42,12 @@ class Line(SupervisedLink[AutoLink]):
     ) -> None:
         super().__init__(keeper, plan.name, connection, now)
         self.plan = plan
-        # the condition that has been announced
+        # the error condition that was announced last
         self.told: str | None = None
 
     @property
     def retry_at(self) -> float | None:
-        """Return when a failed link is tried again; None unless it has failed."""
+        """Return the time of the next attempt of a failed link; None unless it has failed."""
         return self.due if self.status is Status.FAILED else None
 
     @property
@@ -60,7 +60,7 @@ class Line(SupervisedLink[AutoLink]):
 class AutoLinkPlans:
     """Configured auto-links, with indexes to find them.
 
-    Each change of the configuration makes a new object; the former one stays in effect until then.
+    A full reconfiguration makes a new object; a small change updates the present one with `put`.
     """
 
     def __init__(self, plans: Iterable[AutoLinkRule] = ()) -> None:
@@ -74,7 +74,10 @@ class AutoLinkPlans:
             self._enter(plan)
 
     def put(self, name: str, plan: AutoLinkRule | None) -> None:
-        """Replace the auto-link of a name, or remove it, at no cost for the others."""
+        """Replace the auto-link with this name, or remove it if `plan` is None.
+
+        The time that this takes does not grow with the number of auto-links.
+        """
         before = self.plans.get(name)
         if before is not None:
             its, address = self.by_container[_key(before)], address_name(before.address)
@@ -101,7 +104,7 @@ class AutoLinkPlans:
         ]
 
     def pieces(self) -> Iterator[object]:
-        """Yield its parts while it is taken apart (`router.engine.deferred`)."""
+        """Discard the contents step by step; yield after each step (`router.engine.deferred`)."""
         yield from emptied(self.plans)
         yield from emptied(self.claims)
         for names in self.by_container.values():
@@ -122,8 +125,8 @@ class AutoLinks(LinkSupervisor[Line]):
         containers.watchers.append(self)
         self._wanted = AutoLinkPlans()
         self._lines: ListedTable[str, dict[Connection, Line]] = ListedTable()
-        # number of lines of each name by rank of their status; and number of names by the rank of
-        # their best line
+        # number of lines with each rank of status, by name; and number of names whose best line has
+        # each rank
         self._standing: ListedTable[str, list[int]] = ListedTable()
         self._names_by_rank = [0] * len(Status)
         # lines that have failed since the last `tick`
@@ -137,17 +140,17 @@ class AutoLinks(LinkSupervisor[Line]):
         return self._wanted.plans
 
     def configure(self, plans: Iterable[AutoLinkRule]) -> None:
-        """Make these the only configured auto-links; otherwise as `change`."""
+        """Replace all configured auto-links by these; unchanged ones are left alone."""
         wanted, before = AutoLinkPlans(plans), self.plans
         names = [*before, *(name for name in wanted.plans if name not in before)]
         others = [name for name in names if before.get(name) != wanted.plans.get(name)]
         self.change(wanted, others[::-1])
 
     def change(self, wanted: AutoLinkPlans, names: list[str]) -> None:
-        """Replace the configured auto-links; those that stay the same are left alone.
+        """Replace the configured auto-links by `wanted`; unchanged ones are left alone.
 
-        `names` lists all others, and is emptied: if there are very many, the last are attached or
-        retired in later turns.
+        `names` lists those that change, and is consumed. If there are very many, some are attached
+        or retired in later turns.
         """
         before, self._wanted = self._wanted, wanted
         self.forwarder.table.claim(wanted.claims)
@@ -159,7 +162,10 @@ class AutoLinks(LinkSupervisor[Line]):
         self.forwarder.turn.deferred.go_through(changed, see_to, over, CHANGES_AT_ONCE)
 
     def change_few(self, plans: dict[str, AutoLinkRule | None]) -> None:
-        """Replace or remove auto-links by name, at no cost for all others. Call it in a turn."""
+        """Replace auto-links by name, or remove those whose value is None. Call this in a turn.
+
+        The time that this takes does not grow with the number of other auto-links.
+        """
         self.forwarder.table.claim(self._wanted.claims)
         for name, plan in plans.items():
             before = self.plans.get(name)
@@ -167,7 +173,7 @@ class AutoLinks(LinkSupervisor[Line]):
             self._is_another(name, before, plan)
 
     def _is_changed(self, before: AutoLinkPlans, name: str) -> None:
-        """Apply the change of the auto-link of this name: another, the first, or none."""
+        """Apply the change of this auto-link: it was added, replaced or removed."""
         self._is_another(name, before.plans.get(name), self.plans.get(name))
 
     def _is_another(self, name: str, old: AutoLinkRule | None, new: AutoLinkRule | None) -> None:
@@ -204,21 +210,21 @@ class AutoLinks(LinkSupervisor[Line]):
     def container_came(self, connection: Connection) -> None:
         """Attach the auto-links that are wanted on a connection that has opened.
 
-        If there are very many, the last are attached in later turns.
+        If there are very many, some are attached in later turns.
         """
 
         def want(name: str) -> None:
-            # the connection may be over by now, or the auto-link be for other connections
+            # by now, the connection may have ended, or the auto-link may be for other connections
             plan = self.plans.get(name)
             if connection.is_open() and plan is not None and _key(plan) in _keys_of(connection):
                 self._want(plan, connection)
 
-        # connections that open later are handled then
+        # connections that open later are handled when they open
         names = self._wanted.names_on(connection)
         self.forwarder.turn.deferred.go_through(names, want, at_once=CHANGES_AT_ONCE)
 
     def container_left(self, connection: Connection) -> None:
-        """Forget the auto-links of a connection that is over."""
+        """Forget the auto-links of a connection that has ended."""
         self.lose(connection)
 
     def _want(self, plan: AutoLinkRule, connection: Connection) -> None:
@@ -239,7 +245,7 @@ class AutoLinks(LinkSupervisor[Line]):
         self._at(line, self.now + self.retry_s(line))
 
     def take_out(self, line: Line) -> None:
-        """Remove a line from the tables; they may contain another line of its name."""
+        """Remove a line from the tables, unless another line has taken its place there."""
         if self._is_in_books(line):
             lines = self._lines[line.name]
             del lines[line.connection]
@@ -254,25 +260,25 @@ class AutoLinks(LinkSupervisor[Line]):
     # Attaching.
 
     def make(self, line: Line, number: int) -> AutoLink:
-        """Make a link whose name is that of the auto-link with a number."""
+        """Make a link that is named after the auto-link and the number."""
         return AutoLink(line.plan, f"auto-link/{line.name}/{number}", line)
 
     def retry_s(self, line: Line) -> float:
-        """Return a delay that does not grow: a restored queue should have its link in seconds."""
+        """Return the retry delay. It stays short: a restored queue needs its link soon."""
         return FIRST_RETRY_S if line.attempts <= 1 else RETRY_S
 
     def recovered(self, line: Line) -> None:
-        """Announce an active line; its last error can still be looked up."""
+        """Announce that a line is active. Its last error stays available to operators."""
         line.told = None
         self._announce(line, None)
 
     def failed(self, line: Line) -> None:
-        """Note a failure to be counted and announced later: the connection may be lost."""
+        """Note a failure. It is counted and announced later, unless the connection was lost."""
         self._fresh.append(line)
         self.redirected.failed(line)
 
     def see_to(self, line: Line, own: Attempt, now: float) -> None:
-        """Make a quiescing line idle for a while before it is detached."""
+        """Make a quiescing line idle once it is quiet, and detach a line that is idle."""
         if line.status is Status.QUIESCING and self.is_quiet(line, own, now):
             self.set_status(line, Status.IDLE)
         elif line.status is Status.IDLE:
@@ -288,7 +294,7 @@ class AutoLinks(LinkSupervisor[Line]):
             self._tell_failures()
 
     def _tell_failures(self) -> None:
-        """Count and announce failures, except those that a lost connection has caused."""
+        """Count and announce failures, except those caused by a lost connection."""
         fresh, self._fresh = self._fresh, []
         self.forwarder.turn.deferred.go_through(fresh, self._tell_failure, at_once=THINGS_A_STEP)
 
@@ -333,7 +339,7 @@ class AutoLinks(LinkSupervisor[Line]):
             self._count(line, line.status, 1)
 
     def _count(self, line: Line, status: Status, by: int) -> None:
-        """Add `by` to the lines of a name that have a status."""
+        """Add `by` to the number of lines with this name and status."""
         standing = self._standing.setdefault(line.name, [0] * len(Status))
         before = _best(standing)
         standing[_RANKS[status]] += by

@@ -1,7 +1,8 @@
 """Containers that the router attaches links to, and the connections that lead to them.
 
 A connection leads to a container if its listener or connector has the role `route-container`.
-It is found by the container-id of the peer's open, or by the name of that listener or connector.
+Such a connection is found by the container-id in the peer's open, or by the name of the listener
+or connector.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ class ContainerObserver(Protocol):
     """Observer of connections to containers."""
 
     def container_came(self, connection: Connection) -> None:
-        """Handle a connection to a container that has opened."""
+        """Handle a new open connection to a container."""
 
     def container_left(self, connection: Connection) -> None:
         """Handle the end of a connection to a container, and of its sessions and links."""
@@ -32,14 +33,14 @@ class Containers:
         self._by_id: dict[str, dict[Connection, None]] = {}
         self._by_name: dict[str, dict[Connection, None]] = {}
         self.watchers: list[ContainerObserver] = []
-        # connections that serve only one purpose, by name: the observer of each
+        # observers of connections that serve a single purpose, by the name of the connection
         self.aside: dict[str, ContainerObserver] = {}
 
     def find(self, container_id: str | None, connection: str | None) -> list[Connection]:
         """Return the open connections to a container.
 
-        They are found by container-id if it is given, otherwise by the name of their listener or
-        connector.
+        They are selected by the peer's container-id or, if that is None, by the name of their
+        listener or connector.
         """
         if container_id is not None:
             return list(self._by_id.get(container_id, ()))
@@ -48,7 +49,7 @@ class Containers:
     def would_find(
         self, connection: Connection, container_id: str | None, name: str | None
     ) -> bool:
-        """Return whether `find` would return this connection while it is open."""
+        """Return whether `find` returns this connection while it is open."""
         if container_id is not None:
             return bool(connection.remote_open.container_id == container_id)
         return bool(name) and bool(connection.settings.endpoint == name)

@@ -1,4 +1,4 @@
-"""Control plane of a router: its parts, and the events and clock ticks that they get."""
+"""Control plane of a router: make its parts, and pass events and clock ticks on to them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class ControlPlane:
         self.containers = Containers()
         self.link_routes = LinkRouting(forwarder.link_routes, forwarder.turn, self.containers)
         self.auto_links = AutoLinks(forwarder, self.containers)
-        # the connections to other routers; None in a router that is in no network
+        # the connections to other routers; None in a standalone router
         self.network: Neighbours | None = None
-        # in an edge router, and in an interior that accepts edges; None otherwise
+        # `edge` is set in an edge router, `edges` in an interior that accepts edges
         self.edge: EdgeRouter | None = None
         self.edges: Edges | None = None
 
     def serve_edges(self, port: ControlLinks) -> Edges:
-        """Accept edge routers at this router."""
+        """Make this router accept edge routers; return the object that handles them."""
         self.forwarder.network.edges = self.edges = Edges(self.forwarder, port)
         return self.edges
 

@@ -1,4 +1,4 @@
-"""Link routes: those that are configured or requested, and the connections to their containers."""
+"""Manage configured and requested link routes, and the connections to their containers."""
 
 from __future__ import annotations
 
@@ -21,26 +21,27 @@ MAX_SMALL_CHANGE: Final = 64
 
 @attrs.frozen(eq=False)
 class LinkRouteChange:
-    """Change of the configured link routes: names that are removed, rules that are added."""
+    """Change to the configured link routes: names to remove and rules to add."""
 
     removed: list[str]
     added: list[LinkRouteRule]
-    # after `enter`: the link routes to remove and to add, and all that are configured then
+    # set by `enter`: link routes to remove and to add, and all that are configured afterwards
     left: list[LinkRoute] = attrs.Factory(list)
     came: list[LinkRoute] = attrs.Factory(list)
     configured: dict[str, LinkRoute] = attrs.Factory(dict)
 
     @property
     def is_small(self) -> bool:
-        """Return whether the configured link routes are changed in place, in one turn."""
+        """Return whether the change is small enough to be made in place, in one turn."""
         return len(self.removed) + len(self.added) + len(self.left) <= MAX_SMALL_CHANGE
 
 
 class LinkRouting:
     """Link routes of one router, and the connections to their containers.
 
-    Configured link routes have names of their own. A connection that has requested link routes is
-    their only container, whatever its role, and they are removed with it.
+    Names of configured link routes are separate from those of requested ones. A connection that
+    requests link routes, whatever its role, is their only container; they are removed when it
+    closes.
     """
 
     def __init__(self, link_routes: LinkRoutes, turn: Turn, containers: Containers) -> None:
@@ -48,7 +49,7 @@ class LinkRouting:
         self._turn = turn
         self._containers = containers
         self._configured: dict[str, LinkRoute] = {}
-        # the link routes by the container-id, or the connection name, of their containers
+        # link routes by the container-id or by the connection name of their containers
         self._by_id: dict[str, dict[LinkRoute, None]] = {}
         self._by_name: dict[str, dict[LinkRoute, None]] = {}
         self._of_connection: dict[Connection, dict[str, LinkRoute]] = {}
@@ -57,7 +58,7 @@ class LinkRouting:
     # Configured link routes.
 
     def configure(self, rules: Iterable[LinkRouteRule]) -> None:
-        """Make these the only configured link routes; otherwise as `change`."""
+        """Replace all configured link routes by these; unchanged ones are left alone."""
         wanted = {rule.name: rule for rule in rules}
         before = self._configured
         gone = [name for name, way in before.items() if wanted.get(name) != way.rule]
@@ -65,10 +66,9 @@ class LinkRouting:
         self.change([], [wanted[name] for name in gone if name in wanted])
 
     def change(self, removed: Iterable[str], added: Iterable[LinkRouteRule]) -> None:
-        """Remove configured link routes by name, and add others. Call it in a turn.
+        """Remove configured link routes by name, and add others. Call this in a turn.
 
-        Routes that stay cost nothing and keep their connections. No link ends because its route is
-        removed.
+        All other routes are left alone. Links stay attached even if their route is removed.
         """
         change = LinkRouteChange(list(removed), list(added))
         for _ in self.enter(change):
@@ -87,7 +87,7 @@ class LinkRouting:
             change.left.append(way)
             yield
         for rule in change.added:
-            # each of these may make a large table grow
+            # each of these steps may have to resize a large table
             way = self._routes.add(rule, is_next=True)
             change.came.append(way)
             yield
@@ -98,7 +98,7 @@ class LinkRouting:
             yield
 
     def take_up(self, change: LinkRouteChange) -> None:
-        """Put a change into effect that `enter` has prepared. Call it in a turn."""
+        """Put a change that `enter` has prepared into effect. Call this in a turn."""
         deferred = self._turn.deferred
         if change.is_small:
             for way in change.left:
@@ -134,7 +134,7 @@ class LinkRouting:
         self._routes.remove(way)
         for known, key in self._keys(way.rule):
             ways = known.get(key, {})
-            # if the change was given up half entered, the route may not exist
+            # if the change was given up while it was prepared, the route may not exist
             ways.pop(way, None)
             if not ways:
                 known.pop(key, None)
@@ -149,18 +149,18 @@ class LinkRouting:
     def container_came(self, connection: Connection) -> None:
         """Open the link routes of a new connection to a container.
 
-        If there are very many, the last are opened in later turns.
+        If there are very many, some are opened in later turns.
         """
 
         def open_way(way: LinkRoute) -> None:
-            # the connection may be over by now, and the link route removed
+            # by now, the connection may have ended, or the link route may have been removed
             if connection.is_open() and self._is_known(way):
                 self._routes.open(way, connection)
 
         self._tell(connection, open_way)
 
     def container_left(self, connection: Connection) -> None:
-        """Close the link routes of a connection that is over: no link can be attached over it."""
+        """Close the link routes of a connection that has ended, so that no new link uses it."""
         self._tell(connection, lambda way: self._routes.close(way, connection))
 
     def _tell(self, connection: Connection, act: Callable[[LinkRoute], None]) -> None:
@@ -183,14 +183,17 @@ class LinkRouting:
         return [way for ways in self._of_connection.values() for way in ways.values()]
 
     def ask(self, rule: LinkRouteRule) -> LinkRoute:
-        """Add a link route for a connection, the rule's `scope`; the name must be new there."""
+        """Add a link route that a connection, the rule's `scope`, has requested.
+
+        The name must be new on that connection.
+        """
         way = self._routes.add(rule)
         self._routes.open(way, rule.scope)
         self._of_connection.setdefault(rule.scope, {})[rule.name] = way
         return way
 
     def withdraw(self, way: LinkRoute) -> None:
-        """Remove a link route that a connection has requested; its attached links stay."""
+        """Remove a link route that a connection has requested; links attached by it stay."""
         scope = way.rule.scope
         mine = self._of_connection[scope]
         del mine[way.rule.name]

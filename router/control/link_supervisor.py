@@ -1,9 +1,9 @@
-"""Keep the links attached that the router opens itself: proxy links, auto-links.
+"""Keep links attached that the router itself opens: proxy links and auto-links.
 
-The caller says which links are wanted, each on one connection. Each of them is a line with a status
-and, unless it is active, a time at which it is handled, so that none gets stuck: an answer is
-awaited for a limited time, a failed attach is tried again, and a link that is not wanted any more
-has a limited time to settle its deliveries.
+The caller states which links it wants, each on one connection. Each of these is a line, which has a
+status and, unless it is active, a deadline, so that no line gets stuck: the peer has limited time
+to answer, a failed attach is tried again, and a link that is no longer wanted has limited time to
+settle its deliveries.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from router.engine.deferred import THINGS_A_STEP, emptied
 from router.engine.link import Link
 from router.errors import AmqpError, Scope
 
-# The retry delay varies by up to a quarter, so that lines that failed together are not always tried
-# together.
+# The retry delay varies by up to a quarter, so that lines that failed at the same time are not
+# always tried at the same time.
 RETRY_JITTER: Final = 0.25
-# A link that was attached for this long counts as stable: its attempts start anew.
+# A link that was attached for this long counts as stable: its count of attempts is reset.
 STABLE_S: Final = 10.0
 # How long the peer may take to answer.
 ANSWER_TIMEOUT_S: Final = 10.0
 # Most attaches under way on one connection.
 MAX_ATTACHES: Final = 64
-# Time for a link that is not wanted any more to settle its deliveries, and for those to arrive that
-# the peer sent before it learned of that.
+# Longest time for a link that is no longer wanted to settle its deliveries, and least time before
+# its detach, so that deliveries that the peer has already sent can arrive.
 QUIESCE_TIMEOUT_S: Final = 30.0
 GRACE_S: Final = 0.5
 
@@ -43,14 +43,14 @@ NO_ANSWER: Final = "trioute:no-answer"
 
 
 class Status(StrEnum):
-    """Status of a line, with Dispatch's values of `operStatus`, the best one first."""
+    """Status of a line, from best to worst; the values are those of Dispatch's `operStatus`."""
 
     ACTIVE = "active"
     ATTACHING = "attaching"
     FAILED = "failed"
     # the peer is not connected
     INACTIVE = "inactive"
-    # not wanted any more: deliveries are under way, or none are and the detach is due
+    # no longer wanted: first with deliveries under way, then without any, before the detach
     QUIESCING = "quiescing"
     IDLE = "idle"
 
@@ -85,7 +85,8 @@ A = TypeVar("A", bound=Attempt)
 class SupervisedLink(Generic[A]):
     """Link that is wanted on one connection.
 
-    `since` is when it got its status, `attempts` counts those since it was last stable.
+    `since` is the time of the last change of status, and `attempts` the number of attempts since
+    the link was last stable.
     """
 
     def __init__(
@@ -98,12 +99,12 @@ class SupervisedLink(Generic[A]):
         self.since = now
         self.attempts = 0
         self.own: A | None = None
-        # the reason of its last failure, and when that was
+        # the error and the time of the last failure
         self.error: Error | None = None
         self.failed_at = 0.0
-        # when `tick` handles the line unless an event comes first
+        # when `tick` handles the line, unless there is an event before
         self.due: float | None = None
-        # the supervisor has forgotten it
+        # whether the supervisor has forgotten the line
         self.is_over = False
 
     def attached(self, own: A) -> None:
@@ -119,34 +120,34 @@ L = TypeVar("L", bound=SupervisedLink[Any])
 
 
 class _ConnectionLines(Generic[L]):
-    """Lines of one connection, of which a limited number is attached at a time."""
+    """Lines on one connection, where the number of attaches under way at a time is limited."""
 
     def __init__(self) -> None:
-        # all lines, with those that are quiescing
+        # all lines, including those that are quiescing
         self.lines: ListedTable[L, None] = ListedTable()
         self.waiting: deque[L] = deque()
         self.under_way: set[L] = set()
-        # waiting lines are being begun, in this turn or in later ones
+        # whether a task attempts the waiting lines, in this turn or in later ones
         self.is_going_on = False
 
 
 class LinkSupervisor(Generic[L]):
-    """Lines, from when they are wanted until their links are gone.
+    """Supervisor of lines, from when a link is wanted until it is gone.
 
-    Subclasses override `make`, `retry_s` and `take_out`; they know the kind of link, and keep the
-    tables of wanted lines.
+    Subclasses know the kind of link and keep the tables of wanted lines; they override `make`,
+    `retry_s` and `take_out`.
     """
 
     # name of the other end in error messages
     peer: str
-    # most attempts in a second where very many fail on one connection
+    # most attempts per second if very many lines fail on one connection
     retries_per_s: int
 
     def __init__(self, forwarder: Forwarder) -> None:
         self.forwarder = forwarder
         # lines that are quiescing; the one checked last is at the end
         self.leaving: OrderedDict[L, None] = OrderedDict()
-        # number of lines by status, with those that are quiescing
+        # number of lines by status, including those that are quiescing
         self.statuses: Counter[Status] = Counter()
         self._paces: dict[Connection, _ConnectionLines[L]] = {}
         # number of failed lines by connection
@@ -154,7 +155,7 @@ class LinkSupervisor(Generic[L]):
         self._timers: list[tuple[float, int, L]] = []
         self._moments = itertools.count()
         self._numbers = itertools.count(1)
-        # a pass over the timers continues in later turns
+        # whether a pass over the timers continues in later turns
         self._is_looking = False
         # number of attempts, and of failures
         self.attempts = 0
@@ -168,15 +169,15 @@ class LinkSupervisor(Generic[L]):
     # Methods to override.
 
     def make(self, line: L, number: int) -> Attempt:
-        """Make an attempt for a line; `number` is unique among these attempts."""
+        """Make an attempt for a line; `number` is different for each attempt."""
         raise NotImplementedError
 
     def retry_s(self, line: L) -> float:
-        """Return how long to wait for the next attempt if this were the only line."""
+        """Return the retry delay of a line; it is extended if very many lines have failed."""
         raise NotImplementedError
 
     def take_out(self, line: L) -> None:
-        """Remove a line from the tables of wanted lines, if it is there."""
+        """Remove a line from the tables of wanted lines, if they have it."""
         raise NotImplementedError
 
     def recovered(self, line: L) -> None:
@@ -191,7 +192,7 @@ class LinkSupervisor(Generic[L]):
     # Wanted links.
 
     def keep(self, line: L) -> None:
-        """Keep a line attached from now on; it is in the tables already."""
+        """Keep a line attached from now on. The caller has already added it to the tables."""
         pace = self._paces.setdefault(line.connection, _ConnectionLines())
         if line not in pace.lines:
             pace.lines[line] = None
@@ -200,7 +201,7 @@ class LinkSupervisor(Generic[L]):
         self._go_on(line.connection)
 
     def has_lines_on(self, connection: Connection) -> bool:
-        """Return whether a line was ever kept on a connection that is not lost yet."""
+        """Return whether any line was kept on a connection; False once the connection is lost."""
         return connection in self._paces
 
     def retire(self, line: L) -> None:
@@ -221,9 +222,9 @@ class LinkSupervisor(Generic[L]):
         self._answered(line)
 
     def lose(self, connection: Connection) -> None:
-        """Forget all lines of a connection that is over.
+        """Forget all lines of a connection that has ended.
 
-        If there are very many, the last are forgotten in later turns.
+        If there are very many, some are forgotten in later turns.
         """
         pace = self._paces.pop(connection, None)
         if pace is None:
@@ -239,14 +240,14 @@ class LinkSupervisor(Generic[L]):
     # Attaching.
 
     def _go_on(self, connection: Connection) -> None:
-        """Begin as many of the waiting lines of a connection as there is room for."""
+        """Start attempts for the waiting lines of a connection, up to the limit."""
         pace = self._paces.get(connection)
         if pace is not None and not pace.is_going_on:
             pace.is_going_on = True
             self.forwarder.turn.deferred.work_off(self._attempts(pace), MAX_ATTACHES)
 
     def _attempts(self, pace: _ConnectionLines[L]) -> Iterator[None]:
-        """Attempt lines one by one, as very many may fail at once if no channel is left."""
+        """Attempt the waiting lines one by one: if no channel is left, very many fail in a row."""
         while pace.waiting and len(pace.under_way) < MAX_ATTACHES:
             line = pace.waiting.popleft()
             if not line.is_over and line not in self.leaving:
@@ -260,7 +261,7 @@ class LinkSupervisor(Generic[L]):
             # the connection is closing: `lose` follows
             return
         if line.own is not None and line.own.lingers:
-            # a session for each attempt, none of which ever ends, would be too much
+            # otherwise every attempt would leave another session that never ends
             words = f"the {self.peer} has not answered the end of the previous session"
             self._failed_for(line, wire_error(AmqpError(NO_ANSWER, words, Scope.LINK)))
             return
@@ -278,7 +279,7 @@ class LinkSupervisor(Generic[L]):
         self._at(line, self.now + ANSWER_TIMEOUT_S)
 
     def line_attached(self, line: L) -> None:
-        """Make a line active: the peer has answered, in time or late."""
+        """Make a line active, as the peer has answered its attach, in time or late."""
         self.set_status(line, Status.ACTIVE)
         line.due = None
         self.recovered(line)
@@ -289,7 +290,7 @@ class LinkSupervisor(Generic[L]):
         if line.is_over or line.own is not own:
             return
         if line in self.leaving or not line.connection.is_open():
-            # if the connection is over, the link itself did not fail
+            # if the connection has ended, the link itself has not failed
             self._forget(line)
         else:
             if line.status is Status.ACTIVE and self.now - line.since >= STABLE_S:
@@ -305,7 +306,7 @@ class LinkSupervisor(Generic[L]):
             self._go_on(line.connection)
 
     def _failed_for(self, line: L, error: Error | None) -> None:
-        """Make a line failed, and schedule the next attempt."""
+        """Mark a line as failed, and schedule the next attempt."""
         line.error = error
         line.failed_at = self.now
         self.set_status(line, Status.FAILED)
@@ -322,7 +323,7 @@ class LinkSupervisor(Generic[L]):
     # The clock.
 
     def tick(self, now: float) -> None:
-        """Do all work that is due; if there are very many lines, the last follow in later turns."""
+        """Do all work that is due; with very many lines, some of it is done in later turns."""
         if not self._is_looking:
             self._is_looking = True
             self.forwarder.turn.deferred.work_off(self._looks(), THINGS_A_STEP)
@@ -351,7 +352,7 @@ class LinkSupervisor(Generic[L]):
             own.detach()
 
     def is_quiet(self, line: L, own: Attempt, now: float) -> bool:
-        """Return whether a quiescing line has no delivery left and its grace period is over."""
+        """Return whether a quiescing line has no deliveries left and its grace period has ended."""
         return own.is_quiet and now - line.since >= GRACE_S
 
     def _at(self, line: L, when: float) -> None:
@@ -372,12 +373,12 @@ class LinkSupervisor(Generic[L]):
     def _unanswered(self, line: L, own: Attempt) -> None:
         """Handle a peer that has not answered in time."""
         frame = "begin" if own.link is None else "attach"
-        words = f"the {self.peer} has not answered the {frame} for {ANSWER_TIMEOUT_S:g} s"
+        words = f"the {self.peer} has not answered the {frame} within {ANSWER_TIMEOUT_S:g} s"
         error = AmqpError(NO_ANSWER, words, Scope.LINK)
         if own.link is not None:
             own.detach(error=error)
             return
-        # another session would not be answered either; this one may be later
+        # the peer would not answer another session either, and it may still answer this one
         self._failed_for(line, wire_error(error))
         self._at(line, self.now + ANSWER_TIMEOUT_S)
         self._answered(line)

@@ -20,7 +20,7 @@ from router.engine.connection import Connection
 
 # How long the link may take to be attached at the other container.
 ATTACH_TIMEOUT_S: Final = 15.0
-# How many redirects may follow one another.
+# Most redirects that are followed one after the other.
 MAX_REDIRECTS: Final = 5
 
 
@@ -28,10 +28,10 @@ class RedirectConnector(Protocol):
     """Maker of connections for redirected links."""
 
     def follow(self, connection: Connection, redirect: Redirect, name: str) -> str:
-        """Keep a connection of this name to the target of a redirect.
+        """Keep a connection with this name open to the target of a redirect.
 
-        `connection` is the one that the redirect came on. Return why it may not be followed, as
-        text for people, or an empty text.
+        `connection` is the one on which the redirect was received. Return an empty string, or a
+        message that says why the redirect cannot be followed.
         """
 
     def leave(self, name: str) -> None:
@@ -87,16 +87,16 @@ class Lines(Protocol[L]):
         """Quiesce a line, and detach it once its deliveries are settled."""
 
     def lose(self, connection: Connection) -> None:
-        """Forget the lines of a connection that is over."""
+        """Forget the lines of a connection that has ended."""
 
 
 @attrs.define(eq=False)
 class RedirectedLink(Generic[L]):
-    """Redirect of a line, which is its `home`.
+    """Auto-link that is redirected to another container.
 
-    `home` is the line where it is configured, `plan` the auto-link that is wanted at the other
-    container, and `line` the attempt to attach it there, if any. `until` is when it has to be
-    attached, in seconds; `seen` are the places tried before.
+    `home` is the line on the connection where it is configured, `plan` the rule for the other
+    container, and `line` the line there, once the connection is open. If the link is not attached
+    there by `until`, in seconds, the redirect ends. `seen` has all places tried so far.
     """
 
     name: str
@@ -108,7 +108,7 @@ class RedirectedLink(Generic[L]):
 
 
 class Redirects(Generic[L]):
-    """Auto-links that are redirected; a watcher of their connections."""
+    """Redirected auto-links; a watcher of the connections that are made for them."""
 
     def __init__(self, auto_links: Lines[L], containers: Containers) -> None:
         self.port: RedirectConnector = NoConnector()
@@ -169,7 +169,7 @@ class Redirects(Generic[L]):
             self._auto_links.keep(way.line)
 
     def container_left(self, connection: Connection) -> None:
-        """End the redirect of a connection that is over."""
+        """End the redirect of a connection that has ended."""
         name = connection.settings.endpoint
         way = self._ways.get(name)
         self._auto_links.lose(connection)
@@ -184,7 +184,7 @@ class Redirects(Generic[L]):
             self._end(way, tries_again=False)
 
     def left(self, line: L) -> None:
-        """End the redirect of a line, which is to be attached where it is configured."""
+        """End the redirect of this line, so that its link is attached where it is configured."""
         way = self._way_of(line)
         if way is not None:
             self._end(way)

@@ -1,7 +1,7 @@
-"""Interfaces that the parts of core have for each other and for the layers above.
+"""Interfaces between the parts of core, and towards the layers above.
 
 Most functions of core take the router's forwarder, but are imported by it: `Core` declares the part
-of it that they use. Import this module under `TYPE_CHECKING` only; nothing of it is used at run
+of it that they use. Import this module under `TYPE_CHECKING` only; nothing in it is used at run
 time, so it may name classes of all packages of core.
 """
 
@@ -63,14 +63,14 @@ class Settlement(Protocol):
         """Merge the outcome of a copy into that of its message."""
 
     def note_sender(self, link: IncomingLink) -> None:
-        """Note that the credit of a link's sender has to be checked at the end of the turn."""
+        """Have the credit of a link's sender checked at the end of the turn."""
 
 
 class CreditNotes(Protocol):
     """Senders whose credit is checked at the end of the turn; `CreditSharing` implements it."""
 
     def note(self, address: Address | None, producer: Producer | None) -> None:
-        """Note an address, or an anonymous sender, whose senders' credit has to be checked."""
+        """Mark an address, or an anonymous sender, for a credit check at the end of the turn."""
 
 
 class Queues(Protocol):
@@ -81,16 +81,16 @@ class Queues(Protocol):
     is_cut_short: bool
 
     def serve(self, consumer: Consumer) -> None:
-        """Send a consumer the messages that wait for it, as far as there is room."""
+        """Send a consumer the messages that wait for it, as long as there is room."""
 
     def wait(self, address: Address, delivery: Delivery) -> None:
         """Queue a delivery at its address, for the first consumer that has room."""
 
     def note_dequeued(self, delivery: Delivery) -> None:
-        """Account for a delivery that leaves its queue."""
+        """Count a delivery that leaves its queue, so that an anonymous sender may send another."""
 
     def annotated(self, consumer: Consumer, delivery: Delivery, octets: bytes) -> bytes:
-        """Return a message as it leaves now, with the router's own annotations."""
+        """Return a message as it is sent now, with the router's own annotations."""
 
 
 class Distribution(Protocol):
@@ -100,7 +100,7 @@ class Distribution(Protocol):
 
     @property
     def pending_copies(self) -> Copies:
-        """Return the messages of which not all copies are made."""
+        """Return the messages that are still being copied."""
 
     def choose(self, address: Address, size: int) -> Consumer | None:
         """Return the consumer that the next delivery goes to; None if none has room."""
@@ -113,7 +113,7 @@ class Distribution(Protocol):
 
 
 class Copies(Protocol):
-    """Messages of which not all copies are made yet; `PendingCopies` implements it."""
+    """Messages that are still being copied; `PendingCopies` implements it."""
 
     def is_at(self, address: Address) -> bool:
         """Return whether copies for an address are still to be made."""
@@ -132,7 +132,7 @@ class RepeatedTask(Protocol):
     """Task that shares an address's credit in later turns, as in `credit` and `across`."""
 
     is_again_due: bool
-    """Something has changed meanwhile: it has to begin anew."""
+    """Something has changed since the task began, so it has to begin again."""
 
     def step(self) -> bool:
         """Do one step; return whether anything is left to do."""
@@ -142,14 +142,14 @@ class CreditSharing(Protocol):
     """Task that shares credit among senders that feed several addresses (`related_credit`)."""
 
     is_outdated: bool
-    """Something has changed meanwhile: it has to begin anew."""
+    """Something has changed since the task began, so it has to begin again."""
 
 
 class Refusing(Protocol):
     """Task that rejects waiting messages that are too large (`max_message_size`)."""
 
     is_due_again: bool
-    """Another receiver has gone since it began."""
+    """Another receiver has left since the task began."""
 
     def begin(self) -> None:
         """Check the waiting messages."""
@@ -162,7 +162,7 @@ class FallbackMove(Protocol):
     is_over: bool
 
     def wait_behind(self, delivery: Delivery, producer: Producer, frame: TransferFrame) -> None:
-        """Queue a new delivery behind those that are still to be moved."""
+        """Queue a new delivery after those that are still to be moved."""
 
 
 class TransitWay(Protocol):
@@ -185,11 +185,11 @@ class Withholding(Protocol):
     """Task that withholds credit from a sender until an older link is closed (`stealing`)."""
 
     def keep_waiting(self, successor: Producer) -> None:
-        """Withhold credit from a sender until the link is closed."""
+        """Withhold credit from a sender until the older link is closed."""
 
 
 class Resuming(Protocol):
-    """Deliveries that a receiver's link gets before any new one, such as those that it resumes."""
+    """Deliveries that a receiver's link gets before any new one, such as resumed ones."""
 
     def go_on(self, forwarder: Core, consumer: Consumer) -> bool:
         """Send as much as there is room for; return whether new deliveries may follow."""
@@ -199,7 +199,7 @@ class Moving(Protocol):
     """Task that moves the deliveries of a reattached link (`resuming`)."""
 
     steps: Iterator[None]
-    """Moves one delivery a step; the task and anyone who needs all moved share it."""
+    """Moves one delivery per step; also used by code that needs all deliveries moved now."""
 
     def go_on_to(self, link: Link) -> None:
         """Move all deliveries to `link`, on which the terminus is attached now."""
@@ -221,7 +221,7 @@ class Progress(Protocol):
     settles_nothing_since: float | None
 
     def stuck_since(self) -> tuple[float, Inactivity] | None:
-        """Return since when the receiver is stuck, and what it fails to do; None if not stuck."""
+        """Return when the receiver got stuck, and what it fails to do; None if it is not stuck."""
 
 
 class DroppedReceiver(Protocol):
@@ -233,23 +233,23 @@ class DroppedReceiver(Protocol):
 
     @property
     def connection(self) -> int:
-        """Return the number of its connection."""
+        """Return the number of the receiver's connection."""
 
     @property
     def container(self) -> str:
-        """Return the container-id of its peer."""
+        """Return the container-id of the receiver's peer."""
 
     @property
     def link_name(self) -> str:
-        """Return the name of its link."""
+        """Return the name of the receiver's link."""
 
     @property
     def stuck_s(self) -> float:
-        """Return for how many seconds it had been stuck."""
+        """Return how long the receiver had been stuck, in seconds."""
 
     @property
     def text(self) -> str:
-        """Return a description of what it failed to do."""
+        """Return a description of what the receiver failed to do."""
 
 
 class Core(Protocol):
@@ -279,7 +279,7 @@ class Core(Protocol):
 
     @property
     def credit(self) -> CreditNotes:
-        """Return the senders whose credit is checked."""
+        """Return the senders whose credit is checked at the end of the turn."""
 
     @property
     def settlement(self) -> Settlement:

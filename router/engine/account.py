@@ -1,13 +1,14 @@
-"""Accounts of state that peers create: charge it to their connections, limit it, release it.
+"""Account for the state that peers create: charge it to their connections, limit and release it.
 
-Only this module adds these charges up. Sessions, links, dynamic nodes, suspended termini and routes
-are charged when they are created and released when they end. The charge is the measured size of
-such an object plus the octets of its names and maps. What changes with every message is counted
-where it is kept (`Connection.held_bytes`, `Output`, `Unsettled`) and read from there.
+All these charges are added up here and nowhere else. Sessions, links, dynamic nodes, suspended
+termini and routes are charged when they are created and released when they end. The charge is the
+measured size of such an object plus the octets of its names and maps. State that changes with every
+message is counted where it is kept (`Connection.held_bytes`, `Output`, `Unsettled`) and read from
+there.
 
 A connection may hold no more than its limit, and all connections together no more than the router's
 limit. But a connection that holds less than its fair share is never refused because of the state of
-others. So the router may come to hold several times its limit (docs/decisions/0079 says how many).
+others. So the router may hold several times its limit (docs/decisions/0079 says how many times).
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ from router.errors import AmqpError, Scope
 if TYPE_CHECKING:
     from router.amqp.performatives import AnyTerminus, Attach, Open
 
-# Octets that each object takes at most in the interpreted build, measured with a thousand of each:
-# a connection with its tasks; a link with an address of its own; a terminus with the connection
+# The most octets that each object takes in the interpreted build, measured with a thousand of each:
+# a connection includes its tasks, a link an address of its own, a suspended terminus the connection
 # that left it behind.
 CONNECTION_BYTES: Final = 24 * 1024
 SESSION_BYTES: Final = 4 * 1024
 LINK_BYTES: Final = 5 * 1024
 NODE_BYTES: Final = 1024
 SUSPENDED_BYTES: Final = 14 * 1024
-# A delivery that is unsettled or waits, in addition to the octets of its message.
+# An unsettled or waiting delivery, in addition to the octets of its message.
 DELIVERY_BYTES: Final = 1024
 # A link route that an edge or an interior router advertises, in addition to its name; and a waiting
 # line of a trace, in addition to its text.
@@ -51,12 +52,12 @@ KINDS: Final = (CONNECTION, SESSIONS, LINKS, NODES, SUSPENDED, ROUTES, TRACES)
 # its characters may take four octets.
 _WIDEST: Final = 4
 # A peer that keeps attaching links that are refused loses the session when it exceeds the limit by
-# this part (1/8), and the connection at twice that.
+# this fraction (1/8), and the connection at twice that.
 _PART_BEYOND: Final = 8
 # The limit that was exceeded, as errors name it.
 OWN_LIMIT: Final = "connectionStateLimitBytes"
 EQUAL_SHARE: Final = "an equal share of stateLimitBytes, which is used up"
-# Without a configured limit, state may take this many times what messages may.
+# Without a configured limit, state may take this many times the memory that messages may take.
 STATE_SHARE: Final = 8
 LEAST_STATE_BYTES: Final = 64 * 1024 * 1024
 
@@ -69,14 +70,14 @@ class Ledger:
     connection_limit_bytes: int = 0
     total: int = 0
     accounts: int = 0
-    # how many requests were refused, ever
+    # requests refused since the start
     refused: int = 0
-    # octets that were released, ever
+    # octets released since the start
     released: int = 0
     by_kind: dict[str, int] = attrs.Factory(lambda: dict.fromkeys(KINDS, 0))
 
     def limit(self, memory_limit_bytes: int, state_bytes: int, connection_bytes: int) -> None:
-        """Set the limits, in octets; those that are 0 are derived from the limit for messages."""
+        """Set the limits, in octets; derive those that are 0 from the limit for messages."""
         derived = max(memory_limit_bytes * STATE_SHARE, LEAST_STATE_BYTES)
         self.limit_bytes = state_bytes or derived
         self.connection_limit_bytes = connection_bytes or self.limit_bytes // 2
@@ -101,11 +102,11 @@ class Account:
         self.total = 0
 
     def of_kind(self, kind: str) -> int:
-        """Return the octets charged of one kind."""
+        """Return the octets charged for one kind of state."""
         return self._by_kind.get(kind, 0)
 
     def charge(self, kind: str, count: int) -> None:
-        """Charge octets of a kind even if there is no room for them; `refusal` checks for room."""
+        """Charge octets for a kind of state, even without room; `refusal` checks for room."""
         ledger = self._ledger
         self._by_kind[kind] = self._by_kind.get(kind, 0) + count
         self.total += count
@@ -113,7 +114,7 @@ class Account:
         ledger.total += count
 
     def release(self, kind: str, count: int) -> None:
-        """Release octets of a kind that were charged."""
+        """Release octets that were charged for a kind of state."""
         self.charge(kind, -count)
         self._ledger.released += count
 
@@ -207,7 +208,7 @@ def _address(terminus: AnyTerminus | None) -> str:
 
 
 def text_bytes(text: str) -> int:
-    """Return the most octets that Python needs for the characters of a text."""
+    """Return an upper bound on the octets that Python needs for the characters of a text."""
     return len(text) if text.isascii() else _WIDEST * len(text)
 
 

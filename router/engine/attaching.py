@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def attach(session: Session, frame: Attach) -> Link:
-    """Attach a link of our own; the handle of `frame` is chosen here."""
+    """Attach a link of our own; the handle in `frame` is replaced by a free one."""
     handle = _free_handle(session)
     link = _new_link(session, frame.name, handle, we_receive=bool(frame.role))
     link.attach = attrs.evolve(frame, handle=handle)
@@ -58,7 +58,7 @@ def attach(session: Session, frame: Attach) -> Link:
 
 
 def attach_received(connection: Connection, channel: int, remote: Attach) -> None:
-    """Take in a peer's attach, or its answer to ours."""
+    """Process a peer's attach, or its answer to ours."""
     session = _mapped(connection, channel)
     if session is None:
         return
@@ -83,9 +83,9 @@ def _act_on_attach(connection: Connection, session: Session, remote: Attach) -> 
     refusal = None
     if link is None:
         if (remote.name, we_receive) in session.errant and remote.unsettled is None:
-            # sent before the peer knew: to resume after an error takes an unsettled map (2.6.5)
+            # sent before the peer knew of the error: resuming takes an unsettled map (2.6.5)
             raise violations.errant(remote.name)
-        # the attach is kept until it is answered; until then its names are in tables
+        # until it is answered, the whole attach is kept, and its names are keys in tables
         charged = attach_bytes(connection.tabled_bytes, remote)
         refusal = connection.account.refusal(charged)
         if refusal is not None:
@@ -137,11 +137,11 @@ def accept(
     unsettled: AnyMap | None = None,
     incomplete_unsettled: bool = False,
 ) -> None:
-    """Answer a peer's attach, unless the peer has given the link up by now.
+    """Answer a peer's attach, unless the link has ended meanwhile.
 
     Settle modes that are not given default to those that the peer asked for. `unsettled` is the
     unsettled map of a resumed terminus, by delivery-tag (section 2.6.13). Raises
-    amqp:frame-size-too-small at session scope if the peer takes no frame of that size.
+    amqp:frame-size-too-small at session scope if the answer exceeds the peer's max-frame-size.
     """
     if link.state != LinkState.ATTACH_RCVD:
         return
@@ -172,9 +172,10 @@ def accept(
 
 
 def answer(link: Link, frame: Attach) -> None:
-    """Answer a peer's attach with this frame, whose handle is chosen here.
+    """Answer a peer's attach with `frame`, after setting its handle to the link's.
 
-    Raises amqp:frame-size-too-small at session scope if the peer takes no frame of that size.
+    Raises amqp:frame-size-too-small at session scope if the answer exceeds the peer's
+    max-frame-size.
     """
     frame = attrs.evolve(frame, handle=link.handle)
     write(link.session, frame)
@@ -183,7 +184,7 @@ def answer(link: Link, frame: Attach) -> None:
 
 
 def _forget_said(link: Link, frame: Attach) -> None:
-    """Keep only the fields of both attaches that are read later, and charge for these."""
+    """Discard the fields of both attaches that are not read later; charge for the others."""
     connection = link.session.connection
     keeps = _is_between_routers(connection)
     link.attach = lasting(frame, keeps_properties=keeps)
@@ -198,12 +199,12 @@ def _forget_said(link: Link, frame: Attach) -> None:
 
 
 def _is_between_routers(connection: Connection) -> bool:
-    """Return whether the peer is a router: its link properties are kept as long as the link."""
+    """Return whether the peer is a router, whose link properties are kept as long as the link."""
     return connection.settings.role in ("inter-router", "edge")
 
 
 def lasting(frame: Attach, *, keeps_properties: bool = False) -> Attach:
-    """Return an attach with only the fields that are read after it has been answered."""
+    """Return an attach reduced to the fields that are read after it has been answered."""
     properties = frame.properties if keeps_properties else None
     source, target = frame.source, frame.target
     if isinstance(source, Source) and (
@@ -257,8 +258,8 @@ def detach(
 ) -> None:
     """Detach or close a link, telling the handler first so that nothing is settled afterwards.
 
-    `closed` is the field of the detach that is sent. `keeps_terminus` tells the handler that the
-    terminus stays even so.
+    `closed` is that field of the detach. `keeps_terminus` tells the handler that the terminus stays
+    even if the link is closed.
     """
     if link.state not in (LinkState.ATTACHED, LinkState.ATTACH_SENT):
         return
@@ -284,7 +285,7 @@ def _detach(link: Link, closed: bool, error: AmqpError | None) -> None:
 
 
 def detach_received(connection: Connection, channel: int, remote: Detach) -> None:
-    """Take in a peer's detach, or its answer to ours, with or without `closed`."""
+    """Process a peer's detach, or its answer to ours, with or without `closed`."""
     session = _mapped(connection, channel)
     if session is None:
         return
@@ -321,7 +322,7 @@ def detach_received(connection: Connection, channel: int, remote: Detach) -> Non
 
 
 def answer_detach(link: Link, closed: bool, error: Error | None) -> None:
-    """Answer a peer's detach, unless its session is over by now."""
+    """Answer a peer's detach, unless the session has ended meanwhile."""
     if link.state != LinkState.DETACH_RCVD:
         return
     link.state = int(next_link_state(link.state, Act.SEND_DETACH))

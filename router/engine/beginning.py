@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from router.engine.connection import Connection
 
 OUTGOING_WINDOW = 0x7FFFFFFF
-# The connection is over and nothing is written any more (`connection.OVER`, which C keeps).
+# The connection is over and nothing is written any more (as `connection.OVER`, a C constant).
 OVER_PHASE = 3
 # The most octets that our transfers have in addition to the payload (see amqp.writing).
 TRANSFER_OVERHEAD = 72
@@ -52,7 +52,7 @@ def write(session: Session, performative: Composite) -> None:
 
 
 def encode_fitting(limit: int, channel: int, performative: Composite) -> bytes:
-    """Encode a frame; if it is too long, leave out its error's description and info."""
+    """Encode a frame; if it is too long, omit the description and info of its error."""
     frame = encode_frame(channel, performative)
     if len(frame) > limit and isinstance(performative, End | Detach | Close) and performative.error:
         short = Error(condition=performative.error.condition)
@@ -85,7 +85,7 @@ def begin(connection: Connection) -> Session:
 
 
 def begin_received(connection: Connection, channel: int, remote: Begin) -> None:
-    """Answer a peer's begin, or take the answer to ours."""
+    """Answer a peer's begin, or process its answer to ours."""
     if channel > connection.settings.channel_max:
         raise unmapped(connection, channel)
     mapped = connection.sessions.find(channel)
@@ -98,7 +98,7 @@ def begin_received(connection: Connection, channel: int, remote: Begin) -> None:
         if session is None:
             raise AmqpError(
                 Condition.INVALID_FIELD,
-                f"remote-channel {remote.remote_channel} is no session that this router has begun",
+                f"remote-channel {remote.remote_channel} names no session that this router began",
             )
         session.state = int(next_session_state(session.state, Act.RECV_BEGIN))
     else:
@@ -129,7 +129,7 @@ def begin_received(connection: Connection, channel: int, remote: Begin) -> None:
 
 
 def begin_refused(connection: Connection, channel: int, error: AmqpError) -> None:
-    """Answer a begin that has invalid fields: begin a session and end it at once with the error.
+    """Answer a begin that has invalid fields: begin a session and end it with the error.
 
     Raises the error if it is unclear which channels are meant, or if none is free.
     """
@@ -186,7 +186,7 @@ def end(session: Session, error: AmqpError | None = None) -> None:
 
 
 def end_received(connection: Connection, channel: int, remote: End) -> None:
-    """Take in a peer's end, or its answer to ours."""
+    """Process a peer's end, or its answer to ours."""
     session = session_of(connection, channel)
     session.state = int(next_session_state(session.state, Act.RECV_END))
     if session.state == SessionState.END_RCVD:
@@ -209,8 +209,9 @@ def lose_sessions(
 ) -> None:
     """Lose every link of every session, because the connection ends.
 
-    `error` and `by_peer` say why and by whom. `end` marks the connection as over. `closed` is the
-    event that follows once all links are lost, in a later turn if there are many.
+    `error` is the reason, and `by_peer` says whether the peer ended the connection. `end` marks the
+    connection as over. `closed` is the event that follows once all links are lost, in a later turn
+    if there are many.
     """
     # plain numbers are compared faster, and there may be very many sessions
     ending = (int(SessionState.MAPPED), int(SessionState.BEGIN_SENT))
@@ -251,7 +252,7 @@ def lose_sessions(
 
 
 def session_of(connection: Connection, channel: int) -> Session:
-    """Return the session of a frame's channel; raise the error of `unmapped` if there is none."""
+    """Return the session of a frame's channel; raise the error from `unmapped` if there is none."""
     session: Session | None = connection.sessions.find(channel)
     if session is None:
         raise unmapped(connection, channel)
@@ -283,9 +284,9 @@ def unmapped(connection: Connection, channel: int) -> AmqpError:
 def _lose_links(
     session: Session, error: Error | None, *, by_peer: bool, act: Act, answer: End
 ) -> None:
-    """Lose every link of a session that ends; `answer` is the end that its peer is sent.
+    """Lose every link of a session that ends; `answer` is the end to send to the peer.
 
-    If there are many links, it is sent before the last of them is resolved.
+    If there are many links, `answer` is sent before all of them are resolved.
     """
     connection = session.connection
     state = session.state

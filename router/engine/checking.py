@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from router.engine.session import Session
 
     class Working(Protocol):
-        """Connection as seen here: the frame that it processes, and the work left in its turn."""
+        """Part of a connection: its unfinished frame, and the work left in its turn."""
 
         unfinished: Unfinished | None
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
             """Return whether this turn has work left; if so, deduct the work of `count` frames."""
 
 
-# Work to check one value of a map, in per-message frames (`Connection.count_work`).
+# The work of checking one value of a map, counted in per-message frames (`Connection.count_work`).
 WORK: Final = 128
 
 
 class RestOfMaps:
-    """Maps of an attach that are left to check; `act` is called once all are checked."""
+    """Unchecked maps of an attach; `act` is called once all of them are checked."""
 
     def __init__(
         self, session: Session, checks: Iterator[object], act: Callable[[], object]
@@ -42,7 +42,7 @@ class RestOfMaps:
         self._act = act
 
     def go_on(self) -> bool:
-        """Check as much as the connection's turn has room for; return whether it is done.
+        """Check values while the connection's turn has room; return whether all are checked.
 
         Raises AmqpError for an invalid map, as if the whole frame had been decoded at once.
         """
@@ -57,8 +57,8 @@ class RestOfMaps:
 def once_checked(session: Session, frame: Attach, act: Callable[[], object]) -> bool:
     """Call `act` once all maps of an attach are checked, in a later turn if they are large.
 
-    Returns False, without a call, if nothing is left to check. Raises AmqpError if a map contains a
-    value that it may not contain.
+    Returns False, without calling `act`, if nothing is left to check. Raises AmqpError for a map
+    with a value that is not allowed in it.
     """
     checks = [each.unchecked for each in _maps(frame) if each.unchecked is not None]
     if not checks:
@@ -71,7 +71,7 @@ def once_checked(session: Session, frame: Attach, act: Callable[[], object]) -> 
 
 
 def _maps(frame: Attach) -> Iterator[EncodedMap]:
-    """Yield the maps of an attach whose values have to be of certain types."""
+    """Yield the maps of an attach whose values must have certain types."""
     found: tuple[object, ...] = (
         frame.unsettled,
         getattr(frame.source, "dynamic_node_properties", None),

@@ -1,10 +1,10 @@
 """Connection endpoint, sans-I/O: octets and the time go in, calls and octets come out.
 
-`receive` goes through the frames of one read from the socket. Transfers, flows and dispositions go
-straight to their session. Every other frame is decoded by the table-driven codec and handled in
-`opening` (open and close), `sasl`, `beginning` (sessions) or `attaching` (links). `receive` raises
-no exception, whatever octets it is given: an `AmqpError` ends the link, session or connection that
-it names, and nothing else.
+The I/O itself is done by a shell around the engine (`router.net`). `receive` goes through the
+frames of one read from the socket. Transfers, flows and dispositions go straight to their session.
+Every other frame is decoded by the table-driven codec and handled in `opening` (open and close),
+`sasl`, `beginning` (sessions) or `attaching` (links). `receive` raises no exception, whatever
+octets it is given: an `AmqpError` only ends the link, session or connection at its scope.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ FRAME_HEADER_BYTES = 8
 # the frame size of SASL frames cannot be negotiated (section 5.3.1)
 SASL_MAX_FRAME_BYTES = opening.MIN_MAX_FRAME_SIZE
 
-# How much of one read is processed before others have their turn, in per-message frames. One read
-# contains no more per-message frames than that, but a disposition of thirty octets can name
-# thousands of deliveries (`dispositions`), and a frame that is decoded by tables takes as long as
-# `TABLED_WORK` per-message frames.
+# How much work is done for one read before other connections have their turn, counted in
+# per-message frames. One read contains no more of these, but a disposition of thirty octets can
+# name thousands of deliveries (`dispositions`), and a frame for the table-driven codec takes as
+# long as `TABLED_WORK` per-message frames.
 TURN_WORK = 32768
 TABLED_WORK = 4096
 OCTETS_OF_WORK = 4
@@ -79,11 +79,11 @@ class Connection:
         self.account = Account(turn.ledger)
         # for people: the connection's name in logs, and the peer's authenticated user (`user`)
         self.name = name
-        # the connection's number in logs, which its peer is told; 0 if the peer is not told one
+        # the connection's number in logs, which is sent to the peer; 0 if none is sent
         self.number = 0
         self.user: str | None = None
         self.is_client = is_client
-        # for the shell's use: any object that it attaches
+        # for the shell: any object that it attaches
         self.owner: Any = None
         self.state = int(ConnectionState.START)
         self.phase = HEADER
@@ -95,8 +95,8 @@ class Connection:
         self.unfinished: Unfinished | None = None
         # the count of received frames at which the work of this turn is used up
         self.turn_end = TURN_WORK
-        # octets of its deliveries that could not be forwarded yet; whether they exceeded the limit
-        # and have not fallen to half of it since
+        # octets of its deliveries that could not be forwarded yet; and whether they have exceeded
+        # the limit and not fallen to half of it since
         self.held_bytes = 0
         self.held_back = False
         # nothing more will be written: close the socket once the output has been sent
@@ -121,7 +121,7 @@ class Connection:
         # the session of the last frame; the next frame is usually for the same one
         self.recent_session: Session | None = None
         self.sessions_due: list[Session] = []
-        # sessions whose window is opened later and by more (`flows`), by our channel
+        # sessions whose window will be opened later, and further (`flows`), by our channel
         self.withheld: dict[int, Session] = {}
         self.failing: Session | None = None
         self.started_at = turn.now
@@ -132,7 +132,7 @@ class Connection:
         self.frames_received = 0
         # the descriptor of the last whole frame; 0 for an empty one
         self.last_code = int(Descriptor.OPEN)
-        # the size of the frame being processed, if it is one that tables decode
+        # the size of the frame being processed, if the table-driven codec decodes it
         self.tabled_bytes = 0
         # octets received, and octets that the socket has taken
         self.received_bytes = 0
@@ -147,19 +147,19 @@ class Connection:
     # Octets in.
 
     def has_to_wait(self) -> bool:
-        """Return whether reading has to wait: for a SASL outcome, or for the peer to read."""
+        """Return whether reading must wait: for a SASL outcome, or until the peer has read more."""
         return self.paused or self.unsent_beyond(1)
 
     def unsent_beyond(self, part: int) -> bool:
-        """Return whether the unsent output exceeds one `part`-th of what may wait."""
+        """Return whether the unsent output exceeds 1/`part` of its limit."""
         limit = self.settings.unsent_limit_bytes
         return limit > 0 and self.outbox.output.size() * part > limit
 
     def prepare(self, buffer: memoryview) -> int:
-        """Put the octets kept of an incomplete frame at the head of the shared read buffer.
+        """Copy the octets kept from an incomplete frame to the start of the shared read buffer.
 
-        Returns how many octets these are; the shell reads behind them and calls `receive` with the
-        whole.
+        Returns how many octets these are. The shell reads more octets after them, and then calls
+        `receive` with all of them.
         """
         count = len(self.kept)
         if count:
@@ -167,10 +167,10 @@ class Connection:
         return count
 
     def receive(self, view: Octets, end: int) -> None:
-        """Process `view[:end]`, which begins with what `prepare` put there."""
+        """Process `view[:end]`, which begins with the octets that `prepare` put there."""
         self.received_bytes += end - len(self.kept)
         self.sent_before = self.sent_bytes
-        # `view` begins with it now
+        # `view` begins with these octets now
         self.kept = b""
         self.is_behind = False
         self.frames_before = self.frames_received
@@ -195,11 +195,11 @@ class Connection:
             self.kept = bytes(memoryview(view)[at:end])
 
     def expects_more(self) -> bool:
-        """Return whether the peer will probably send more without being sent anything.
+        """Return whether the peer will probably send more before anything is sent to it.
 
-        It will within a frame or a delivery. It is likely after a frame that came alone and asks
-        for nothing, and after the last outcome on a link that has no credit left, if nothing was
-        sent to the peer.
+        It will if a frame or delivery is incomplete. It is likely to if nothing was sent to it
+        meanwhile and its last frame is a flow or heartbeat that came alone, or the last outcome
+        on a link that has no credit left.
         """
         if self.kept:
             return True
@@ -216,13 +216,13 @@ class Connection:
         return came_alone and (self.last_code == codes.FLOW or self.last_code == 0)
 
     def took_long(self) -> bool:
-        """Return whether the last turn used more than half of the work that a turn may do."""
+        """Return whether the last turn used more than half of the work allowed in a turn."""
         return (self.turn_end - self.frames_received) * 2 < TURN_WORK
 
     def resume(self) -> None:
         """Continue after a pause, or after other connections have had their turn.
 
-        This does the unfinished rest of a frame, or else reads the octets that were kept.
+        This does the unfinished rest of a frame, or else processes the octets that were kept.
         """
         self.paused = False
         if self.unfinished is not None:
@@ -232,9 +232,9 @@ class Connection:
             self.receive(kept, len(kept))
 
     def _finish(self, rest: Unfinished) -> None:
-        """Do more of a frame's work; the connection is behind until all of it is done."""
+        """Do more of a frame's work; the connection stays behind until all of it is done."""
         self.turn_end = self.frames_received + TURN_WORK
-        # the peer is not silent: what it has sent since is not read yet
+        # the peer is not silent: the octets that it has sent since are not read yet
         self.last_received = self.turn.now
         session = self.failing = rest.session
         try:
@@ -243,7 +243,7 @@ class Connection:
         except AmqpError as error:
             self._fail(error)
         self.unfinished = None
-        # the octets read after it have another turn
+        # the octets that follow it are processed in another turn
         self.is_behind = bool(self.kept)
 
     def end_of_input(self) -> None:
@@ -251,7 +251,7 @@ class Connection:
         opening.lose(self)
 
     def _read(self, view: Octets, at: int, end: int) -> int:
-        """Process a header, or all frames that are whole; return where the rest begins."""
+        """Process a header, or all complete frames; return the offset of the rest."""
         if self.phase == HEADER:
             if end - at < FRAME_HEADER_BYTES:
                 self.frame_end = end
@@ -357,7 +357,7 @@ class Connection:
         return None
 
     def _fail(self, error: AmqpError) -> None:
-        """Answer an error at the scope it names."""
+        """Answer an error at its scope."""
         session = self.failing
         if error.scope is not Scope.CONNECTION and session is not None and session.state == MAPPED:
             beginning.end(session, error)
@@ -382,7 +382,7 @@ class Connection:
     # Octets out.
 
     def write_due(self) -> None:
-        """Write what the sessions noted during the turn; the shell sends the output next."""
+        """Write the frames that sessions noted during the turn; the shell sends the output next."""
         self.outbox.in_turn = False
         if self.sessions_due:
             for session in self.sessions_due:
@@ -404,7 +404,7 @@ class Connection:
     # Time.
 
     def tick(self) -> None:
-        """Check the clock (`turn.now`): heartbeats, silence, handshakes that take too long."""
+        """Act on the time (`turn.now`): send heartbeats, detect silence and slow handshakes."""
         opening.tick(self)
         if self.withheld:
             flows.open_withheld(self)
@@ -416,7 +416,7 @@ class Connection:
         opening.start(self)
 
     def sasl_outcome(self, accepted: bool, user: str | None) -> None:
-        """Answer a `SaslInitReceived`; the connection was paused meanwhile."""
+        """Answer a `SaslInitReceived` event, which paused the connection."""
         sasl.outcome(self, accepted, user)
 
     def close(self, error: AmqpError | None = None) -> None:
@@ -424,15 +424,18 @@ class Connection:
         opening.close(self, error)
 
     def session_dropped(self, session: Session) -> None:
-        """Add the deliveries of a session that has ended to the connection's past ones."""
+        """Add the deliveries of an ended session to the counts of past deliveries."""
         self.past_received += session.received_deliveries
         self.past_sent += session.sent_deliveries
 
     def window_share(self, holds: bool) -> int:
-        """Return how many octets a session's peer may send ahead; `holds`: some are held here."""
+        """Return how many octets a session's peer may send ahead.
+
+        `holds` says whether frames of the session are held here, not forwarded yet.
+        """
         is_scarce = holds and (self.held_back or self.turn.is_pressed)
         return share_of(self.settings.held_limit_bytes, len(self.local_sessions), is_scarce)
 
     def is_open(self) -> bool:
-        """Return whether both opens have passed and neither close has."""
+        """Return whether both opens have been exchanged, and no close has been sent or received."""
         return self.state == int(ConnectionState.OPENED)

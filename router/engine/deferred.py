@@ -1,11 +1,11 @@
 """Defer work to later turns, step by step, so that no turn takes long.
 
 A peer decides how much work one event causes: a lost connection may have had tens of thousands of
-links. The first steps are done at once and the rest is deferred. Everything else is served between
-two turns (docs/decisions/0090-work-goes-on-in-later-turns.md).
+links. The first steps are done immediately and the rest is deferred. Between two turns the router
+serves everything else (docs/decisions/0090-work-goes-on-in-later-turns.md).
 
 One round of the event loop may have very many such events: thousands of connections may be lost
-together. All turns of a round share one number of steps that are done at once. When these are used
+together. All turns of a round share one budget of steps that are done immediately. When it is used
 up, work is deferred from its first step (docs/decisions/0091-one-budget-for-each-round.md).
 """
 
@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Generic, Protocol, TypeVar
 
-# How many steps all turns of one round of the event loop may take at once, together.
+# How many steps all turns of one round of the event loop may do immediately, together.
 STEPS_A_ROUND = 64
 # How many items are processed in the turn that asks for the work, and how many in each step.
 THINGS_AT_ONCE = 1024
@@ -37,7 +37,7 @@ class Task(Protocol):
     """Work that is done in steps."""
 
     def step(self) -> bool:
-        """Do one step, of a hundred microseconds at most; return whether anything is left to do."""
+        """Do one step, of 100 microseconds at most; return whether anything is left to do."""
 
 
 class Deferred:
@@ -45,7 +45,7 @@ class Deferred:
 
     def __init__(self) -> None:
         self.tasks: deque[Task] = deque()
-        # how many steps may still be taken at once in this round
+        # how many steps may still be done immediately in this round
         self.left = STEPS_A_ROUND
         self._defers = True
 
@@ -53,7 +53,7 @@ class Deferred:
         return bool(self.tasks)
 
     def begin_round(self) -> None:
-        """Start a new round of the event loop: steps may be done at once again."""
+        """Start a new round of the event loop, with a full budget of immediate steps."""
         self.left = STEPS_A_ROUND
 
     def needs_round(self) -> bool:
@@ -64,7 +64,7 @@ class Deferred:
     def all_at_once(self) -> Iterator[None]:
         """Run tasks to their end as soon as they are started, within this context.
 
-        It is for a router that stops: later turns would be too late.
+        This is for a router that is stopping: later turns would be too late.
         """
         self._defers = False
         try:
@@ -83,11 +83,11 @@ class Deferred:
         before_deferring: Callable[[], None] | None = None,
         weight: int = 1,
     ) -> None:
-        """Do the first `steps` of a task at once and defer the others.
+        """Do the first `steps` steps of a task immediately and defer the others.
 
-        Fewer are done at once if this round has fewer left; within `all_at_once` all are done.
-        `before_deferring` is called if any are deferred. Each step takes as long as `weight`
-        ordinary ones.
+        Fewer steps are done immediately if the budget of this round allows fewer; within
+        `all_at_once` all of them are. `before_deferring` is called if any are deferred. Each step
+        takes as long as `weight` ordinary ones.
         """
         while not self._defers or (steps > 0 and self.left >= weight):
             steps -= 1
@@ -105,29 +105,29 @@ class Deferred:
         over: Callable[[], None] | None = None,
         at_once: int = THINGS_AT_ONCE,
     ) -> None:
-        """Call `act` with the first things now, `at_once` at most, and with the others later.
+        """Call `act` with each item: now with at most `at_once` of them, later with the rest.
 
-        `act` must cope with things that have changed meanwhile. `things` may also yield None: after
-        some time spent without finding the next thing. `over` is called after the last one.
+        `act` must cope with items that have changed meanwhile. `things` may also yield None, after
+        it has spent some time without finding the next item. `over` is called after the last item.
         """
         self.start(_Things(iter(things), act, over), at_once // THINGS_A_STEP)
 
     def work_off(self, steps: Iterable[object], at_once: int = CHANGES_AT_ONCE) -> None:
-        """Run the steps of a change, given by an iterator.
+        """Run a change whose steps are done by an iterator, one each time that it is advanced.
 
-        The first ones run at once, the others in later turns; see `go_through`.
+        The first steps are done immediately, the others in later turns; see `go_through`.
         """
         self.go_through(steps, _nothing, at_once=at_once)
 
     def forget(self, pieces: Iterable[object]) -> None:
         """Free a large structure in later turns, by taking it apart: `pieces` yields its parts.
 
-        Freeing all of it at once, with its last reference, would take long.
+        Freeing it as a whole, with its last reference, would take long.
         """
         self.add(_Things(iter(pieces), _nothing, None))
 
     def step(self) -> bool:
-        """Do one step of the task whose turn it is; return whether anything is left to do."""
+        """Do one step of the next task; return whether anything is left to do."""
         if self.tasks:
             task = self.tasks.popleft()
             # a step may defer other work, which comes before the rest of this task
@@ -137,7 +137,7 @@ class Deferred:
 
 
 def grow_old() -> None:
-    """Move all objects to the collector's oldest generation, in constant time.
+    """Move all objects to the garbage collector's oldest generation, in constant time.
 
     That generation is collected only on request, so that the collector does not walk over a large
     new structure within a turn (docs/decisions/0008-collector.md).
@@ -147,13 +147,13 @@ def grow_old() -> None:
 
 
 def emptied(mapping: MutableMapping[K, V]) -> Iterator[tuple[K, V]]:
-    """Yield the items of a mapping and remove each from it; see `Deferred.forget`."""
+    """Remove the items of a mapping one by one and yield each; see `Deferred.forget`."""
     while mapping:
         yield mapping.popitem()
 
 
 def drained(things: list[V]) -> Iterator[V]:
-    """Yield the items of a list from its end and remove each from it."""
+    """Remove the items of a list one by one, from its end, and yield each."""
     while things:
         yield things.pop()
 
@@ -173,7 +173,7 @@ class _Things(Generic[T]):
         self._over = over
 
     def step(self) -> bool:
-        """Process the next few things."""
+        """Process the next few items; return whether there may be more."""
         count = 0
         for thing in islice(self._things, THINGS_A_STEP):
             if thing is not None:

@@ -1,4 +1,4 @@
-"""Delivery on its way through the router: its sender, its receiver, and what is still open.
+"""Deliveries on their way through the router: sender, receiver, and what is not settled yet.
 
 A delivery that goes to one receiver is a single object in two unsettled lists, that of the session
 that received it and that of the session that sent it. A copy for each of several receivers is a
@@ -12,7 +12,7 @@ from typing import Any
 
 from router.engine.link import IncomingLink
 
-# The bits of `stuck`: open for long towards its sender, or towards its receiver.
+# The bits of `stuck`: unsettled for long towards its sender, or towards its receiver.
 STUCK_INCOMING = 1
 STUCK_OUTGOING = 2
 
@@ -29,11 +29,12 @@ class Delivery:
     incoming: IncomingLink
     incoming_id: int
     incoming_open: bool
-    # its sender's tag: its length in octets, and the tag as a number if it has up to eight (`tags`)
+    # the sender's tag: its length in octets, and its value as a number if it has up to eight
+    # (`tags`)
     tag_size: int
     tag_word: int
-    # the tag itself if it is longer, or if the delivery comes in several frames, each of which may
-    # repeat the tag, or on a link that may be resumed
+    # the tag itself: kept if it is longer, if the delivery comes in several frames, each of which
+    # may repeat the tag, or if the link may be resumed
     incoming_tag: bytes | None
     # a `states.Settling`
     settling: int
@@ -52,17 +53,17 @@ class Delivery:
     size: int
     # the first frame has been sent
     started: bool
-    # the position in its sections of a message of several frames
+    # for a message in several frames: the position of the scan of its sections
     scan: Any
-    # octets that were received and could not be forwarded yet, in order; None if there are none
+    # octets that were received and could not be forwarded yet, in order; None if all were forwarded
     chunks: Any
     held_bytes: int
     # the delivery this is a copy of, and the copies that were made of this one
     parent: Any
     copies: Any
-    # the core's: the address it was sent to, its priority (0 to 9) once it has to wait, the lane by
-    # which it is forwarded to other routers, when its ttl ends (0: never) and where the ttl stands
-    # in the first chunk, how many copies are open, the outcome so far
+    # for the core: the address it was sent to, its priority (0 to 9) once it has to wait, the lane
+    # by which it is forwarded to other routers, when its ttl ends (0: never), where the ttl stands
+    # in the first chunk, how many copies are open, and the outcome so far
     address: Any
     priority: int
     lane: int
@@ -74,19 +75,20 @@ class Delivery:
     # the `WaitingQueue` that it is in, and the slot that its deadline is in (`deadlines`)
     waits_in: Any
     slot: int
-    # what the core keeps to offer it to another receiver; None if nothing is kept
+    # for the core: the message, kept to offer it to another receiver; None if nothing is kept
     kept: Any
-    # the sender's state, for the first transfer to the receiver; None if there is none
+    # the delivery state that the sender set, for the first transfer to the receiver; None if it set
+    # none
     state: bytes | None
-    # for a delivery on a routed link: what its first transfer says about how to settle it and
-    # whether it is resumed (`rare_transfers`), and that its state is not urgent
+    # for a delivery on a routed link: the settle mode and the resume flag of its first transfer
+    # (`rare_transfers`), and its batchable flag
     manner: int
     batchable: bool
     # the trace of routers that it has passed, as they wrote it into the message; None if absent
     passage: Any
-    # the core's: the object that remembers the delivery while its sender's link is suspended
+    # for the core: the object that remembers the delivery while its sender's link is suspended
     suspended: Any
-    # when it was received, by the turn's clock; and in which unsettled lists it is known to be
+    # when it was received, on the turn's clock; and in which unsettled lists it is known to be
     # stuck
     arrived: float
     stuck: int
@@ -94,7 +96,7 @@ class Delivery:
     # is 0, for a tag made of the delivery-id
     tag: bytes | None
     kept_tag_size: int
-    # the core's: its sample (`sampling`); usually None
+    # for the core: its sample (`sampling`); usually None
     sample: Any
 
 
@@ -145,7 +147,7 @@ DEFAULTS: dict[str, object] = {
 
 
 def set_defaults(kind: type, defaults: Mapping[str, object]) -> None:
-    """Give all objects of a class these fields, also those made by `__new__`.
+    """Give all objects of a class these fields, including objects that are made by `__new__`.
 
     Objects of a compiled class have all their fields, zero or None, from allocation on.
     """

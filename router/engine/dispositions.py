@@ -1,7 +1,7 @@
-"""Process dispositions: the state of each delivery of a range (section 2.7.6).
+"""Process dispositions: the state of each delivery in a range (section 2.7.6).
 
 Thirty octets can name thousands of deliveries, and each may cause much work. So each delivery
-counts as work of its connection's turn, and what does not fit into a turn is left to later ones
+counts as work in its connection's turn, and what does not fit into a turn is left to later ones
 (docs/decisions/0090-work-goes-on-in-later-turns.md).
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from router.engine.session import Session
 
     class Working(Protocol):
-        """Connection as seen here: the frame that it processes, and the work left in its turn."""
+        """Part of a connection: its unfinished frame, and the work left in its turn."""
 
         unfinished: Unfinished | None
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
             """Return whether this turn has work left; if so, deduct the work of `count` frames."""
 
 
-# Work for one delivery of a range, in per-message frames (`Connection.count_work`).
+# The work for one delivery of a range, counted in per-message frames (`Connection.count_work`).
 WORK = 2
 # How many deliveries are processed before the work left in the turn is checked again.
 STEP = 16
 
 
 class RestOfRange:
-    """Part of a disposition's range that is left to process.
+    """Unprocessed part of a disposition's range.
 
     Made by `RestOfRange.__new__(RestOfRange)`.
     """
@@ -54,10 +54,11 @@ class RestOfRange:
 
 
 def take_in(session: Session, frame: DispositionFrame) -> None:
-    """Hand the state of each delivery named to the core; unknown ids are ignored.
+    """Pass the state in a disposition to the core for each delivery in its range.
 
-    What does not fit into this turn is left in `Connection.unfinished`. Raises amqp:invalid-field
-    at session scope for a range that runs backwards.
+    Unknown ids are ignored. The part of the range that does not fit into this turn is left in
+    `Connection.unfinished`. Raises amqp:invalid-field at session scope for a range that runs
+    backwards.
     """
     if not frame.settled and frame.state_code == codes.NO_STATE:
         return  # the disposition neither settles nor has a state

@@ -36,7 +36,7 @@ class OpenReceived:
 
 @attrs.frozen
 class ConnectionRefused:
-    """Refusal of a peer's open, with the error that the peer is told.
+    """Refusal of a peer's open, with the error that is sent to the peer.
 
     `ConnectionClosed` follows.
     """
@@ -49,7 +49,7 @@ class ConnectionRefused:
 class OpenRefused:
     """Open of a peer that we dialled, announcing a refusal.
 
-    Its close follows, with the reason, and `ConnectionOpened` does not.
+    The peer's close follows, with the reason; `ConnectionOpened` does not follow.
     """
 
     remote_open: Open
@@ -66,7 +66,7 @@ class ConnectionOpened:
 class ConnectionClosed:
     """End of a connection: closed by either side, failed, or its socket lost.
 
-    `error` is None for an orderly close; `by_peer` says who began it.
+    `error` is None for an orderly close; `by_peer` says whether the peer ended it.
     """
 
     error: Error | None
@@ -84,8 +84,8 @@ class SessionBegun:
 class SessionEnded:
     """End of a session; its links were reported as detached before.
 
-    `by_peer` says who ended the session, or the connection that it was lost with. In the latter
-    case only `ConnectionClosed` has the error.
+    `by_peer` says whether the peer ended the session, or the connection with which it was lost. In
+    the latter case only `ConnectionClosed` has the error.
     """
 
     session: Session
@@ -102,7 +102,7 @@ class LinkAttachReceived:
 
 @attrs.frozen
 class LinkRefused:
-    """Refusal of a peer's attach, with the error that the peer is told."""
+    """Refusal of a peer's attach, with the error that is sent to the peer."""
 
     link: Link
     error: AmqpError
@@ -175,9 +175,9 @@ class LinkAttached:
 class LinkDetached:
     """End or suspension of a link: by the peer, by us, or with its session or connection.
 
-    `closed` distinguishes a close from a mere detach. `lost` says that there was no detach at all:
-    then `error` is why its session or connection ended. `by_peer` says whether the peer ended the
-    link, or the session or connection that it was lost with.
+    `closed` distinguishes a close from a mere detach. `lost` says that there was no detach: then
+    `error` is the reason for which the session or connection ended. `by_peer` says whether the peer
+    ended the link, or the session or connection with which it was lost.
     """
 
     link: Link

@@ -1,4 +1,4 @@
-"""Failures: why there is no connection, by kind and in words."""
+"""Reasons why there is no connection, by kind and in words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from router.engine.events import ConnectionClosed
 
 
 class NetworkCondition(enum.StrEnum):
-    """Reason why two routers cannot be connected; its value is the symbol that the peer is sent."""
+    """Reason why two routers cannot be connected; its value is the symbol sent to the peer."""
 
     NOT_A_ROUTER = "trioute:not-a-router"
     OTHER_VERSION = "trioute:protocol-version"
@@ -40,7 +40,7 @@ LONGEST_REASON: Final = 300
 
 @attrs.frozen
 class Failure:
-    """Reason why there is no connection: `kind` is one of `FAILURES`, `reason` is for people."""
+    """Reason why there is no connection: `kind` is a key of `FAILURES`, `reason` is for people."""
 
     kind: str
     reason: str
@@ -56,7 +56,7 @@ FAILURES: Final = {
     "router that this one can connect to",
     "closed": "the connection is closed by either side, or lost",
 }
-"""Kinds of failures, and what each means."""
+"""Kinds of failures, and the meaning of each."""
 
 
 def failure_of(closed: ConnectionClosed | None, was_open: bool, was_refused: bool) -> Failure:

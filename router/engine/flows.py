@@ -53,7 +53,7 @@ def take_in(session: Session, frame: FlowFrame) -> None:
                 link.terminus.flow_received(session, link, frame)
             if not link.is_attached():
                 if isinstance(link, OutgoingLink) and not link.is_lost() and not is_routed:
-                    # its attach is answered in a later turn, and the credit counts from there
+                    # its attach is answered in a later turn, and the credit holds from then on
                     outgoing = link
                     outgoing.told(frame)
                 link = None
@@ -80,9 +80,10 @@ def take_in(session: Session, frame: FlowFrame) -> None:
 
 
 def answer_drain(link: OutgoingLink) -> None:
-    """Tell a receiver once that its drain is over, if no credit is left (section 2.6.7).
+    """Answer a receiver's drain, once, if no credit is left (section 2.6.7).
 
-    A delivery under way is ended first. If the link is routed, its sender answers.
+    The answer waits for the end of a delivery under way. If the link is routed, the sender at its
+    other end answers.
     """
     if link.drain_due and link.credit == 0 and link.current is None and not link.is_routed:
         link.drain_due = False
@@ -91,7 +92,7 @@ def answer_drain(link: OutgoingLink) -> None:
 
 
 def has_room(session: Session) -> bool:
-    """Return whether a session's window can be opened by enough to tell its peer.
+    """Return whether a session's window can be opened far enough to be worth a flow.
 
     If not, it is opened later. While a large message passes through, the window grows each time.
     """
@@ -117,7 +118,7 @@ def has_room(session: Session) -> bool:
 
 
 def withhold(session: Session) -> None:
-    """Delay the opening of a session's window, which could be opened too little now."""
+    """Delay the opening of a session's window, because it could only be opened a little now."""
     window = session.window
     connection = session.connection
     window.withheld_at = connection.turn.now
@@ -125,9 +126,10 @@ def withhold(session: Session) -> None:
 
 
 def open_withheld(connection: Connection) -> None:
-    """Open windows that have waited long enough, however little they open, and tell the peers.
+    """Open the windows that have waited long enough, even if only by a little.
 
-    Messages held for one link may not leave for long, while those of another link could pass.
+    The peers are sent a flow. Messages held for one link may stay for long, while messages for
+    another link could pass.
     """
     now = connection.turn.now
     for channel, session in list(connection.withheld.items()):
@@ -143,7 +145,7 @@ def open_withheld(connection: Connection) -> None:
 
 
 def write(session: Session, link: Link | None) -> None:
-    """Write a flow of the session, with a link's state if a link is given."""
+    """Write a flow for the session, with the state of `link` if it is given."""
     if link is None:
         write_flow(
             session.outbox.output, session.channel, session.next_incoming_id, session.window.size,
@@ -168,7 +170,7 @@ def write(session: Session, link: Link | None) -> None:
 def _write_more(session: Session, link: Link, available: int) -> None:
     """Write a flow that passes on another peer's echo flag and properties.
 
-    Properties too long for a frame are left out.
+    Properties that are too long for a frame are omitted.
     """
     assert link.told_more is not None
     echo, properties = link.told_more

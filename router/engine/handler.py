@@ -1,8 +1,9 @@
-"""Handler interface: the object that the engine hands its deliveries and events to.
+"""Handler interface: the object to which the engine passes deliveries and events.
 
 The core's forwarder implements it, and so does the command line's client. Deliveries are passed by
 direct calls, because there are millions of them; everything rare is passed as an event. Both come
-in the order of the wire. A handler answers by calling the session and link it was given.
+in the order of the wire. A handler answers by calling methods of the session and link that it was
+given.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Handler:
         """Process a sender's flow: the credit that a drain used up, or the messages available."""
 
     def available(self, link: OutgoingLink) -> int:
-        """Return how many messages wait for this link's credit, to be sent in a flow."""
+        """Return how many messages wait for credit on this link, to be sent in a flow."""
         return 0
 
     def room_made(self, connection: Connection, session: Session | None) -> None:

@@ -1,7 +1,7 @@
-"""Queues of links that have something to send and no room, in the socket or a session's window.
+"""Queues of links that have something to send but no room for it, in the socket or the window.
 
 A link enters when it is found to have no room, and leaves when there is room. So when room is made,
-only the links that wait for it are looked at. The most urgent come first, by the ten levels of a
+only the links that wait for it are visited. The most urgent come first, by the ten levels of a
 message's priority (section 3.2.1), and within a level the one that has waited longest. Now and then
 a less urgent one comes first, so that these make progress as well.
 """
@@ -24,7 +24,7 @@ PATIENCE = 16
 
 
 class BlockedLinks:
-    """Queue of links that wait for the same room; each is in it once."""
+    """Queue of links that wait for the same room; each link is in it once."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -34,8 +34,8 @@ class BlockedLinks:
         self.is_later = False
         # by level, in order of arrival
         self._levels = [UNUSED] * LEVELS
-        # how often in a row others have waited while the most urgent used up the room, and which of
-        # these was let in last
+        # how often in a row others have waited while the most urgent used up the room, and which
+        # level below the top was served last
         self._passed_over = 0
         self._let_in = 0
 
@@ -65,9 +65,9 @@ class BlockedLinks:
             self.top -= 1
 
     def take(self) -> Link | None:
-        """Remove and return the link that comes next, or None if there is none.
+        """Remove and return the next link; return None if the queue is empty.
 
-        Its `held_level` is the level that it waited at.
+        The link's `held_level` remains the level at which it waited.
         """
         level = self.top
         if level < 0:
@@ -87,7 +87,7 @@ class BlockedLinks:
             self._passed_over = 0
 
     def _below(self) -> int:
-        """Return the level below the top whose turn it is, or the top if there is no other."""
+        """Return the next level below the top to serve, or the top if no other has links."""
         level = self._let_in
         for _ in range(LEVELS):
             level = level - 1 if level > 0 else LEVELS - 1

@@ -2,9 +2,8 @@
 
 A flow for a handle without an attached link ends its session (2.7.4). In some clients, such as
 fe2o3-amqp, one task answers drains and another detaches links, so the answer may follow the detach.
-Apart from that flow these clients did nothing wrong. So one such flow is ignored for each link that
-the peer detached without answering our drain (docs/decisions/0089-few-and-wide-windows.md, at its
-end).
+These clients do nothing else wrong. So one such flow is ignored for each link that the peer
+detached without answering our drain (docs/decisions/0089-few-and-wide-windows.md, at its end).
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from router.engine.naming import link_identity
 if TYPE_CHECKING:
     from router.engine.session import Session
 
-# How many handles of a session are remembered: those that were detached last.
+# How many handles of a session are remembered, the most recently detached ones.
 MOST: Final = 64
 
 

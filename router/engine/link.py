@@ -1,8 +1,8 @@
 """Our endpoints of links: the incoming one receives, the outgoing one sends.
 
 An endpoint holds the link's flow state (section 2.6.7) and does not interpret messages: `owner` is
-an object that the core attached to it. Directions are the router's: a client's *sender* attaches to
-an `IncomingLink`.
+an object that the core attached to it. Directions are seen from the router: a client's *sender*
+attaches to an `IncomingLink`.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ MAX_CREDIT = 0xFFFFFFFF
 # the priority of a message without one (section 3.2.1)
 ORDINARY = 4
 # How many deliveries beyond its credit the peer of a link that we attached may send, counted anew
-# each time that some is granted: a broker's queue can be ahead of the state that its session
+# each time that credit is granted: a broker's queue can be ahead of the state that its session
 # computes credit from. They wait like any other, within the session's window; this limit only
 # stops a peer that ignores credit.
 LENIENCE = 65536
-# Deliveries that take longer than this are counted, for each link, in seconds (Dispatch's).
+# Deliveries that take longer than this, in seconds, are counted for each link, as in Dispatch.
 DELAY_S = 1.0
 LONG_S = 10.0
 
@@ -55,15 +55,15 @@ class Link:
         self.attach: Any = None
         self.remote_attach: Any = None
         self.owner: Any = None
-        # the core's: the terminus that may outlive the link, with its tags; None if nothing does
+        # for the core: the terminus that may outlive the link, with its tags; None if none may
         self.terminus: Any = None
-        # the octets that its peer is charged for it
+        # the octets charged to the peer for this link
         self.charged = 0
         # it is one end of a link between two peers, whose frames are passed on unchanged;
         # `terminus` then joins the two ends
         self.is_routed = False
-        # for the next flow that is passed on to the peer: the other peer's echo flag, and its
-        # properties; None for nothing
+        # for the next flow that is passed on to the peer: the other peer's echo flag and
+        # properties; None if there is nothing to pass on
         self.told_more: tuple[bool, DecodedMap | EncodedMap | None] | None = None
         self.delivery_count = 0
         self.credit = 0
@@ -80,8 +80,8 @@ class Link:
         self.flow_due = False
         # whether the detach that we sent closes it
         self.closes = False
-        # the error that it is to be closed with, once its sender has been told all outcomes: until
-        # then transfers on it are ignored, as they are after the detach; None as a rule
+        # the error to close it with once all outcomes have been sent to its sender; until then
+        # transfers on it are ignored, as after a detach; usually None
         self.close_error: AmqpError | None = None
         # its number among all links, assigned on first use; 0 until then
         self.number = 0
@@ -91,15 +91,15 @@ class Link:
         self.deliveries = 0
         self.presettled = 0
         self.dropped_presettled = 0
-        # the outcomes of the others, from our side or the peer's; and deliveries of any kind that
-        # took longer than one or ten seconds until then
+        # the outcomes of the others, set here or by the peer; and deliveries of any kind that took
+        # longer than one or ten seconds
         self.accepted = 0
         self.rejected = 0
         self.released = 0
         self.modified = 0
         self.delayed_1s = 0
         self.delayed_10s = 0
-        # unsettled deliveries that have been so for long (`stuck_deliveries`)
+        # deliveries that have been unsettled for long (`stuck_deliveries`)
         self.stuck = 0
         # the settled count at two recent times, for a rate: (then, count, before, count)
         self.samples: tuple[float, int, float, int] | None = None
@@ -107,7 +107,7 @@ class Link:
         self.sampled_in = 0
 
     def is_attached(self) -> bool:
-        """Return whether both attaches have passed and no detach has."""
+        """Return whether both attaches have been exchanged, and no detach sent or received."""
         return self.state == ATTACHED
 
     def is_lost(self) -> bool:
@@ -133,7 +133,7 @@ class Link:
             self.delayed_1s += count
 
     def drop(self) -> None:
-        """Break the reference cycles of a link that is gone, and release it if it is detached."""
+        """Break the reference cycles of a link that has ended; release it if it is detached."""
         self.deliveries = 0
         if self.held is not None:
             self.held.remove(self)
@@ -150,7 +150,7 @@ class Link:
 
 
 class IncomingLink(Link):
-    """Link endpoint that receives: `credit` is what the peer may still send."""
+    """Link endpoint that receives: `credit` is how many deliveries the peer may still send."""
 
     def __init__(self, session: Session, name: str, handle: int) -> None:
         super().__init__(session, name, handle)
@@ -160,18 +160,18 @@ class IncomingLink(Link):
         # how many deliveries are tolerated beyond the credit: for example, the peer may have used
         # credit before it learned that it was withdrawn
         self.overdraft = 0
-        # the least overdraft, each time that the peer is granted credit
+        # the least value of `overdraft` after each grant of credit
         self.lenience = 0
         # the sender's last `available`, and its delivery-count then
         self.told_available = 0
         self.told_at = 0
-        # the peer was asked for a drain, and has not answered since
+        # the peer was asked for a drain, and has not answered it
         self.drain_unanswered = False
-        # the core's: where its peer is in a network of routers; kept when `owner` is gone
+        # for the core: where its peer is in a network of routers; kept when `owner` is gone
         self.side = 0
 
     def overdraws(self) -> bool:
-        """Return whether a delivery without credit is accepted; if so, grant one credit for it."""
+        """Grant one credit for a delivery without credit, if tolerated; return whether it is."""
         if self.overdraft == 0:
             return False
         self.overdraft -= 1
@@ -201,7 +201,7 @@ class IncomingLink(Link):
 
 
 class OutgoingLink(Link):
-    """Link endpoint that sends: `credit` is what we may still send."""
+    """Link endpoint that sends: `credit` is how many deliveries we may still send."""
 
     def __init__(self, session: Session, name: str, handle: int) -> None:
         super().__init__(session, name, handle)
@@ -209,7 +209,7 @@ class OutgoingLink(Link):
         self.max_message_size = UNLIMITED
         # the initial delivery-count in our attach
         self.initial_count = 0
-        # what the peer asked for: None unsettled or mixed, True everything pre-settled
+        # whether the peer asked for all deliveries to be pre-settled
         self.presettles = False
         # the priority of its messages, where that of each message is not read
         self.urgency = ORDINARY
@@ -222,7 +222,7 @@ class OutgoingLink(Link):
         self.greatest_mirrored = 0
         # the longer tags of its unsettled deliveries; None if it never had one
         self.long_tags: set[bytes | None] | None = None
-        # the core's: what was agreed about outcomes; None for the usual
+        # for the core: what was agreed about outcomes; None for the defaults
         self.terms: Any = None
 
     def told(self, frame: FlowFrame) -> None:

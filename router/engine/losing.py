@@ -3,8 +3,8 @@
 The first ones are resolved in the turn in which they are lost, the others in later turns
 (`deferred`): a connection may have had many thousands, and many connections may be lost in one
 round of the event loop. Until its turn comes, a lost link is treated as if its loss had not been
-noticed yet. It is still on its address, but nothing can be sent on it, because its session's outbox
-has no room and leads nowhere.
+noticed yet. It still belongs to its address, but nothing can be sent on it, because its session's
+outbox has no room and leads nowhere.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # How many links are resolved in the turn in which they are lost, at most.
 AT_ONCE = 64
-# How many handles are looked at for the next link, in one step.
+# How many handles one step tries in search of the next link.
 HANDLES_A_STEP = 256
 _PRESENT = (LinkState.ATTACHED, LinkState.ATTACH_RCVD, LinkState.ATTACH_SENT)
 
@@ -32,8 +32,8 @@ _PRESENT = (LinkState.ATTACHED, LinkState.ATTACH_RCVD, LinkState.ATTACH_SENT)
 class LostSessions:
     """Task of `Deferred` that loses the links of some sessions, one after the other.
 
-    `error` is what ended the sessions, and `by_peer` says which side did. `session_over` is called
-    after the last link of each session, and `over` after the last session.
+    `error` is the error that ended the sessions, and `by_peer` says whether the peer ended them.
+    `session_over` is called after the last link of each session, and `over` after the last session.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class LostSessions:
         self._over = over
 
     def start(self, before_deferring: Callable[[], None] | None = None) -> None:
-        """Lose the first links at once, and the others in later turns.
+        """Lose the first links immediately, and the others in later turns.
 
         `before_deferring` is called if there are others: it writes the last frames to the peer.
         """
@@ -79,7 +79,7 @@ class LostSessions:
             session = self._sessions.popleft()
             _forget_links(session)
             self._session_over(session)
-            # its links' unsettled deliveries may still be being resolved
+            # the unsettled deliveries of its links may not be resolved yet
             session.outbox = self._outbox()
         if self._sessions:
             return True
@@ -94,14 +94,14 @@ class LostSessions:
             session.outbox = outbox
 
     def _outbox(self) -> Outbox:
-        """Return the outbox that all sessions that are over share."""
+        """Return the outbox that is shared by all sessions that are over."""
         if self._nowhere is None:
             self._nowhere = nowhere(self._turn)
         return self._nowhere
 
     def _lose_next(self, session: Session) -> None:
-        """Lose the link with the next handle, unless that is far ahead of the last one."""
-        # making a list of this many links would take long by itself
+        """Lose the link with the next handle in use, unless that is far above the last one."""
+        # just making a list of so many links would take long
         for _ in range(HANDLES_A_STEP):
             link = session.local_links.get(self._handle)
             self._handle += 1
@@ -117,7 +117,7 @@ class LostSessions:
             event = LinkDetached(link, False, self._error, lost=True, by_peer=self._by_peer)
             connection.handler.event_received(connection, event)
         link.drop()
-        # freed one by one, because freeing all of them with the last would take long
+        # freed one by one, because freeing all of them together at the end would take long
         session: Session = link.session
         session.local_links.pop(link.handle, None)
         session.errant.pop((link.name, isinstance(link, IncomingLink)), None)

@@ -22,7 +22,7 @@ def link_identity(link: Link) -> str:
 def link_address(link: Link) -> str | None:
     """Return the address of a link; None if it has none, for example as an anonymous sender.
 
-    It is the address that we granted, which names dynamic nodes, or else the one asked for.
+    It is the address in our attach, which names a dynamic node, or else the one in the peer's.
     """
     is_outgoing = isinstance(link, OutgoingLink)
     for attach in (link.attach, link.remote_attach):

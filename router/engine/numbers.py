@@ -4,10 +4,10 @@ from __future__ import annotations
 
 
 class Numbers:
-    """Set of numbers in use, from 0 on, that finds the lowest free one at once.
+    """Set of numbers in use, from 0 on, which finds the lowest free number quickly.
 
     The numbers are bits of an integer: the 65,536 handles of a session take 8 KiB, and finding,
-    using and freeing one takes microseconds, whichever are in use.
+    using or freeing a number takes microseconds, whichever numbers are in use.
     """
 
     def __init__(self) -> None:

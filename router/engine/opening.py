@@ -1,7 +1,7 @@
 """Life of a connection: headers, open, heartbeats and close (sections 2.2 and 2.4).
 
-Functions over `Connection`; none of them runs once per message. A server answers every header that
-it cannot serve with the one that it can, and closes the socket (section 2.2.1).
+Functions over `Connection`; none of them runs once per message. A server answers a header that it
+does not support with one that it supports, and closes the socket (section 2.2.1).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ MIN_MAX_FRAME_SIZE = 512
 # The shortest idle time-out that is accepted (section 2.4.5): a peer must not be able to make the
 # router check timers all the time. Proton asks for half of its heartbeat, perhaps half a second.
 LEAST_IDLE_MS = 250
-# The slowest line for a large frame: it may take a second longer for each this many octets.
+# The slowest rate for a large frame: it may take a second longer per this many octets.
 LEAST_BYTES_PER_S = 1024
 
 # The property of our open with the connection's number in our logs. The name is Dispatch's; the
@@ -62,11 +62,11 @@ LEAST_BYTES_PER_S = 1024
 CONNECTION_NUMBER = Symbol("qd.conn-id")
 LARGEST_NUMBER = 2**63 - 1
 
-# The property of an open that only answers ours so that a close can follow at once, because a
-# close needs an open before it. No specification defines it, but many brokers send it.
+# The property of an open that is sent only because a close needs an open before it: the peer
+# refuses the connection. No specification defines the property, but many brokers send it.
 ESTABLISHMENT_FAILED = Symbol("amqp:connection-establishment-failed")
 
-# Our close has been sent: the handler has been told that the connection is over.
+# Our close has been sent, and the handler knows that the connection is over.
 CLOSED_STATES = (
     ConnectionState.OC_PIPE,
     ConnectionState.CLOSE_PIPE,
@@ -77,12 +77,12 @@ CLOSED_STATES = (
 
 
 def move(connection: Connection, act: Act) -> None:
-    """Apply an action to the connection's state, by its table."""
+    """Change the connection's state by an action, according to the state table."""
     connection.state = int(next_connection_state(connection.state, act))
 
 
 def write(connection: Connection, data: bytes) -> None:
-    """Append a whole frame or header to the output and have it sent this turn."""
+    """Append a whole frame or header to the output, which is sent at the end of this turn."""
     connection.outbox.output.append(data)
     connection.outbox.touch()
 
@@ -156,7 +156,7 @@ def _header_answered(connection: Connection, header: bytes) -> None:
 
 
 def refuse_header(connection: Connection, data: bytes) -> None:
-    """As the server, answer with the header that can be served; close (section 2.2.1)."""
+    """As the server, answer with a header that is supported; close (section 2.2.1)."""
     if not connection.is_client:
         settings = connection.settings
         wants_sasl = settings.sasl_mechanisms and settings.sasl_required and connection.user is None
@@ -180,7 +180,7 @@ def _looks_like(connection: Connection, data: bytes) -> str:
         what = "HTTP"
     if not what:
         return ""
-    whose = "that port is for" if connection.is_client else "this port is not for"
+    whose = "that port serves" if connection.is_client else "this port does not serve"
     return f" (it is {what}, which {whose})"
 
 
@@ -363,7 +363,7 @@ def close(connection: Connection, error: AmqpError | None) -> None:
     closed = ConnectionClosed(wire_error, False)
     beginning.lose_sessions(connection, wire_error, by_peer=False, end=say_close, closed=closed)
     if error is not None:
-        # What follows may not even be frames; the shell drains the socket without looking.
+        # What follows may not even be frames; the shell reads and discards it.
         connection.phase = OVER_PHASE
         connection.finished = True
 
@@ -424,13 +424,13 @@ def tick(connection: Connection) -> None:
         return
     unsent = connection.outbox.output.size()
     if not unsent and connection.remote_idle_s:
-        # output that waits for a full socket shows that we are alive as well as a heartbeat would
+        # unsent output needs no heartbeat: the socket is full, and the peer has octets to read
         if now - connection.last_sent >= connection.remote_idle_s / 2:
             write(connection, encode_frame(0))
     if connection.outbox.congested:
         # We may not read from it until it reads: as long as it takes octets, it is alive.
         connection.last_received = max(connection.last_received, connection.last_sent)
-    # an incomplete frame is not a sign of life, but each octet of it gives it more time
+    # an incomplete frame is not a sign of life, but each of its octets extends the limit
     patience_s = settings.idle_timeout_s
     if not connection.is_behind:
         patience_s += len(connection.kept) / LEAST_BYTES_PER_S

@@ -26,7 +26,7 @@ CONGESTED_BYTES = 512 * 1024
 class Turn:
     """One pass of the event loop: its time, and the connections that have something to send.
 
-    `now` is in seconds of a monotonic clock. `is_pressed` says that so many messages wait in the
+    `now` is in seconds on a monotonic clock. `is_pressed` says that so many messages wait in the
     router that it should accept no more. `lendable_bytes` is how many more octets senders of large
     messages may be allowed to send ahead (`window`).
     """
@@ -59,7 +59,7 @@ class Outbox:
         self.held: BlockedLinks | None = None
 
     def touch(self) -> None:
-        """Send the connection's output at the end of this turn."""
+        """Schedule the connection's output to be sent at the end of this turn."""
         if self.output.end - self.output.begin > CONGESTED_BYTES:
             self.congested = True
         if not self.in_turn:
@@ -67,7 +67,7 @@ class Outbox:
             self.turn.touched.append(self.connection)
 
     def relieve(self) -> bool:
-        """Return whether congestion has just ended; called after a send."""
+        """End congestion if enough output has been sent; return whether it has just ended."""
         if self.congested and self.output.end - self.output.begin < CONGESTED_BYTES // 2:
             self.congested = False
             return True

@@ -1,6 +1,6 @@
 """Rare transfers: settle modes, delivery states, aborted and resumed deliveries (section 2.7.5).
 
-With a transfer a sender may ask for another settle mode than the link's, or set a delivery state,
+In a transfer, a sender may ask for a settle mode other than the link's, or set a delivery state,
 which the receiver gets with the first transfer. We write such transfers to abort a delivery, or to
 resume a delivery of a suspended link.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 FIRST = 0
 SECOND = 1
-# as in `codes`, which keeps it in C when compiled
+# as in `codes`, whose compiled module keeps it in C
 UNREAD_STATE = 0xFF
 WIDER = 8
 NULL = b"\x40"
@@ -100,10 +100,10 @@ def ignore(session: Session, frame: TransferFrame) -> None:
 
 
 def go_on(delivery: Delivery, frame: TransferFrame) -> bool:
-    """Check that a later transfer is of the same delivery; treat its state as a disposition.
+    """Check that a later transfer belongs to the same delivery; treat its state as a disposition.
 
-    Returns False if the link had to be detached. Raises AmqpError at session scope if it is of
-    another delivery.
+    Returns False if the link had to be detached. Raises AmqpError at session scope if the transfer
+    belongs to another delivery.
     """
     violations.check_continuation(delivery, frame)
     state = _state_of(frame, delivery.incoming.is_routed) if frame.state_end else None
@@ -141,7 +141,7 @@ def _code_of(state: bytes) -> int:
 def send_stated(delivery: Delivery, view: Octets, start: int, end: int, more: bool) -> int:
     """Write a delivery like `Session.send`, with its state in the first transfer.
 
-    A state that is too long for a frame is left out.
+    A state that is too long for a frame is omitted.
     """
     link = delivery.outgoing
     session = link.session
@@ -207,7 +207,7 @@ def _written(session: Session) -> None:
 
 
 def abort(delivery: Delivery) -> None:
-    """Abort a half-sent delivery: tell the receiver that the rest will not come."""
+    """Abort a half-sent delivery: tell the receiver that the rest will not follow."""
     link = delivery.outgoing
     session = link.session
     session.close_outgoing(delivery)
@@ -219,7 +219,7 @@ def abort(delivery: Delivery) -> None:
 
 
 def abort_whole(delivery: Delivery) -> None:
-    """Write a delivery that its sender has aborted as one aborted transfer; it uses its credit."""
+    """Write one aborted transfer for a delivery that its sender has aborted; it uses up credit."""
     link = delivery.outgoing
     session = link.session
     session.close_outgoing(delivery)
@@ -241,9 +241,9 @@ def resume(
 ) -> int:
     """Write the first transfer of a resumed delivery (section 2.6.13).
 
-    The delivery keeps its tag and gets its id on this link, which must be able to send. Returns how
-    much of the payload was written; the rest follows by `Session.send`. A state that is too long
-    for a frame is left out.
+    The delivery keeps its tag and gets a new id on this link, which must be able to send. Returns
+    how many octets of the payload were written; `Session.send` writes the rest. A state that is too
+    long for a frame is omitted.
     """
     session.begin_outgoing(link, delivery)
     if settled or aborted:

@@ -1,6 +1,7 @@
 """SASL layer of a connection, as client and as server (section 5.3).
 
-Functions over `Connection`; the headers before and after it are read in `opening`.
+Functions over `Connection`; the protocol headers before and after the SASL frames are read in
+`opening`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def frame_received(connection: Connection, body: bytes) -> None:
     if end != len(body):
         raise AmqpError(
             Condition.FRAMING_ERROR,
-            f"{len(body) - end} octets behind the one value of a SASL frame",
+            f"{len(body) - end} octets after the single value of a SASL frame",
         )
     if connection.is_client and isinstance(frame, SaslMechanisms):
         _choose_mechanism(connection, frame)
@@ -84,7 +85,7 @@ def _choose_mechanism(connection: Connection, frame: SaslMechanisms) -> None:
             connection,
             AmqpError(
                 Condition.UNAUTHORIZED_ACCESS,
-                f"the server offers SASL {' '.join(sorted(offered))}, and we have "
+                f"the server offers SASL {' '.join(sorted(offered))}; this side can use "
                 f"{' '.join(settings.sasl_mechanisms)}",
             ),
         )
@@ -120,7 +121,7 @@ def own_init(settings: ConnectionSettings, mechanism: str) -> SaslInit:
 
 
 def outcome(connection: Connection, accepted: bool, user: str | None) -> None:
-    """As the server, tell the client the outcome, and close if it is refused."""
+    """As the server, send the SASL outcome; close the connection if it is a refusal."""
     if connection.phase != opening.SASL_PHASE:
         return
     code = SaslCode.OK if accepted else SaslCode.AUTH

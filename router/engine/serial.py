@@ -2,8 +2,8 @@
 
 All arithmetic on delivery-ids, transfer-ids and delivery-counts goes through here, so that the
 compiled build, whose fields wrap by themselves, and the interpreted one, whose integers grow,
-always agree. Like `amqp.octets`, these are inlined into compiled modules from `serial.pxd`: a call
-would cost more than the sum, and a message needs a dozen of them.
+always agree. Like `amqp.octets`, these functions are inlined into compiled modules from
+`serial.pxd`: a call would cost more than the addition, and a message needs a dozen of them.
 """
 
 from __future__ import annotations

@@ -17,7 +17,6 @@ cdef int ATTACHED
 cdef int UNSETTLED
 cdef int INCOMING
 cdef int OUTGOING
-cdef bytes EMPTY
 
 @cython.final
 cdef class Session:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 ATTACHED = int(LinkState.ATTACHED)
 # added to the state's code in `due_code`: the deliveries are not settled
 UNSETTLED = 0x100
-EMPTY = b""
 INCOMING, OUTGOING = STUCK_INCOMING, STUCK_OUTGOING  # bits of a delivery's `stuck`
 
 
@@ -42,15 +41,15 @@ class Session:
         self, connection: Connection, channel: int, window_limit: int, largest_frame_bytes: int
     ) -> None:
         self.connection = connection
-        # the core's: the object that it was begun for; None if the peer began it
+        # for the core: the object that it was begun for; None if the peer began it
         self.owner: Any = None
-        # the core's: the outcomes that the peer understands (`peer_outcomes`), None for all
+        # for the core: the outcomes that the peer understands (`peer_outcomes`), None for all
         self.vocabulary: Any = None
         self.outbox: Outbox = connection.outbox
         self.handler: Handler = connection.handler
         self.channel = channel
         self.remote_channel, self.state = -1, 0
-        # the octets that its peer is charged for it
+        # the octets charged to the peer for this session
         self.charged = 0
         self.next_outgoing_id = self.remote_incoming_window = 0
         self.next_incoming_id = 0
@@ -64,7 +63,7 @@ class Session:
         self.next_delivery_id, self.expected_delivery_id = 0, -1
         # on all links, including those that have ended
         self.received_deliveries = self.sent_deliveries = 0
-        # links by the peer's handle (what frames name) and by ours
+        # links by the peer's handle (the one in its frames) and by ours
         self.links = Slots()
         # the link of the last transfer; the next transfer is usually for the same one
         self.recent_link: IncomingLink | None = None
@@ -74,7 +73,7 @@ class Session:
         self.handles = Numbers()
         # links of ours whose attach the peer has not answered, by name and whether we receive
         self.unanswered: dict[tuple[str, bool], Link] = {}
-        # links detached for an error, until the peer has detached them too, by the same key
+        # links detached with an error, until the peer has detached them as well, by the same key
         self.errant: dict[tuple[str, bool], Link] = {}
         # the peer's handles that a late flow may name (`late_flows`); None if there never were any
         self.late_handles: dict[int, str] | None = None
@@ -176,7 +175,7 @@ class Session:
         return delivery
 
     def disposition_received(self, frame: DispositionFrame) -> None:
-        """Pass the state of each delivery named to the core; unknown ids are ignored."""
+        """Pass the state in a disposition to the core for each delivery in its range."""
         dispositions.take_in(self, frame)
 
     def flow_received(self, frame: FlowFrame) -> None:
@@ -196,12 +195,12 @@ class Session:
         return False
 
     def awaits_credit(self) -> bool:
-        """Return whether the link that last ran dry has no credit and nothing unsettled."""
+        """Return whether the link that last ran out of credit has none, and nothing unsettled."""
         link = self.local_links.get(self.dry_handle)
         return link is not None and link.credit == 0 and link.unsettled == 0
 
     def begin_outgoing(self, link: OutgoingLink, delivery: Delivery) -> None:
-        """Give the delivery its id on this link; the first `send` writes it."""
+        """Assign the delivery an id on this link and use one credit; the first `send` writes it."""
         delivery.outgoing = link
         delivery.outgoing_id = self.next_delivery_id
         self.next_delivery_id = serial.add(self.next_delivery_id, 1)
@@ -229,7 +228,7 @@ class Session:
     def send(self, delivery: Delivery, view: Octets, start: int, end: int, more: bool) -> int:
         """Write `view[start:end]` as frames of the delivery, as far as the peer's window allows.
 
-        The window must be open. Returns where it stopped: before `end` only if the window closed.
+        The window must be open. Returns the offset reached: before `end` only if the window closed.
         """
         link = delivery.outgoing
         room = self.max_frame_payload
@@ -263,7 +262,7 @@ class Session:
     def tell_sender(
         self, delivery: Delivery, settled: bool, code: int, view: Octets, start: int, count: int
     ) -> None:
-        """Tell the sender of an incoming delivery its state; forget the delivery if it is settled.
+        """Send the sender of an incoming delivery its state; forget the delivery if it is settled.
 
         A state without fields (`count` 0) is sent as its code, merged with adjacent dispositions.
         """
@@ -286,7 +285,7 @@ class Session:
             self.close_incoming(delivery)
             self._merge(delivery.incoming_id, code)
         elif delivery.suspended is not None:
-            delivery.suspended.settled(delivery, code, EMPTY)
+            delivery.suspended.settled(delivery, code, b"")
 
     def _merge(self, number: int, code: int) -> None:
         """Note a state without fields for the end of the turn, merged with the one before it."""
@@ -303,7 +302,7 @@ class Session:
     def tell_receiver(
         self, delivery: Delivery, settled: bool, code: int, view: Octets, start: int, count: int
     ) -> None:
-        """Tell a receiver the sender's delivery state; if unsettled, only when there is room."""
+        """Send a receiver the sender's delivery state; if unsettled, only when there is room."""
         if not delivery.outgoing_open or (self.outbox.congested and not settled):
             return
         if settled:
@@ -388,9 +387,9 @@ class Session:
         self.note_link(link)
 
     def note_window(self) -> None:
-        """Open the window after held frames have left: by half or more at once, by less later."""
+        """Open the window after held frames have left: now if by half or more, otherwise later."""
         self.window.is_moving = True
-        # a used-up window is checked once per turn, because that looks at all links
+        # a used-up window is checked once per turn, because that check visits all links
         if self.window.size <= 0 or self.window_due or self.window.can_open(self.local_links):
             self.note_spent()
         elif self.window.withheld_at < 0:
@@ -446,5 +445,5 @@ class Session:
         if code >= 0:
             write_disposition(
                 self.outbox.output, self.channel, True, self.due_first, self.due_last,
-                settled, code, EMPTY, 0, 0,
+                settled, code, b"", 0, 0,
             )  # fmt: skip

@@ -43,7 +43,7 @@ class ConnectionSettings:
     # sent to it
     honours_annotations: bool = False
     shows_annotations: bool = False
-    # the most credit a sender is given
+    # the most credit that a sender is granted
     link_capacity: int = 1000
     # held octets of one connection above which reading from it stops
     held_limit_bytes: int = 8 * 1024 * 1024
@@ -54,7 +54,8 @@ class ConnectionSettings:
     desired_capabilities: tuple[str, ...] = ()
     # the peer is this process itself, which alone may receive at the router's own nodes
     is_own: bool = False
-    # what the peer may ask of management: none, read, change, or trusted (`management/access.py`)
+    # which management requests the peer may make: none, read, change, or trusted
+    # (`management/access.py`)
     management: str = "read"
     # whether its frames are logged
     traced: bool = False

@@ -2,8 +2,8 @@
 
 Every frame names its session and most name a link, so a look-up has to be as cheap as a list index.
 But a peer may choose the highest possible number, so a list must not grow that long. Small numbers,
-from peers that count from 0, are in a list. Numbers far beyond the count in use are in a dict,
-which costs memory only for its entries.
+from peers that count from 0, are kept in a list. Numbers far above the count in use are kept in a
+dict, which costs memory only for its entries.
 """
 
 from __future__ import annotations

@@ -66,9 +66,9 @@ class Settling(enum.IntEnum):
 
     # we settle as soon as there is an outcome
     FIRST = 0
-    # the sender settles once it has been told the outcome, and we settle after it
+    # the sender settles after receiving the outcome, and we settle after the sender
     SECOND = 1
-    # the sender has been told: only its settlement is awaited
+    # the outcome has been sent to the sender: only its settlement is awaited
     TOLD = 2
     # not by us: the link's other end is a peer, whose dispositions are passed on unchanged
     ROUTED = 3

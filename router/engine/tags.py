@@ -17,7 +17,7 @@ from router.engine.link import OutgoingLink
 # Tags of up to this many octets are kept, and compared, as numbers.
 SHORT_BYTES = 8
 ALL_BITS = 0xFFFFFFFFFFFFFFFF
-# The router's own tags (`amqp.writing`): an octet that no text contains, and the delivery-id.
+# The router's own tags (`amqp.writing`): an octet that no UTF-8 text has, and the delivery-id.
 OWN_BYTES = 5
 OWN_FIRST = 0xFE
 

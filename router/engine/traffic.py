@@ -9,7 +9,7 @@ from router.engine.connection import Connection
 
 @attrs.define(eq=False)
 class Traffic:
-    """Counters of what some connections received and sent; they only grow."""
+    """Octets and deliveries that some connections received and sent; the counters only grow."""
 
     received_bytes: int = 0
     sent_bytes: int = 0

@@ -1,8 +1,8 @@
 """Unsettled deliveries of one direction of a session, by delivery-id.
 
-Delivery-ids are handed out in order, so the recent ones are in a ring indexed by id: adding,
-finding and removing cost an index each. A receiver that keeps one delivery for hours while it
-settles millions of others would make the ring as long as that span. So a delivery more than
+Delivery-ids are assigned in order, so the recent ones are in a ring indexed by id: adding, finding
+or removing a delivery takes one index operation. A receiver that keeps one delivery for hours while
+it settles millions of others would make the ring as long as that span. So a delivery more than
 `RING_LIMIT` ids behind the newest moves into a dictionary. Memory depends on the number of
 unsettled deliveries, not on the span of ids.
 """
@@ -23,8 +23,8 @@ THIN_SPAN = 64
 THIN_SHARE = 8
 # A ring that is longer than this is not walked for each of its links.
 NOTED_SPAN = 1024
-# How many deliveries of other links are looked at for each None of a search. Those of 65,536 links
-# take a third of a microsecond each, and one round may go through 2,048 Nones (`STEPS_A_ROUND`).
+# How many deliveries of other links a search examines for each None that it yields. With 65,536
+# links, each takes a third of a microsecond, and one round may take 2,048 Nones (`STEPS_A_ROUND`).
 NOTED_AT_ONCE = 8
 
 
@@ -46,7 +46,7 @@ class Unsettled:
         self._noted = 0
         self._noted_to = 0
         self._unnoted: deque[int] = deque()
-        # how many deliveries have ever been removed from these
+        # how many ids have ever been removed from `_unnoted`
         self._taken = 0
 
     def add(self, number: int, delivery: Delivery) -> None:
@@ -55,7 +55,7 @@ class Unsettled:
             self.base = number
             self.span = 0
             self._by_link = None
-        # If very many ids pass unused, the new one seems to lie behind the others, but it is ahead.
+        # If very many ids are skipped, the new one seems to lie behind the others, but it is ahead.
         ahead = serial.ahead(self.base, number)
         if ahead > self.mask:
             self._make_room(number)
@@ -74,7 +74,7 @@ class Unsettled:
         return None
 
     def replace(self, number: int, delivery: Delivery) -> None:
-        """Replace the delivery of the newest id by another one."""
+        """Replace the delivery under `number`, the newest id, with another one."""
         self.ring[number & self.mask] = delivery
         if self._by_link is not None and serial.distance(number, self._noted_to) > 0:
             # the other delivery's link keeps the id, which does no harm
@@ -101,7 +101,7 @@ class Unsettled:
         return None
 
     def stragglers_between(self, first: int, last: int) -> list[int]:
-        """Return the ids from first to last that have left the ring, in no particular order."""
+        """Return the ids from `first` to `last` that have left the ring, in no particular order."""
         width = serial.distance(first, last) + 1
         if width <= len(self.stragglers):
             ids = [serial.add(first, step) for step in range(width)]
@@ -113,7 +113,7 @@ class Unsettled:
         ]
 
     def count_between(self, first: int, last: int) -> int:
-        """Return how many ids of the ring lie from first to last, settled or not.
+        """Return how many ids of the ring lie from `first` to `last`, settled or not.
 
         They begin at `start_from(first)`; the range may be of any width.
         """
@@ -127,7 +127,7 @@ class Unsettled:
         return self.base if serial.distance(first, self.base) > 0 else first
 
     def cost_between(self, first: int, last: int) -> int:
-        """Return how many ids are looked at for a disposition from first to last."""
+        """Return how many ids a disposition for `first` to `last` causes to be examined."""
         width = serial.distance(first, last) + 1
         return self.count_between(first, last) + min(width, len(self.stragglers))
 
@@ -135,7 +135,7 @@ class Unsettled:
         """Empty a ring that holds little: its few deliveries become stragglers.
 
         Walking over settled ids costs time. A peer that keeps one delivery and settles thousands
-        after it must not have them walked for each of its dispositions.
+        after it must not cause a walk over all of them with each of its dispositions.
         """
         if self.span < THIN_SPAN or self.count * THIN_SHARE > self.span:
             return
@@ -150,8 +150,9 @@ class Unsettled:
     def of_link(self, link: Link) -> list[Delivery]:
         """Return the unsettled deliveries that were received or sent on one link, oldest first.
 
-        None is removed. Thousands of links of a session may be lost one after the other. So that a
-        long ring is not walked for each of them, the first walk notes each link's deliveries.
+        The deliveries are not removed. Thousands of links of a session may be lost one after the
+        other. So that a long ring is not walked for each of them, the first walk notes each link's
+        deliveries.
         """
         if self.count == 0:
             self._by_link = None
@@ -175,7 +176,7 @@ class Unsettled:
         return found
 
     def search(self, link: Link) -> Iterator[Delivery | None]:
-        """Yield the deliveries that a link has now, oldest first, if still unsettled by then.
+        """Yield the present deliveries of a link, oldest first, unless settled before their turn.
 
         Also yield None after every few deliveries of other links, so that the search can continue
         in later turns. Deliveries that are added during the search are not yielded.
@@ -210,7 +211,7 @@ class Unsettled:
         numbers[:] = left
 
     def links_changed(self) -> None:
-        """Discard the notes of each link's deliveries: some have moved to other links."""
+        """Discard the notes of each link's deliveries, because some have moved to other links."""
         self._by_link = None
 
     def _walked(self, link: Link) -> list[Delivery]:
@@ -239,8 +240,9 @@ class Unsettled:
     def _note_some(self, end: int, last: int) -> bool:
         """Note the links of the next few deliveries; return whether any are left to note.
 
-        Those are left that come before the id `end`, or before the `last` of those in `_unnoted`.
-        Those that leave the ring meanwhile come after the `last`, and may be before `end`.
+        A delivery is left if its id is below `end`, or if it is in `_unnoted` before the position
+        `last`, as counted by `_taken`. Deliveries that leave the ring meanwhile are put after that
+        position, but their ids may be below `end`.
         """
         by_link: dict[int, list[int]] = self._by_link or {}
         self._by_link = by_link

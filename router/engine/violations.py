@@ -1,4 +1,4 @@
-"""Errors of per-message frames that break a session or link (section 2.8).
+"""Errors for per-message frames that break the rules of a session or link (section 2.8).
 
 Each function makes the error; the data plane raises it, or detaches the link with it.
 """
@@ -49,7 +49,7 @@ def not_incoming(found: object, handle: int, handle_max: int) -> AmqpError:
 
 
 def check_continuation(delivery: Delivery, frame: TransferFrame) -> None:
-    """Raise AmqpError if a later transfer is for another delivery than the first (2.7.5)."""
+    """Raise AmqpError if a later transfer belongs to another delivery than the first (2.7.5)."""
     begun, number = delivery.incoming_id, frame.delivery_id
     if frame.has_delivery_id and number != begun:
         problem = f"delivery {number} begins before {begun} is complete"
@@ -57,12 +57,10 @@ def check_continuation(delivery: Delivery, frame: TransferFrame) -> None:
     if frame.has_delivery_tag:
         tag = bytes(memoryview(frame.octets)[frame.tag_at : frame.tag_end])
         if tag != delivery.incoming_tag:
-            problem = (
-                f"a later transfer of delivery {begun} has another delivery-tag than the first"
-            )
+            problem = f"a later transfer of delivery {begun} changes the delivery-tag"
             raise AmqpError(Condition.INVALID_FIELD, problem, Scope.SESSION)
     if frame.message_format and frame.message_format != delivery.message_format:
-        problem = f"a later transfer of delivery {begun} has another message-format than the first"
+        problem = f"a later transfer of delivery {begun} changes the message-format"
         raise AmqpError(Condition.INVALID_FIELD, problem, Scope.SESSION)
 
 
@@ -109,9 +107,9 @@ def settles_first() -> AmqpError:
 
 
 def check_errant(link: IncomingLink) -> None:
-    """Raise AmqpError for a new delivery on a link that was detached for an error (2.6.5).
+    """Raise AmqpError for a new delivery on a link that was detached with an error (2.6.5).
 
-    As many as credit allowed may have been under way before the peer could know of the error.
+    As many deliveries as credit allowed may have been sent before the peer could know of the error.
     """
     if link.state != LinkState.DISCARDING:
         return
@@ -121,10 +119,10 @@ def check_errant(link: IncomingLink) -> None:
 
 
 def errant(name: str) -> AmqpError:
-    """Return the error for a peer that keeps using a link detached for an error."""
+    """Return the error for a peer that keeps using a link that was detached with an error."""
     return AmqpError(
         Condition.ERRANT_LINK,
-        f"link {name!r} was detached for an error and must be detached by the peer first",
+        f"link {name!r} was detached with an error; the peer must detach it before using it",
         Scope.SESSION,
     )
 

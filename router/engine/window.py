@@ -1,10 +1,10 @@
 """Incoming window of a session: how many frames the peer may send ahead (section 2.5.6).
 
-The specification counts frames, but memory is octets. So a window depends on what the session's
-recent frames carried. It is wide while frames are small and narrows as they grow, so that what the
-peer may send fits into the session's share of its connection's limit. Held frames, which could not
-be forwarded yet, are deducted. So a peer that respects its window is always read from: its other
-frames, such as flows, may be what lets a message leave (docs/decisions/0004).
+The specification counts frames, but memory is octets. So a window depends on the size of the
+session's recent frames. It is wide while frames are small and narrows as they grow, so that what
+the peer may send fits into the session's share of its connection's limit. Held frames, which could
+not be forwarded yet, are deducted. So the router always reads from a peer that respects its window:
+its other frames, such as flows, may be what lets a message leave (docs/decisions/0004).
 
 For some senders each opening of the window costs time in proportion to the rest of their message.
 So the window is opened rarely, and by much: never for the few frames that a busy receiver has just
@@ -25,18 +25,18 @@ MOST_BYTES = 4 * 1024 * 1024
 LEAST_BYTES = 256 * 1024
 # Frames of any size that are always allowed: one on its way, and one after it.
 LEAST_FRAMES = 2
-# What was granted cannot be taken back, and small frames may be followed by the largest. So no
-# frame counts as less than this part of the largest, and at worst this many times the share is
-# received.
+# A window that was granted cannot be withdrawn, and small frames may be followed by the largest. So
+# no frame counts as less than this fraction of the largest, and at worst this many times the share
+# is received.
 LEAST_PART = 16
-# A message that is not complete after this many octets is large: the window may grow with it.
+# A message that is not complete after this many octets is large: the window may grow for it.
 LARGE_BYTES = MOST_BYTES // 2
 # For how long held frames that keep leaving may delay the opening of the window.
 PATIENCE_S = 1.0
 
 
 class IncomingWindow:
-    """Incoming window of one session: how many frames its peer may send, now and next."""
+    """Incoming window of one session: how many frames its peer may send, now and later."""
 
     def __init__(self, limit: int, largest_bytes: int) -> None:
         self.limit = limit
@@ -47,14 +47,14 @@ class IncomingWindow:
         self.borrowed = 0
         # frames that were received and not forwarded yet
         self.held_frames = 0
-        # the size of a frame, rising at once and falling slowly; at first the largest
+        # the estimated size of a frame: it starts with the largest, rises at once, falls slowly
         self.frame_bytes = largest_bytes
         self.largest_bytes = largest_bytes
         self.least_frame_bytes = largest_bytes // LEAST_PART
         # frames that the peer may still send, and how few of them make a flow due
         self.size = 0
         self.mark = 0
-        # held frames have left recently; and since when an opening is delayed for that, or -1
+        # held frames have left recently; and the time since which an opening is delayed, or -1
         self.is_moving = False
         self.withheld_at = -1.0
 
@@ -62,7 +62,7 @@ class IncomingWindow:
         """Count a frame of `count` octets; return whether the window should be opened again."""
         self.size -= 1
         if count > self.frame_bytes:
-            # raised at once: a window that was granted cannot be taken back
+            # raised at once, because a window that was granted cannot be withdrawn
             self.frame_bytes = count
         else:
             self.frame_bytes += (count - self.frame_bytes) >> 3
@@ -125,10 +125,11 @@ class IncomingWindow:
         self.borrowed = self.grown = 0
 
     def can_open(self, links: dict[int, Link]) -> bool:
-        """Return whether the window can be opened by enough to tell the peer.
+        """Return whether the window can be opened far enough to be worth a flow.
 
-        While held frames keep leaving, that is half of the whole window. If they do not leave, only
-        the rest of the window can be granted, and doubling the peer's present window is enough.
+        While held frames keep leaving, it must open by half of the whole window. If they do not
+        leave, only the rest of the window can be granted, and doubling the peer's present window is
+        enough.
         """
         whole = self.whole()
         gain = whole - self.held_frames - self.size
@@ -149,7 +150,7 @@ class IncomingWindow:
 
 
 def is_awaited(links: dict[int, Link]) -> bool:
-    """Return whether a receiver has got all frames so far of a message and waits for its rest."""
+    """Return whether a receiver has received all frames so far of a message and awaits the rest."""
     for link in links.values():
         current = link.current
         if current is None or current.incoming is not link or current.complete:

@@ -1,1 +1,1 @@
-"""Running plugins: their interface to the router, and the router's protection from them."""
+"""Hosting of plugins: their interface to the router, and the router's protection from them."""

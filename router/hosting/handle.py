@@ -88,7 +88,10 @@ class Handle:
         return self._metrics.histogram(name, description, labels, buckets)
 
     def subscribe(self, *types: type[Event], capacity: int = 10_000) -> Subscription:
-        """Subscribe to events of these types from now on. Raise ValueError if invalid."""
+        """Subscribe to events of these types from now on.
+
+        Raises ValueError if a type or `capacity` is invalid.
+        """
         self._check_open()
         known = Event.__subclasses__()
         if not types or not set(types) <= set(known):
@@ -103,7 +106,10 @@ class Handle:
         return queue
 
     def sample_deliveries(self, share: float, capacity: int = 65_536) -> DeliverySamples:
-        """Sample this share of the deliveries that enter the network here. Raise ValueError."""
+        """Sample this share of the deliveries that enter the network here.
+
+        Raises ValueError if an argument is out of range, or deliveries are sampled already.
+        """
         self._check_open()
         if not 0 <= share <= 1:
             raise ValueError(f"the share of sampled deliveries must be from 0 to 1, not {share}")
@@ -121,7 +127,7 @@ class Handle:
                 yield connection_info(pump.connection)
 
     async def links(self) -> list[LinkTotals]:
-        """Return the totals of each link, with checkpoints in between."""
+        """Return the totals of each link so far, and let other tasks run in between."""
         found: list[LinkTotals] = []
         for pump in list(self._exchange.pumps.values()):
             for session in list(pump.connection.local_sessions.values()):

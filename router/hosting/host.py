@@ -1,4 +1,4 @@
-"""Run the plugins of the configuration, isolated so that none takes the router down.
+"""Run the plugins of the configuration, isolated so that none can bring the router down.
 
 A plugin runs from the start of the router, or the addition of its section, until the router stops
 or the section is removed or changed. If it fails it is stopped, and not started again before its
@@ -36,12 +36,12 @@ from router.plugin import ManagedType, Router
 
 log = structlog.get_logger("router.plugin")
 
-# Time limit for a plugin to report that it is set up, and for the previous plugin with its name to
-# end before.
+# Time limit for the previous plugin with the same name to end, and then for the new one to report
+# that it is set up.
 START_S: Final = 30.0
 # Time that a stopping router waits for its plugins.
 STOP_S: Final = 2.0
-# Number of lines that are logged of a crashed plugin's traceback.
+# Maximum number of lines that are logged from a crashed plugin's traceback.
 MAX_TRACEBACK_LINES: Final = 30
 HUNG: Final = "it blocked the event loop for more than a second"
 FLOODED: Final = "its code ran for more than half of the last 10 s"
@@ -54,7 +54,7 @@ _EXECUTED: ContextVar[HostedPlugin | None] = ContextVar("executed plugin", defau
 
 
 class Runnable(Protocol):
-    """Plugin that was made; its class need not be derived from `router.plugin.Plugin`."""
+    """Instance of a plugin; its class need not be derived from `router.plugin.Plugin`."""
 
     async def run(self, router: Router) -> None:
         """Do the plugin's work (`router.plugin.Plugin.run`)."""
@@ -85,27 +85,27 @@ class HostedPlugin:
 
     @property
     def name(self) -> str:
-        """Return its name in the configuration."""
+        """Return the plugin's name in the configuration."""
         return self.section.name
 
     @property
     def is_alive(self) -> bool:
-        """Return whether it is starting or running."""
+        """Return whether the plugin is starting or running."""
         return self.status in ("starting", "running")
 
     @property
     def is_running(self) -> bool:
-        """Return whether it is running."""
+        """Return whether the plugin is running."""
         return self.status == "running"
 
     @property
     def lost_events(self) -> int:
-        """Return the number of events that it did not take in time."""
+        """Return the number of events that the plugin did not take in time."""
         return 0 if self.handle is None else self.handle.lost_events
 
     @property
     def types(self) -> Iterable[ManagedType]:
-        """Return its types of management entities, while it runs."""
+        """Return the types of management entities that the plugin reports while it runs."""
         return () if self.handle is None else list(self.handle.types.values())
 
     def stop(self, status: Status, reason: str, failure: str = "") -> None:
@@ -162,7 +162,7 @@ class PluginHost:
     async def stop(self) -> list[str]:
         """Stop all plugins, and wait up to `STOP_S` until they have ended.
 
-        Return the names of those that have not.
+        Returns the names of the plugins that have not ended.
         """
         ending = list(self._last.values())
         for hosted in ending:
@@ -306,7 +306,7 @@ class PluginHost:
             self._stop_failed(hosted, _kind_of(error), _words(error), error)
 
     def _hung(self) -> None:
-        """Stop the plugin of the current task, which may catch the exception that it gets."""
+        """Stop the plugin of the current task, even if it catches the exception raised in it."""
         hosted = _EXECUTED.get()
         if hosted is not None:
             self._stop_failed(hosted, "hung", HUNG)
@@ -331,7 +331,7 @@ class PluginHost:
         return self.plugins.get(name)
 
     def reported(self) -> Iterator[tuple[str, ManagedType]]:
-        """Yield each type of entities of plugins, after the name of its plugin."""
+        """Yield the management types of all plugins, as pairs of the plugin's name and the type."""
         for name, hosted in list(self.plugins.items()):
             for each in hosted.types:
                 yield name, each
@@ -357,7 +357,7 @@ async def _over_in_time(before: HostedPlugin) -> None:
 
 
 def _made(section: PluginSettings) -> Runnable:
-    """Import and make a plugin. Runs in a thread, because imports may take long."""
+    """Import a plugin and create its instance. Runs in a thread, because imports may take long."""
     assert section.plugin is not None
     plugin_class: Any = load_plugin(section.plugin)
     settings, findings = read_settings(plugin_class, section.settings)
@@ -388,6 +388,6 @@ def _last_lines(error: BaseException) -> list[str]:
     """Return the end of a traceback, or one line if the exception cannot be formatted."""
     try:
         lines = "".join(traceback.format_exception(error)).splitlines()
-    except Exception:  # noqa: BLE001 - it may have code of the plugin's to show itself
+    except Exception:  # noqa: BLE001 - formatting may run code of the plugin
         lines = [describe_exception(error)]
     return lines[-MAX_TRACEBACK_LINES:]

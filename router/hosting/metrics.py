@@ -18,7 +18,7 @@ class PluginMetrics:
     """Collector of the Prometheus client library for the metrics of a plugin.
 
     `fail` is called, to stop the plugin, if it has too many series or they cannot be read. `owners`
-    has the metrics of all running plugins, by their names.
+    maps the full name of each metric, of all running plugins, to its collector.
     """
 
     def __init__(
@@ -36,7 +36,8 @@ class PluginMetrics:
     def _full_name(self, name: str) -> str:
         """Return the full name of a metric.
 
-        Raise ValueError if another plugin has it: `x` of `a_b` and `b_x` of `a` are the same.
+        Raises ValueError if another plugin uses it: the metric `x` of plugin `a_b` and the metric
+        `b_x` of plugin `a` have the same full name.
         """
         full = self.prefix + name
         owner = self._owners.get(full, self)
@@ -48,7 +49,7 @@ class PluginMetrics:
         return full
 
     def close(self) -> None:
-        """Release the names for other plugins."""
+        """Release the names of the metrics, so that other plugins can use them."""
         for name in [name for name, owner in self._owners.items() if owner is self]:
             del self._owners[name]
 

@@ -26,7 +26,7 @@ from router.hosting.translation import (
 from router.plugin_events import Event, MessagesExpired, OutcomesSettled
 
 OF_OUTCOMES: Final = frozenset({OutcomesSettled, MessagesExpired})
-"""Events that are made of outcomes."""
+"""Events that are derived from outcomes."""
 
 log = structlog.get_logger("router.plugin")
 
@@ -59,11 +59,11 @@ class EventQueue:
         self._events: deque[Event] = deque()
         self._has_some = trio.Event()
         self._is_closed = False
-        # called when it is closed
+        # called when the queue is closed
         self.on_close: Callable[[EventQueue], None] = lambda _: None
 
     def close(self) -> None:
-        """Take no more events; the iteration ends after those that wait."""
+        """Accept no more events; the iteration ends after the events that already wait."""
         self._is_closed = True
         self._has_some.set()
         self.on_close(self)
@@ -77,7 +77,7 @@ class EventQueue:
         self._has_some.set()
 
     def __aiter__(self) -> EventQueue:
-        """Return itself."""
+        """Return this queue."""
         return self
 
     async def __anext__(self) -> Event:
@@ -108,7 +108,7 @@ class Observers:
         self._outcomes = outcomes
         self._wall_clock = wall_clock
         self._queues: list[EventQueue] = []
-        # types that any queue has subscribed to
+        # types to which at least one queue has subscribed
         self._wanted: frozenset[type[Event]] = frozenset()
 
     def add(self, queue: EventQueue) -> None:
@@ -134,7 +134,7 @@ class Observers:
     def _look_at_types(self) -> None:
         self._wanted = frozenset().union(*(queue.types for queue in self._queues))
         if self._outcomes is not None:
-            # nothing is called for outcomes unless somebody wants them
+            # without a subscription, outcomes cause no calls
             is_wanted = bool(self._wanted & OF_OUTCOMES)
             self._outcomes.observer = self if is_wanted else None
 
@@ -176,7 +176,7 @@ class Observers:
         try:
             self._put(make(self._wall_clock()))
         except Exception:
-            # a bug in the translation for plugins must not end anything else
+            # a bug in the translation for plugins must not affect anything else
             log.exception("event not passed on to plugins")
 
     def _network_event(self, event: News) -> None:

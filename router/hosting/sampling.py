@@ -41,11 +41,11 @@ class Sampling:
 
     @property
     def waiting(self) -> int:
-        """Return the number of samples that are over and were not taken yet."""
+        """Return the number of finished samples that were not taken yet."""
         return self._sampler.count
 
     def take(self) -> SampleBatch:
-        """Return the samples that are over and were not taken yet."""
+        """Remove and return the finished samples."""
         rows = self._sampler.take()
         wall_offset_ns = round((self._wall_clock() - self._exchange.clock()) * NS)
         return SampleBatch(rows.count, wall_offset_ns, rows.columns, rows.texts, rows.links)

@@ -80,7 +80,7 @@ def outcomes_settled(
     age_s: float,
     count: int,
 ) -> told.Event:
-    """Return the event for deliveries whose senders were told the same outcome."""
+    """Return the event for deliveries that were settled with the same outcome."""
     out_link = None if outgoing is None else link_info(outgoing)
     outcome = OUTCOMES.get(code, "unknown")
     return told.OutcomesSettled(time, link_info(incoming), out_link, outcome, age_s, count)
@@ -180,11 +180,11 @@ OF_CONNECTIONS: dict[type, tuple[frozenset[type[told.Event]], Translation]] = {
     events.LinkSuspended: (frozenset({told.LinkSuspended}), _suspended),
     events.LinkResumed: (frozenset({told.LinkResumed}), _resumed),
 }
-"""Types that an event of the engine may become, and its translation, by its type."""
+"""By type of an engine event: the types that it may become, and its translation."""
 
 
 def of_network(time: float, event: news.News) -> told.Event | None:
-    """Return the event for plugins that an event of the network becomes, or None."""
+    """Translate an event of the network for plugins; return None if they have no such event."""
     match event:
         case news.NeighbourFound():
             return told.NeighbourFound(time, event.router, event.cost)

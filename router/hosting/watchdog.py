@@ -32,17 +32,17 @@ import router
 from router.errors import PluginHung
 
 SAMPLE_INTERVAL_S: Final = 0.05
-# Interval of samples while an exception is due that could not be raised yet.
+# Interval of samples while there is an exception that could not be raised yet.
 RETRY_INTERVAL_S: Final = 0.001
 HANG_S: Final = 1.0
 SHARE_OVER_S: Final = 10.0
 LARGEST_SHARE: Final = 0.5
-# Number of frames of the stack that are searched for one of a plugin.
+# Maximum number of stack frames that are searched for a frame of a plugin.
 MAX_FRAMES: Final = 200
 SIGNAL: Final = signal.SIGURG
 _ROUTER: Final = str(Path(router.__file__).parent) + os.sep
 _TRIO: Final = str(Path(trio.__file__).parent) + os.sep
-# Trio's event loop: frames that it calls belong to tasks, its callers to no plugin.
+# Trio's event loop: the frames that it calls belong to tasks; its callers belong to no plugin.
 _LOOP: Final = str(Path(trio.__file__).parent / "_core" / "_run.py")
 
 
@@ -55,7 +55,7 @@ class _Watched:
     uses: int = 0
 
     def add(self, elapsed_s: float, *, is_met: bool) -> float:
-        """Add a sample; return the plugin's share of the last ten seconds, or 0 before these."""
+        """Add a sample; return the plugin's share of the last ten seconds, 0 if there are fewer."""
         looks = self.looks
         looks.append((elapsed_s, is_met))
         total = sum(each for each, _ in looks)
@@ -126,13 +126,13 @@ class Watchdog:
         while not ends.wait(RETRY_INTERVAL_S if self._due else SAMPLE_INTERVAL_S):
             used_before, used_s = used_s, time.process_time()
             before, now = now, time.monotonic()
-            # A plugin may hold the interpreter's lock, so that this thread could not look. But a
+            # A plugin may hold the interpreter's lock, so that this thread takes no samples. But a
             # process that was stopped meanwhile was not busy: CPU time tells the two apart.
             elapsed_s = min(now - before, max(SAMPLE_INTERVAL_S, used_s - used_before))
             self.look(sys._current_frames().get(self._thread_id), elapsed_s)
 
     def look(self, frame: FrameType | None, elapsed_s: float) -> None:
-        """Take a sample, `elapsed_s` after the last one.
+        """Take a sample, `elapsed_s` after the previous one.
 
         `frame` is the innermost frame of the watched thread.
         """
@@ -150,7 +150,7 @@ class Watchdog:
         held_s += elapsed_s
         self._held = (folder, progress, held_s)
         if held_s >= HANG_S:
-            # if the plugin goes on nevertheless, it gets another exception after the same time
+            # if the plugin continues nevertheless, it gets another exception after the same time
             self._held = (folder, progress, 0.0)
             self._due = folder
         if self._due and self._may_interrupt:

@@ -1,8 +1,8 @@
 """Log of the router as a whole: the levels of each module, the format and the output.
 
 Every line belongs to a module (`router.logs.modules`). The levels of a module can be changed while
-the router runs, and all loggers follow at once. A line whose level is not written costs a call and
-a comparison.
+the router runs, and all loggers follow immediately. A line at a disabled level costs only a call
+and a comparison.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Logger(structlog.BoundLoggerBase):
             self._proxy_to_logger(level, event, **facts)
 
     def traced(self, event: str, **facts: object) -> None:
-        """Write a line at level trace, whatever the module's levels: it was asked for by itself."""
+        """Write a line at level trace, even if the module's levels exclude it: it was requested."""
         self._logger.module.counts["trace"] += 1
         self._proxy_to_logger("trace", event, **facts)
 
@@ -87,7 +87,7 @@ def _print(text: str) -> None:
 
 
 class Journal:
-    """Log of this process. Until it is begun, it is empty."""
+    """Log of this process. It is empty until `begin` is called."""
 
     def __init__(self) -> None:
         self.settings = LogSettings()
@@ -128,7 +128,7 @@ class Journal:
         }
 
     def log_frame(self, connection: int, text: str) -> None:
-        """Write a frame of a connection that is traced."""
+        """Write a frame of a traced connection."""
         if self._frames is not None:
             self._frames.traced(text, connection=connection)
 
@@ -137,7 +137,7 @@ class Journal:
         return bool(self.settings.mask("PROTOCOL") & bit("trace"))
 
     def change(self, settings: LogSettings) -> None:
-        """Use other settings from now on; the counts and the last lines stay."""
+        """Use other settings from now on; the counts and the recent lines are kept."""
         if settings.lines_per_second != self.settings.lines_per_second:
             self.report_suppressed()
             self.floods = LogRateLimiter(settings.lines_per_second)

@@ -1,4 +1,4 @@
-"""Format lines of the log: make them safe, and make the text that Dispatch's tools show."""
+"""Format log lines: escape and cut texts from peers, and make the text for Dispatch's tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Map loggers to Dispatch's modules: by the logger's name, or the nearest one above it.
+"""Map loggers to Dispatch's log modules, by the logger's name or its nearest known parent.
 
 Dispatch's other modules have no lines here: the parts of the router that would write them do not
 exist, or write none.
@@ -35,7 +35,7 @@ _MODULES: Final = {
 
 
 def module_of(logger: str) -> str:
-    """Return the module of the logger with this name; DEFAULT if no other is nearer."""
+    """Return the log module for the logger with this name; DEFAULT if no parent is known."""
     name = logger
     while name:
         if name in _MODULES:

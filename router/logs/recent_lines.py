@@ -1,4 +1,4 @@
-"""Last lines of the log, kept for requests to the router itself."""
+"""Last lines of the log, kept for requests to management."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ANY: Final = "surrogatepass"
 
 @attrs.frozen
 class Line:
-    """Line that was written; `at_s` is when, in seconds since 1970."""
+    """Log line; `at_s` is the time at which it was written, in seconds since 1970."""
 
     module: str
     level: str
@@ -27,11 +27,11 @@ class Line:
 
 
 class RecentLines:
-    """Last lines of the log, up to a number of lines and characters; the oldest go first.
+    """Last lines of the log, up to a number of lines and characters; the oldest are dropped first.
 
-    Lines are kept one after the other in one block of memory. As objects, many of them made while
-    many connections close, they would keep memory fragmented that the connections had used
-    (docs/decisions/0023-memory-after-connections.md).
+    Lines are kept one after the other in one block of memory. If they were objects, many of them
+    created while many connections close, they would fragment the memory that the connections had
+    used (docs/decisions/0023-memory-after-connections.md).
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class RecentLines:
         return self._characters
 
     def last(self, count: int | None = None) -> list[Line]:
-        """Return the last `count` lines, or all there are, oldest first."""
+        """Return the last `count` lines, or all lines, oldest first."""
         lines = []
         at = 0
         for number in range(self._count):

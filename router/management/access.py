@@ -29,12 +29,12 @@ from router.errors import AmqpError
 from router.management.ports import ConnectionRecord
 from router.management.requests import FORBIDDEN, Refused
 
-# Maximum size of a request: from senders who may change things, and from all others. Reading needs
-# a few kilobytes; a CREATE may have many entities.
+# Maximum size of a request in octets: from senders with the right to change things, and from all
+# others. Requests to read need a few kilobytes; a CREATE may contain many entities.
 MAX_CHANGE_BYTES: Final = 2 * 2**20
 MAX_READ_BYTES: Final = 65536
 
-# Any other operation may change the router.
+# Operations that change nothing, by name and by prefix. Any other operation may change the router.
 READ_ONLY_OPERATIONS: Final = frozenset({"QUERY", "READ", "EXPLAIN"})
 READ_ONLY_PREFIX: Final = "GET-"
 
@@ -44,7 +44,8 @@ class Requester:
     """Sender of a request.
 
     `connection` is the number of the connection that the request came from, None if unknown.
-    `may_change` says whether the router at its other end states that its client may change things.
+    `may_change` is true if the router at the other end of that connection states that its own
+    client may change things.
     """
 
     connection: int | None = None
@@ -57,8 +58,8 @@ UNKNOWN_REQUESTER: Final = Requester()
 def requester_of(payload: bytes) -> Requester:
     """Return the sender of a request, from the encoded head of its message.
 
-    Return UNKNOWN_REQUESTER unless the head has exactly one connection number. The router writes
-    it on messages of AMQP's own format only.
+    Return UNKNOWN_REQUESTER unless the head has exactly one connection number. The router adds that
+    number only to messages with message-format 0.
     """
     try:
         _, entries = take_annotations(payload, lambda key: key in (CONNECTION, RIGHTS))
@@ -74,14 +75,14 @@ def requester_of(payload: bytes) -> Requester:
 def rights_of(pumps: Mapping[int, ConnectionRecord], asker: Requester) -> str:
     """Return the rights of the sender of a request: NONE, READ or CHANGE.
 
-    They are NONE if the connection is gone, because its peer is no longer known.
+    Return NONE if the connection is closed, because the peer is then unknown.
     """
     pump = None if asker.connection is None else pumps.get(asker.connection)
     return NONE if pump is None else effective_right(pump.connection, asker.may_change)
 
 
 def is_read_only(operation: str) -> bool:
-    """Return whether an operation, in capitals, changes nothing."""
+    """Return whether an operation changes nothing; its name is in upper case."""
     return operation in READ_ONLY_OPERATIONS or operation.startswith(READ_ONLY_PREFIX)
 
 
@@ -92,7 +93,7 @@ def check(pumps: Mapping[int, ConnectionRecord], asker: Requester, operation: st
         return
     pump = None if asker.connection is None else pumps.get(asker.connection)
     if pump is None:
-        raise Refused(FORBIDDEN, "the connection that the request came by is closed or unknown")
+        raise Refused(FORBIDDEN, "the connection that the request came from is closed or unknown")
     connection = pump.connection
     allowed = connection.settings.management
     tally, me = pump.tally, connection.settings.container_id
@@ -102,17 +103,17 @@ def check(pumps: Mapping[int, ConnectionRecord], asker: Requester, operation: st
         there = connection.remote_open.container_id
         raise Refused(
             FORBIDDEN,
-            f"the sender has no right to ask for {operation} where the request entered the network "
-            f"or on its way: it came to {me} from the router {there}, which does not state that "
-            "its sender may change things (management of the listener or connector by which it "
-            f"came to {there}, or to a router before it)",
+            f"the sender may not request {operation}: the request came to {me} from the router "
+            f"{there}, which does not state that the sender may change things; see the setting "
+            "management of the listener or connector through which the request came to "
+            f"{there}, or to an earlier router",
         )
     reason = (
-        f"the connection has no right to ask for {operation}: "
-        f'at the router {me} {endpoint} has management = "{allowed}"'
+        f"the connection may not request {operation}: "
+        f'at the router {me}, {endpoint} has management = "{allowed}"'
     )
     if allowed == TRUSTED and connection.settings.role in ROLES:
-        reason += ", and that router has not authenticated and is not on this host"
+        reason += ", and the peer router has not authenticated and is not on this host"
     elif allowed == TRUSTED:
         reason += ", and the peer has not authenticated and does not come from a loopback address"
     raise Refused(FORBIDDEN, reason)

@@ -49,23 +49,23 @@ from router.management.views import RouterView
 log = structlog.get_logger("router.management")
 
 NODE: Final = "$management"
-# Maximum number of requests that are in transit.
+# Credit for requests, and so the maximum number in transit to the agent.
 REQUEST_CREDIT: Final = 50
-# Time for the requester to take an answer.
+# Time within which the requester must take an answer.
 ANSWER_TTL_MS: Final = 10_000
-# Delay before another connection if one was lost.
+# Delay before connecting again after the connection was lost.
 RECONNECT_DELAY_S: Final = 1.0
 # First octets of an amqp-value section (section 3.2.8).
 AMQP_VALUE: Final = bytes((0x00, 0x53, Descriptor.AMQP_VALUE))
 
 
 def node_names(router_id: str) -> tuple[str, ...]:
-    """Return the addresses of one router's node; the first one stands for all of them."""
+    """Return the addresses of a router's management node; the first one stands for all of them."""
     return NODE, f"_local/{NODE}", f"_topo/0/{router_id}/{NODE}", f"_edge/{router_id}/{NODE}"
 
 
 class Agent:
-    """Client that answers the requests to the `$management` of one router."""
+    """Client that answers the requests to the `$management` node of one router."""
 
     def __init__(
         self, router: RouterView, dial: Callable[[], socket.socket], container_id: str
@@ -78,13 +78,13 @@ class Agent:
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Answer requests until cancelled; connect again if the connection is lost.
 
-        Report to `task_status` when it can receive requests.
+        Call `task_status.started()` once requests can be received.
         """
         while True:
             try:
                 await self._serve(task_status.started)
             except ClientError as lost:
-                log.error("the connection for management was lost", reason=str(lost))
+                log.error("the management connection was lost", reason=str(lost))
             task_status = trio.TASK_STATUS_IGNORED
             await trio.sleep(RECONNECT_DELAY_S)
 
@@ -150,7 +150,7 @@ class Agent:
         try:
             answered = await self._allowed(request)
             payload = await encode_answer(properties, answered)
-        # any error: it is logged, and must not affect the next request
+        # log any error: it must not affect the next request
         except Exception as defect:
             log.exception("management request failed", connection=asker.connection)
             answered = Answer({}, SERVER_ERROR, f"the router failed: {type(defect).__name__}")
@@ -165,7 +165,7 @@ class Agent:
         return payload
 
     async def _allowed(self, request: Request) -> Answer:
-        """Return the answer to a request, or a refusal if its sender may not make it."""
+        """Perform a request; return the answer, or a refusal if the sender has no right to it."""
         log.debug("management request", connection=request.connection, **request.subject)
         try:
             asker = Requester(request.connection, request.may_change)
@@ -179,14 +179,14 @@ class Agent:
 
 
 def request_of(message: Message, asker: Requester = UNKNOWN_REQUESTER) -> Request:
-    """Return the request in a message. A body that is not a single value counts as None."""
+    """Return the request in a message. A body that is not an amqp-value counts as None."""
     body = message.body[0] if message.body else None
     value = body.value if isinstance(body, AmqpValue) else None
     return Request(message.application_properties or {}, value, asker.connection, asker.may_change)
 
 
 async def encode_answer(asked: Properties, answered: Answer) -> memoryview:
-    """Encode the answer to the message with the properties `asked`.
+    """Encode the answer to the request whose message has the properties `asked`.
 
     Many rows are encoded a few at a time, and other tasks run in between.
     """
@@ -201,7 +201,7 @@ async def encode_answer(asked: Properties, answered: Answer) -> memoryview:
     )
     encoded = bytearray(encode_message(head) + AMQP_VALUE)
     await _encode_body(encoded, answered.body)
-    # it may be very long: avoid a copy
+    # the answer may be very long: avoid a copy
     return memoryview(encoded)
 
 
@@ -217,7 +217,7 @@ async def _encode_body(into: bytearray, body: object) -> None:
 
 
 async def _encode_map(into: bytearray, body: AnswerMap) -> None:
-    """Encode a map, some of whose values are long lists."""
+    """Encode a map that has long lists among its values."""
     at = begin_compound(into)
     for name, value in body.items():
         encode_value_into(into, name)
@@ -226,7 +226,7 @@ async def _encode_map(into: bytearray, body: AnswerMap) -> None:
 
 
 async def _encode_items(into: bytearray, items: Iterable[object]) -> None:
-    """Encode a list of all items that are not None."""
+    """Encode the items that are not None, as a list."""
     at = begin_compound(into)
     count = 0
     for step, item in enumerate(items, 1):

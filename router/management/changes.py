@@ -1,7 +1,7 @@
 """CREATE, UPDATE and DELETE: change the entities of a running router.
 
-A change of configured entities makes a new configuration, which the router applies as a whole or
-not at all (`changeable`). Changes of other entities are made here, directly.
+A change to configured entities makes a new configuration, which the router (`changeable`) applies
+as a whole or not at all. Changes to other entities are made here directly.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ from router.management.views import ConnectionView, RouterView
 
 # Maximum length of a list of reasons in a status description, in characters.
 LONGEST_REASON: Final = 1000
-# From this many entities of a kind on, keep the garbage collector from scanning all of them again.
+# With this many entities of a kind or more, keep the garbage collector from scanning them again.
 MANY_ENTITIES: Final = 4096
-# Marks an attribute that a request does not have; null is a value.
+# Marker for an attribute that the request does not contain; null is a value.
 _NOT_GIVEN: Final = object()
 _BY_NAME: Final = {each.name: each for each in ENTITIES}
 BINDING: Final = _BY_NAME["binding"]
@@ -91,7 +91,7 @@ async def create(router: RouterView, request: Request) -> Answer:
     edits: list[Edit] = []
     new: dict[str, list[object]] = {}
     count = len(bodies)
-    # free each entity after it is read: freeing very many at once would take long
+    # free each entity as soon as it is read: freeing very many together takes too long
     bodies.reverse()
     for number, body in enumerate(drained(bodies), 1):
         try:
@@ -100,7 +100,7 @@ async def create(router: RouterView, request: Request) -> Answer:
             if count == 1:
                 raise
             _let_go(router, bodies, made, edits, *new.values())
-            reason = f"of {count}, number {number}: {refused.description}"
+            reason = f"in entity {number} of {count}: {refused.description}"
             raise Refused(refused.status, reason) from None
         made.append(one)
         entity = _entity_of(one)
@@ -117,7 +117,7 @@ async def create(router: RouterView, request: Request) -> Answer:
         applied = await _apply(router, request, configuration, what, edits)
     except Refused as refused:
         if len(made) == 1 and await _is_taken(router, made[0]):
-            # Dispatch's description, which programs compare
+            # Dispatch's description: programs compare this text
             reason = f"Name conflicts with an existing entity: {refused.description}"
             raise Refused(refused.status, reason) from None
         _let_go(router, made)
@@ -130,20 +130,20 @@ async def create(router: RouterView, request: Request) -> Answer:
 
 
 def _told_of_each(made: list[FoundEntity]) -> Iterator[AnswerMap]:
-    """Yield the attributes of each new entity, and drop it: freeing many at once takes long."""
+    """Yield the attributes of each new entity, then drop it; freeing many at once takes long."""
     made.reverse()
     for each in drained(made):
         yield each.attributes()
 
 
 def _let_go(router: RouterView, *lists: list[Any]) -> None:
-    """Free lists, which may be very long, in later turns."""
+    """Free lists in later turns, because they may be very long."""
     for each in lists:
         router.observed.turn.deferred.forget(drained(each))
 
 
 async def update(router: RouterView, request: Request) -> Answer:
-    """Change attributes of an entity; those that are not named keep their values."""
+    """Change attributes of an entity; attributes not in the request keep their values."""
     try:
         found = await find(router, request)
     except Refused as refused:
@@ -188,7 +188,7 @@ async def delete(router: RouterView, request: Request) -> Answer:
     found = await find(router, request)
     if found.entity_type is CONNECTION:
         # as in Dispatch
-        reason = f"Forbidden: a connection is closed by an UPDATE of adminStatus to {DELETED!r}"
+        reason = f"Forbidden: to close a connection, UPDATE its adminStatus to {DELETED!r}"
         raise Refused(FORBIDDEN, reason)
     if found.entity_type is CONNECTION_LINK_ROUTE:
         assert isinstance(found.entity, ConnectionLinkRoute)
@@ -210,7 +210,7 @@ async def delete(router: RouterView, request: Request) -> Answer:
             wanted = attrs.evolve(wanted, bindings=tuple(kept))
             edits += [Edit(BINDING, each, None) for each in its]
     await _apply(router, request, wanted, _name_of(found), edits)
-    # without a further description: clients of Dispatch compare it with this one
+    # no further description: programs written for Dispatch compare this text
     return Answer({}, NO_CONTENT, "No Content")
 
 
@@ -268,7 +268,7 @@ def _mean_the_same(one: object, other: str) -> bool:
 def _changed_attributes(found: FoundEntity, body: Mapping[object, object]) -> Given:
     """Return the attributes that an UPDATE changes. Raise Refused if one is unknown.
 
-    The type, and attributes that cannot be changed, may be repeated with their present values.
+    The type, and attributes that cannot be changed, may be given with their present values.
     """
     given: dict[str, object] = {}
     for name, value in body.items():
@@ -284,7 +284,7 @@ def _changed_attributes(found: FoundEntity, body: Mapping[object, object]) -> Gi
 
 
 async def _is_taken(router: RouterView, made: FoundEntity) -> bool:
-    """Return whether another entity of its kind has the name of a new one."""
+    """Return whether an existing entity of the same kind has the name of a new one."""
     name = made.entity_type.attribute("name")
     assert name is not None
     known = await look_up(router, made.entity_type, "name", str(name.read(made.entity)))
@@ -296,7 +296,7 @@ async def _is_taken(router: RouterView, made: FoundEntity) -> bool:
 
 
 def _configured(entity_type: AnyEntityType, operation: str) -> Entity:
-    """Return the configuration's entity of a type. Raise Refused if it has no such operation."""
+    """Return a type's configuration entity; raise Refused if the type lacks the operation."""
     if entity_type.entity is None or operation not in entity_type.operations:
         raise _not_implemented(operation, entity_type)
     return entity_type.entity
@@ -318,7 +318,7 @@ def _with_another(
 ) -> tuple[Configuration, list[Edit]]:
     """Return a configuration with the entities `every`, where `new` replaces `old`, and the edits.
 
-    If the two are equal, return the configuration as it is, without edits.
+    If `old` and `new` are equal, return the configuration unchanged, without edits.
     """
     if old == new:
         return configuration, []
@@ -326,15 +326,15 @@ def _with_another(
 
 
 def _with(configuration: Configuration, values: Mapping[str, Any]) -> Configuration:
-    """Return a configuration with other values of some attributes, already of the right types."""
+    """Return a copy of a configuration with new attribute values, which have the right types."""
     return attrs.evolve(configuration, **values)
 
 
 async def _placed(router: RouterView, found: FoundEntity) -> tuple[tuple[object, ...], int]:
-    """Return all entities of its kind, and its index among them. Raise Refused if it is gone."""
+    """Return all entities of the same kind, and the index of one. Raise Refused if it is gone."""
     at = await index_of(router, found.entity_type, settings_of(found.entity))
     if at is None:
-        # another request was faster
+        # another request has removed it meanwhile
         raise Refused(NOT_FOUND, f"No entity with name={_name_of(found)}")
     return _all(configurable_of(router).configuration, _entity_of(found)), at
 
@@ -353,7 +353,7 @@ def _name_of(found: FoundEntity) -> str:
 async def _apply(
     router: RouterView, request: Request, wanted: Configuration, of: str, edits: Edits
 ) -> Applied:
-    """Apply a configuration, and name the requester in the history. Raise Refused if that fails."""
+    """Apply a configuration, with the requester in its history. Raise Refused if that fails."""
     if any(
         len(getattr(wanted, each.attribute)) >= MANY_ENTITIES for each in ENTITIES if each.repeated
     ):
@@ -402,7 +402,7 @@ async def _update_connection(
 async def _update_log(
     router: RouterView, request: Request, found: FoundEntity, given: Given
 ) -> Answer:
-    """Change the levels of one log module; null and `default` mean those of DEFAULT."""
+    """Change the levels of one log module; null and `default` mean the levels of DEFAULT."""
     for name, reason in UNCHANGEABLE.items():
         if name in given:
             raise Refused(BAD_REQUEST, f"{name} cannot be changed: {reason}")
@@ -424,9 +424,9 @@ async def _update_log(
 
 
 def _levels(enabled: object) -> str | None:
-    """Return the levels that Dispatch's names mean, ignoring case; None for those of DEFAULT.
+    """Return the levels in an `enable` value of Dispatch; None means the levels of DEFAULT.
 
-    Empty text means `none`.
+    Case is ignored. Empty text means `none`.
     """
     if enabled is None:
         return None

@@ -27,14 +27,14 @@ class ConfigurableRouter(Protocol):
 
     @property
     def base(self) -> BaseConfiguration:
-        """Return the content of its configuration file."""
+        """Return the content of the router's configuration file."""
 
     @property
     def kept_in(self) -> str | None:
-        """Return where changes are saved for the next start; None if they are lost."""
+        """Return where changes are saved for the next start; None if they are not saved."""
 
     async def examine(self, wanted: Configuration) -> tuple[Difference, ...]:
-        """Return the differences that `apply` would make; raise `NotApplied` as it does."""
+        """Return the changes that `apply` would make; raise `NotApplied` where it would."""
 
     async def apply(
         self,
@@ -45,10 +45,10 @@ class ConfigurableRouter(Protocol):
     ) -> Applied:
         """Apply the configuration `wanted` under traffic, as a whole or not at all.
 
-        Concurrent calls are served one after the other, so make `wanted` from `configuration`
-        without waiting in between. `cause` is the reason for the change in the history: `CREATE
-        listener edge`. `base` is the new content of the configuration file, if that has changed.
-        `edits` are all differences of `wanted` from `configuration`, if they are known: that makes
-        the change cheaper. Raise `router.config.differences.NotApplied`, with a text for the
-        requester, if `wanted` cannot be applied; then nothing has changed.
+        Concurrent calls run one after the other, so derive `wanted` from `configuration` and call
+        this without waiting in between. `cause` is the reason that the history records, such as
+        `CREATE listener edge`. `base` is the new content of the configuration file, if it has
+        changed. `edits` are all differences between `configuration` and `wanted`, if they are
+        known, which makes the change cheaper. Raise `router.config.differences.NotApplied`, with
+        a text for the requester, if `wanted` cannot be applied; nothing has changed in that case.
         """

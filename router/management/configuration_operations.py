@@ -1,8 +1,8 @@
 """Operations on the whole configuration: show it, apply another one, roll back.
 
-They are operations of the node itself, which Dispatch does not have. A configuration is exchanged
-as TOML. Passwords in it are shown as `(a secret)`. If that text is applied in place of a password,
-the connector keeps its present one.
+These operations belong to the node itself; Dispatch does not have them. A configuration is
+exchanged as TOML. Passwords in it are shown as `(a secret)`. If a configuration with that text in
+place of a password is applied, the connector keeps its present password.
 """
 
 from __future__ import annotations
@@ -43,8 +43,7 @@ OPERATIONS: Final = (
     "APPLY",
     "ROLLBACK",
 )
-# Name of the applied configuration in error messages.
-# Maximum number of differences in an answer, and of changed entities for each revision in a list.
+# Maximum number of differences in an answer, and of changed entities listed for each revision.
 MAX_DIFFERENCES: Final = 1000
 MAX_PLACES: Final = 20
 # Maximum length of a list of reasons in a status description, in characters.
@@ -76,7 +75,7 @@ async def _told(changeable: ConfigurableRouter, configuration: Configuration) ->
 
 
 async def get_revisions(router: RouterView, _: Request) -> list[AnswerMap]:
-    """Return the revisions that the router has run, newest first; the first one runs now."""
+    """Return the revisions that the router has run, newest first; the first is the current one."""
     return [
         {
             "revision": each.number,
@@ -153,14 +152,14 @@ async def _become(
         },
         description=description,
     )
-    # without a change there is no other reference to them
+    # if nothing was applied, nothing else refers to the differences: free them in steps
     pieces = drained(differences)
     router.observed.turn.deferred.forget(pieces)
     return answer
 
 
 def status_description(done: str, applied: Applied) -> str:
-    """Return a description of the change, and whether it is lost when the router stops."""
+    """Return the description of a change, which says if it is lost when the router stops."""
     if applied.saved is not None or not applied.differences:
         return done
     return f"{done}; the change is not saved, and is lost when the router stops"
@@ -174,7 +173,7 @@ def _refused(reasons: list[str] | tuple[str, ...]) -> Refused:
 
 
 def _flag(request: Request, name: str) -> bool:
-    """Return a boolean property, False if it is missing; tools send it as text, too."""
+    """Return a boolean property, False if it is missing. Some tools send it as text."""
     value = request.properties.get(name, False)
     if isinstance(value, str) and value.lower() in ("true", "false"):
         value = value.lower() == "true"
@@ -223,7 +222,7 @@ def _with_passwords(configuration: Configuration, hidden: Secret) -> Configurati
 
 
 def _with_passwords_kept(old: Configuration, new: Configuration) -> Configuration:
-    """Return the new configuration with the connectors' present passwords where it hides them.
+    """Return the new configuration with present passwords in place of hidden ones.
 
     Raise Refused if a connector has no password to keep.
     """
@@ -234,7 +233,7 @@ def _with_passwords_kept(old: Configuration, new: Configuration) -> Configuratio
             if known.get(each.name) is None:
                 reason = (
                     f"connector[{index}].saslPassword ({each.name}): {SECRET} stands for the "
-                    "password that the connector has, and there is none; give the password itself"
+                    "connector's present password, but it has none; give the password itself"
                 )
                 raise Refused(BAD_REQUEST, reason)
             connectors.append(attrs.evolve(each, sasl_password=known[each.name]))

@@ -1,8 +1,8 @@
-"""Link routes that a connection requests from $management, and that lead to itself.
+"""Link routes that a connection requests from $management, and that lead to that connection.
 
-They are not configuration: other connections do not see them here, no file contains them, and they
-end with their connection. Only clients that may change things may request them
-(docs/decisions/0037-who-may-manage.md).
+They are not part of the configuration: other connections do not see them here, no file contains
+them, and they end with their connection. Only clients with the right to change things may request
+them (docs/decisions/0037-who-may-manage.md).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from router.management.request_settings import Given, known_attribute, setting_v
 from router.management.requests import BAD_REQUEST, Refused
 from router.management.views import RouterView
 
-# Maximum number for one connection.
+# Maximum number of link routes that one connection can have.
 MAX_LINK_ROUTES: Final = 1000
 
 
@@ -33,7 +33,7 @@ def create(router: RouterView, given: Given) -> ConnectionLinkRoute:
     routing, scope = router.control.link_routes, pump.connection
     mine = routing.requested_by(scope)
     if name in mine:
-        raise Refused(BAD_REQUEST, f"the connection has a link route named {name[:100]!r} already")
+        raise Refused(BAD_REQUEST, f"the connection already has a link route named {name[:100]!r}")
     if len(mine) >= MAX_LINK_ROUTES:
         raise Refused(BAD_REQUEST, f"a connection can have at most {MAX_LINK_ROUTES} link routes")
     way = routing.ask(LinkRouteRule(name, direction, False, pattern, scope=scope))
@@ -41,7 +41,7 @@ def create(router: RouterView, given: Given) -> ConnectionLinkRoute:
 
 
 def delete(router: RouterView, found: ConnectionLinkRoute) -> None:
-    """Delete a link route; links that it has forwarded stay."""
+    """Delete a link route; links that it has already forwarded stay attached."""
     assert router.control is not None
     router.control.link_routes.withdraw(found.way)
 
@@ -51,7 +51,7 @@ def _value(name: str, value: object) -> object:
         return value
     if name == "name":
         if not isinstance(value, str) or not value:
-            raise Refused(BAD_REQUEST, "name must be text that is not empty")
+            raise Refused(BAD_REQUEST, "name must be a string that is not empty")
         return str(value)
     attribute = known_attribute(CONNECTION_LINK_ROUTE, name)
     if attribute.given is None:

@@ -1,7 +1,8 @@
-"""Trace of deliveries: where each was received, waits and was sent, and its outcomes.
+"""Trace of deliveries: where each one is received, waits and is sent, and its outcomes.
 
-The lines combine the frames of all connections with the engine's records of the deliveries in them.
-A presettled delivery has no record once it has been sent; then it is recognised by its content.
+The lines combine the frames of all connections with the engine's records of the deliveries in
+those frames. A presettled delivery has no record once it has been sent; its outgoing frames are
+then recognised by their content.
 """
 
 from __future__ import annotations
@@ -31,18 +32,18 @@ MAX_FOLLOWED: Final = 1000
 MAX_SCANNED: Final = 100_000
 IDS: Final = 2**32
 
-# First octets of frames that concern no delivery: they need not be decoded.
+# First octets of frames that do not concern deliveries, so that they need not be decoded.
 _OTHERS: Final = frozenset(
     bytes((0x00, 0x53, code))
     for code in Descriptor
     if code < 2**8 and code not in (Descriptor.TRANSFER, Descriptor.DISPOSITION)
 )
-# Fields that have to be numbers of 32 bits.
+# Fields that must be 32-bit numbers.
 _NUMBERS: Final = ("handle", "delivery_id", "first", "last")
 # Maximum length of texts from peers in a line.
 MAX_TEXT: Final = 256
 
-# Connection, our channel, delivery-id.
+# Key of a delivery: number of its connection, this router's channel, and delivery-id.
 Key: TypeAlias = tuple[int, int, int]
 
 Values: TypeAlias = Mapping[str, object]
@@ -53,7 +54,7 @@ Values: TypeAlias = Mapping[str, object]
 class DeliveryFilter:
     """Criteria for the deliveries to follow; None matches any delivery.
 
-    `link` is the identity of the link that they are received on. `tag` is their delivery-tag as
+    `link` is the identity of the link on which they are received. `tag` is their delivery-tag as
     text, in hexadecimal, or as `trioute trace` shows it. `message_id` is the message-id, as text.
     """
 
@@ -89,7 +90,7 @@ class _Coming:
     message_id: str | None
 
     def tags(self) -> tuple[str, ...]:
-        """Return the ways to write its tag."""
+        """Return the forms in which the delivery-tag can be written."""
         if self.tag is None:
             return ()
         shown = show_octets(self.tag, len(self.tag))
@@ -98,7 +99,7 @@ class _Coming:
 
 @attrs.define(eq=False)
 class _Followed:
-    """Delivery that is followed since `began_at`, on the engine's clock."""
+    """Delivery that has been followed since `began_at`, a time on the engine's clock."""
 
     number: int
     key: Key
@@ -107,14 +108,14 @@ class _Followed:
     is_settled: bool = False
     octets: int = 0
     link: str = ""
-    # the deliveries that it was sent as, with the identities of their links
+    # its outgoing deliveries, each with the identity of its link
     outs: dict[Key, str] = attrs.field(factory=dict)
 
 
 class DeliveryTracer:
     """Source of trace lines about deliveries.
 
-    `is_carrier` returns whether the connection with this number carries a trace.
+    `is_carrier` returns whether the connection with a given number carries a trace.
     """
 
     def __init__(
@@ -131,13 +132,13 @@ class DeliveryTracer:
         self._last = 0
         self._followed: OrderedDict[Key, _Followed] = OrderedDict()
         self._out: dict[Key, _Followed] = {}
-        # first frames of this turn; and the incomplete delivery of each link
+        # the first frames of deliveries in this turn, and the incomplete delivery of each link
         self._arrived: list[tuple[TracedFrame, Session, IncomingLink, Address | None]] = []
         self._unfinished: dict[tuple[int, int, int], Key] = {}
 
     @property
     def seen(self) -> int:
-        """Return the number of deliveries that were followed so far."""
+        """Return the number of deliveries that have been followed so far."""
         return self._last
 
     @property
@@ -188,7 +189,7 @@ class DeliveryTracer:
             self._tell_waiting(followed, delivery)
 
     def look_again(self) -> None:
-        """Report deliveries whose sender is gone: their outcomes will not be sent."""
+        """Report and forget deliveries whose senders have gone, so that no outcome will be sent."""
         pumps = self._observed.pumps
         for followed in list(self._followed.values()):
             if followed.key[0] not in pumps:
@@ -198,7 +199,7 @@ class DeliveryTracer:
     # Frames.
 
     def hear(self, frame: TracedFrame) -> None:
-        """Handle a frame; an incoming frame has not been acted on yet."""
+        """Handle a frame; the engine has not processed an incoming frame yet."""
         if not isinstance(frame.seen, SeenFrame) or frame.seen.body[:3] in _OTHERS:
             return
         name = frame.words.name
@@ -232,7 +233,7 @@ class DeliveryTracer:
         if known is not None and values.get("delivery_id") in (None, known[2]):
             self._go_on(frame, place, values)
         elif link.current is None:
-            # get the address now: after the effects the link may be gone
+            # get the address now: once the frame has been processed, the link may be gone
             producer: Producer | None = link.owner
             address = None if producer is None else producer.address
             self._arrived.append((frame, session, link, address))
@@ -245,7 +246,7 @@ class DeliveryTracer:
         """Handle a further frame of an incomplete delivery."""
         is_aborted, goes_on = bool(values.get("aborted")), bool(values.get("more"))
         key = self._unfinished[place]
-        # report it first if its first frame came in the same read
+        # if its first frame came in the same read, report that one first
         self.turned()
         followed = self._followed.get(key)
         if followed is not None:
@@ -258,7 +259,7 @@ class DeliveryTracer:
             self._tell(followed, what, followed.link, bytes=followed.octets)
 
     def turned(self) -> None:
-        """Report the deliveries that were received, now that their frames have been acted on."""
+        """Report the received deliveries, after the engine has processed their frames."""
         arrived, self._arrived = self._arrived, []
         for frame, session, link, address in arrived:
             self._came_in(frame, session, link, address)
@@ -314,7 +315,7 @@ class DeliveryTracer:
         self._tell(followed, "went out", link_identity(link), **facts)
 
     def _origin(self, delivery: Delivery) -> _Followed | None:
-        """Return the followed delivery that an outgoing one stems from, or None."""
+        """Return the followed delivery from which an outgoing one originates, or None."""
         origin = delivery if delivery.parent is None else delivery.parent
         link = origin.incoming
         if link is None:
@@ -324,7 +325,7 @@ class DeliveryTracer:
         return self._followed.get(key)
 
     def _alike(self, frame: TracedFrame) -> _Followed | None:
-        """Return the latest followed delivery with the content of an outgoing one, or None."""
+        """Return the latest followed delivery with the content of an outgoing frame, or None."""
         content = bare_content(_payload(frame))
         alike = (each for each in reversed(self._followed.values()) if each.content == content)
         return next(alike, None) if content else None
@@ -333,7 +334,7 @@ class DeliveryTracer:
         first = _number(values, "first")
         width = (_number(values, "last", first) - first) % IDS
         from_receiver = bool(values.get("role"))
-        # outgoing deliveries: the disposition is the peer's as receiver, or this router's as sender
+        # it concerns outgoing deliveries if the peer sends it as receiver, or this router as sender
         outs = frame.incoming is from_receiver
         events = ("outcome", "was settled by us") if outs else ("told", "was settled by its sender")
         facts: Line = {"settled": bool(values.get("settled"))}
@@ -403,7 +404,7 @@ class DeliveryTracer:
 
 
 def _payload(frame: TracedFrame) -> bytes:
-    """Return the kept part of a frame's payload."""
+    """Return the part of a frame's payload that was kept."""
     seen = frame.seen
     return seen.body[frame.words.payload_at :] if isinstance(seen, SeenFrame) else b""
 

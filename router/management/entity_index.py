@@ -1,7 +1,8 @@
 """Look up entities by name or identity, without a search.
 
-Configured entities have an index. After few edits it is updated. After many it is built anew, a few
-entities at a time, when it is needed next. Entities in use are found in the router's own tables.
+Configured entities have an index. A few edits update it; after many edits it is rebuilt when it is
+next needed, a few entities at a time. Connections, links and addresses in use are found in the
+router's own tables.
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ from router.management.entities.remote_addresses import remote_address
 from router.management.schema import AnyEntityType
 from router.management.views import LOCAL, MOBILE, REMOTE, ConnectionView, LinkView, RouterView
 
-# Names that are entered into an index before other tasks run.
+# Number of names that are entered into an index before other tasks run.
 NAMES_PER_CHECKPOINT: Final = 256
 LONGEST_NUMBER: Final = 18
-# If more entities than this change at once, an index is built anew.
+# If a change has more edits than this, the indexes are rebuilt.
 MAX_EDITS: Final = 64
 
-# Makers of the object that a configured entity is read from, given its settings, by type, for the
-# types that have an index; their name is their identity.
+# For each type that has an index: a function that takes an entity's settings and returns the object
+# that the entity's attributes are read from. In these types the name is the identity.
 _View: TypeAlias = Callable[[RouterView, Any], object]
 _TOLD: Final[dict[str, _View]] = {
     CONFIGURED_ADDRESS.long_name: lambda _, settings: settings,
@@ -58,7 +59,7 @@ _TOLD: Final[dict[str, _View]] = {
 class EntityIndex:
     """Index of the configured entities of a kind, by the name that their type gives them.
 
-    Each entity has a number, which it keeps; the numbers are in the order of the entities.
+    Each entity keeps its number; the numbers increase in the order of the entities.
     """
 
     def __init__(self, entity_type: AnyEntityType, every: tuple[object, ...]) -> None:
@@ -74,14 +75,14 @@ class EntityIndex:
         self._enter(settings, number)
 
     def place(self, name: str) -> int | None:
-        """Return the index of the first entity with this name; None if there is none."""
+        """Return the position of the first entity with this name; None if there is none."""
         numbers = self._by_name.get(name)
         return None if numbers is None else bisect_left(self._numbers, numbers[0])
 
     def change(self, every: tuple[object, ...], edits: Edits) -> None:
-        """Apply edits that lead to the entities `every`.
+        """Apply edits, after which the entities are `every`.
 
-        A removed entity is taken out, a changed one keeps its place, and a new one comes last.
+        A removed entity leaves the index, a changed one keeps its position, a new one comes last.
         """
         places = {id(edit.old): self._place_of(edit.old) for edit in edits if edit.old is not None}
         numbers = {key: self._numbers[at] for key, at in places.items()}
@@ -98,7 +99,7 @@ class EntityIndex:
                 self._enter(edit.new, number)
 
     def pieces(self) -> Iterator[object]:
-        """Take the index apart in small steps, yielding after each (`router.engine.deferred`)."""
+        """Empty the index in small steps, yielding after each (`router.engine.deferred`)."""
         return emptied(self._by_name)
 
     def _place_of(self, settings: object) -> int:
@@ -123,10 +124,10 @@ class EntityIndex:
 async def look_up(
     router: RouterView, entity_type: AnyEntityType, wanted: str, key: str
 ) -> Iterable[object] | None:
-    """Return the entities of a type whose attribute `wanted` may be `key`.
+    """Return the entities of a type whose attribute `wanted` may have the value `key`.
 
-    Return None if all entities have to be searched. A None among the entities stands for one step
-    of an entity that takes long.
+    Return None if the caller must search all entities. A None among the entities stands for one
+    step of work on an entity that takes long.
     """
     tell = _TOLD.get(entity_type.long_name)
     if tell is not None:
@@ -144,7 +145,7 @@ def view_of(router: RouterView, entity_type: AnyEntityType, settings: object) ->
 
 
 async def index_of(router: RouterView, entity_type: AnyEntityType, settings: object) -> int | None:
-    """Return the index of an entity among its kind; None if it is not configured any more."""
+    """Return an entity's position among those of its kind; None if it is no longer configured."""
     entity = entity_type.entity
     assert entity is not None
     every = _every(router, entity)
@@ -157,9 +158,10 @@ async def index_of(router: RouterView, entity_type: AnyEntityType, settings: obj
 
 
 def update_indexes(router: RouterView, before: Configuration, edits: Edits) -> None:
-    """Update the indexes after a few edits of the configuration `before`.
+    """Update the indexes after edits of the configuration `before`.
 
-    After more edits, or for an index of another configuration, it is left to be built anew.
+    After more than MAX_EDITS edits, or if an index belongs to another configuration, leave the
+    index as it is: it is rebuilt when it is next needed.
     """
     if len(edits) > MAX_EDITS:
         return

@@ -66,14 +66,14 @@ NODE_OPERATIONS: Final = (
 
 MANAGEMENT: Final = EntityType[object](
     "management",
-    "The node that answers.",
+    "The management node that answers.",
     "org.amqp.management",
     tuple(AttributesOf[object].identified(constant("self"), constant("self"), "management")),
     operations=("READ", *NODE_OPERATIONS),
 )
 
 Source: TypeAlias = Callable[[RouterView], Iterable[object]]
-"""Source of the entities of a type; one that takes long yields None from time to time."""
+"""Source of the entities of a type; if it takes long, it yields None from time to time."""
 ListedType: TypeAlias = tuple[AnyEntityType, Source]
 """Type, and the source of its entities."""
 

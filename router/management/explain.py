@@ -255,7 +255,7 @@ def _reason(reason: Reason) -> dict[str, str]:
 def _flow(
     survey: Survey, question: Question, address: Address | None, chosen: list[Consumer]
 ) -> Flow:
-    """Return why messages flow or not, with the facts that this follows from."""
+    """Return why messages flow or not, with the facts behind the answer."""
     if address is None:
         return {
             "reasons": [_reason(Reason.NO_CONSUMER) if question.sends else NO_SENDER],
@@ -330,7 +330,7 @@ def _next(survey: Survey, address: Address) -> list[Consumer]:
 
 
 def _chosen(survey: Survey, address: Address) -> list[Consumer]:
-    """Return the consumers that would get the next small message: all, or the one in turn."""
+    """Return the consumers that would get the next small message: all, or the next in turn."""
     if address.treatment == MULTICAST:
         receivers = receivers_for(address, HERE, OWN_TREE)
         return [each for each in receivers if of_receiver(each) is None]
@@ -362,7 +362,7 @@ def _place(link: Link) -> AnswerMap:
 
 
 def _is_of(end: Producer | Consumer, question: Question) -> bool:
-    """Return whether a producer or consumer belongs to the user of the question."""
+    """Return whether a producer or consumer belongs to the user that the question is about."""
     return bool(end.link.session.connection.user == question.user)
 
 
@@ -394,7 +394,7 @@ def _sender(survey: Survey, producer: Producer) -> AnswerMap:
 
 
 def _own(survey: Survey, link: Link) -> AnswerMap:
-    """Describe a link of the user of the question."""
+    """Describe a link of the user that the question is about."""
     return {
         **_place(link),
         "credit": link.credit,

@@ -50,7 +50,8 @@ def describe_auto_links(states: list[AutoLinkState]) -> list[AnswerMap]:
 def reasons_of(states: list[AutoLinkState], *, sends: bool) -> list[dict[str, str]]:
     """Return why the auto-links at the other end are not active.
 
-    With `sends` they would receive the messages sent, otherwise send those received.
+    If the user sends, these are the auto-links that would receive the messages; otherwise those
+    that would send them.
     """
     return [
         {"reason": f"auto_link_{each.status}", "text": _why(each)}
@@ -67,6 +68,6 @@ def _why(state: AutoLinkState) -> str:
     if state.status is Status.INACTIVE:
         return f"the auto-link {plan.name} waits for the container {where} to be connected"
     if state.status is Status.ATTACHING:
-        return f"the auto-link {plan.name} waits for the answer of the container {where}"
+        return f"the auto-link {plan.name} waits for an answer from the container {where}"
     retry = "" if state.retry_s is None else f"; the next attempt is in {state.retry_s} s"
     return f"the auto-link {plan.name} failed at the container {where}: {state.error}{retry}"

@@ -1,4 +1,4 @@
-"""EXPLAIN in a network of routers: where else an address has receivers, and the links there.
+"""EXPLAIN in a network of routers: where else an address has receivers, and the links to them.
 
 Nothing is changed: if no link leads to a router yet, the answer says so.
 """
@@ -24,7 +24,7 @@ from router.core.routers.unreachable import why_unreachable
 from router.management.requests import AnswerMap
 from router.management.views import RouterView
 
-# Maximum number of routers that are listed, and that are named in a sentence.
+# Maximum number of routers in a list, and of routers named in a sentence.
 MAX_LISTED: Final = 100
 MAX_NAMED: Final = 3
 
@@ -51,7 +51,7 @@ class _LinkAnswer(TypedDict):
 
 
 class _RouterAnswer(_LinkAnswer, _Why):
-    """Router that single messages may go to."""
+    """Router to which messages of an address that is not multicast may go."""
 
     router: str
     cost: int
@@ -63,7 +63,7 @@ class _RouterAnswer(_LinkAnswer, _Why):
 
 
 class _BranchAnswer(_LinkAnswer, _Why):
-    """Branch of a multicast's tree with receivers."""
+    """Branch of a multicast tree that has receivers."""
 
     router: str
     routers: list[str]
@@ -95,7 +95,7 @@ class NetworkExplanation:
 
 @attrs.frozen
 class _Asked:
-    """Address of the question; it may be a stand-in for one that is not in use."""
+    """Address that the question is about, or a stand-in for it if it is not in use."""
 
     router: RouterView
     address: Address
@@ -113,10 +113,10 @@ class _Asked:
 
 
 def stand_in_address(router: RouterView, name: str, treatment: int, phase: int) -> Address:
-    """Return a stand-in for an address that is not in use; it is in no table.
+    """Return a stand-in for an address that is not in use; it is not entered in any table.
 
-    Its phase is that of the fallback if the address has a fallback, and other routers have
-    receivers for that alone.
+    Its phase is FALLBACK if the address has a fallback, and other routers have receivers for the
+    fallback only.
     """
     wanted = router.observed.forwarder.reach.wanted
     rule = router.observed.table.rule_of(name)
@@ -129,7 +129,7 @@ def stand_in_address(router: RouterView, name: str, treatment: int, phase: int) 
 def explain_network(
     router: RouterView, address: Address, chosen: list[Consumer]
 ) -> NetworkExplanation:
-    """Return the other destinations of messages; `chosen` would get the next one sent here."""
+    """Return where messages go at other routers; `chosen` would get the next one sent here."""
     asked = _Asked(router, address, chosen)
     network = asked.network
     if not network.is_on and network.edges is None:
@@ -148,7 +148,7 @@ def explain_network(
 
 
 def remote_router_of(consumer: Consumer) -> AnswerMap:
-    """Return the router that a consumer's link leads to, and the cost; None if there is none."""
+    """Return the router that a consumer's link leads to, and the cost; None for a local client."""
     far = far_end_of(consumer.link)
     if far is None:
         return {"router": None, "cost": None, "isEdge": False}
@@ -157,7 +157,7 @@ def remote_router_of(consumer: Consumer) -> AnswerMap:
 
 
 def hops_of(router: RouterView) -> Hops | None:
-    """Return the known routes to other interior routers; None if there are none."""
+    """Return the known routes to other interior routers; None unless this is an interior router."""
     network = None if router.control is None else router.control.network
     protocol = None if network is None else network.protocol
     return None if protocol is None else Hops(protocol.graph, protocol.me, protocol.paths)
@@ -178,7 +178,7 @@ def route_of(router: RouterView, chosen: Iterable[Consumer]) -> AnswerMap:
 
 
 def _routers(asked: _Asked) -> list[_RouterAnswer]:
-    """Return the routers that single messages may go to, the nearest first."""
+    """Return the routers to which messages may go, the nearest first; none for a multicast."""
     address, network = asked.address, asked.network
     if address.treatment == MULTICAST:
         return []
@@ -246,7 +246,7 @@ def _of_link(link: OutLink | BranchLink) -> _Why:
 
 
 def _branches(asked: _Asked) -> list[_BranchAnswer]:
-    """Return the branches of this router's own tree with receivers of a multicast."""
+    """Return the branches of this router's own tree that have receivers for a multicast address."""
     address, network = asked.address, asked.network
     multicast = network.multicast
     if address.treatment != MULTICAST or multicast is None:

@@ -11,7 +11,7 @@ from router.core.model.address import MULTICAST, Address, Consumer
 from router.engine.naming import link_identity
 from router.management.requests import AnswerMap
 
-# How many receivers are listed.
+# Maximum number of receivers that are listed.
 MOST_STUCK: Final = 20
 # A receiver that has been stuck for a shorter time may just be busy.
 SHORTEST_S: Final = 2.0
@@ -20,8 +20,8 @@ SHORTEST_S: Final = 2.0
 def explain_stuck(places: Iterable[Address], now: float) -> AnswerMap | None:
     """Describe the stuck receivers of multicast addresses; None if no address is multicast.
 
-    `droppedInSeconds` is None for a receiver that is never dropped. At 0 it is dropped as soon as
-    it delays another receiver. Times are in seconds.
+    `droppedInSeconds` is None for a receiver that is never dropped. If it is 0, the receiver is
+    dropped as soon as it delays another one. Times are in seconds.
     """
     multicasts = [each for each in places if each.treatment == MULTICAST]
     if not multicasts:

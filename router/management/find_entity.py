@@ -19,7 +19,7 @@ from router.management.requests import BAD_REQUEST, NOT_FOUND, AnswerMap, Refuse
 from router.management.schema import AnyEntityType
 from router.management.views import RouterView
 
-# Names of the node's type: the standard's, and Dispatch's.
+# Names of the node's type: in the standard, and in Dispatch.
 NODE_TYPES: Final = ("org.amqp.management", MANAGEMENT.long_name)
 # Entities that are examined before other tasks run.
 STEPS_PER_CHECKPOINT: Final = 32
@@ -40,7 +40,7 @@ class FoundEntity:
 def attributes_of(entity_type: AnyEntityType, entity: object) -> AnswerMap:
     """Return all attributes of an entity.
 
-    Those without a value are left out, unless Dispatch includes them as well.
+    Attributes without a value are omitted, unless Dispatch includes them.
     """
     values = {each.name: each.read(entity) for each in entity_type.attributes}
     if entity_type.includes_null:
@@ -49,7 +49,7 @@ def attributes_of(entity_type: AnyEntityType, entity: object) -> AnswerMap:
 
 
 def known_type(kind: str, known: Mapping[str, ListedType] = ENTITY_TYPES) -> str:
-    """Return the long name of a type; raise Refused if none of the known ones has this name."""
+    """Return the long name of a type; raise Refused if no known type has this name."""
     name = long_name(kind)
     bases = {base for each, _ in known.values() for base in each.bases}
     if name not in known and name not in bases:

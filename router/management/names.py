@@ -8,7 +8,7 @@ PREFIX: Final = "org.apache.qpid.dispatch."
 """Prefix of the names of entity types, which are Dispatch's."""
 
 SOURCE: Final = "the configuration"
-"""Name of a configuration that a request contains, in the errors about it."""
+"""Name, in error messages, of a configuration that a request contains."""
 
 
 def long_name(name: str) -> str:

@@ -1,7 +1,7 @@
 """Operations of `$management`: from the request to the answer, without socket or clock.
 
 The operations, their arguments and the status codes are Dispatch's (AMQP management, working draft
-9). Wrong requests get the status 400, 404 or 501 and a description.
+9). Invalid requests are answered with status 400, 404 or 501 and a description.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ async def answer(router: RouterView, request: Request) -> Answer:
 
 
 def _perform(router: RouterView, request: Request) -> object:
-    """Return the body of the answer, or the Answer, or an awaitable of one of them."""
+    """Return the body of the answer, an Answer, or an awaitable that returns one of these."""
     asked = request.operation
     if asked in CHANGE_HANDLERS:
         return CHANGE_HANDLERS[asked](router, request)
@@ -68,10 +68,10 @@ async def _read(router: RouterView, request: Request) -> AnswerMap:
 
 
 def _types(router: RouterView, request: Request) -> list[AnyEntityType]:
-    """Return the types that a request is about: one, those that extend it, or all."""
+    """Return the types that a request asks for: one type, the types that extend it, or all."""
     kind = request.text("entityType")
     if kind is None:
-        # as in Dispatch: a QUERY may have its type in `type`, in place of the node's
+        # as in Dispatch: a QUERY may name the entities' type in `type`, in place of the node's type
         named = request.text("type")
         kind = None if named is None or long_name(named) in NODE_TYPES else named
     known = types_of(router)
@@ -95,7 +95,7 @@ def _query(router: RouterView, request: Request) -> QueryRows:
 def _rows(
     router: RouterView, types: list[AnyEntityType], names: list[str], offset: int, count: int | None
 ) -> Iterator[list[object] | None]:
-    """Yield the values of `count` entities after the first `offset`, or of all.
+    """Yield the values of `count` entities after the first `offset`; of all without a `count`.
 
     Also yield None for each skipped entity, and for each step of an entity that takes long.
     """

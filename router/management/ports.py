@@ -46,7 +46,7 @@ class ConnectorStatus(ConnectorState, Protocol):
 
     @property
     def round(self) -> Sequence[object]:
-        """Return all hosts and ports, the current one first; their text is a URL."""
+        """Return all hosts and ports, the current one first; `str` of each is a URL."""
 
     @property
     def at(self) -> object:
@@ -82,7 +82,7 @@ class ConnectorStatus(ConnectorState, Protocol):
 
     @property
     def next_at(self) -> float | None:
-        """Return the time of the next attempt, while the connector waits for that."""
+        """Return the time of the next attempt; None if the connector does not wait for one."""
 
     @property
     def vain(self) -> int:
@@ -118,11 +118,11 @@ class TracedFrame(Protocol):
 
     @property
     def seen(self) -> Seen:
-        """Return the part of it that was seen."""
+        """Return the part of the frame that was captured."""
 
     @property
     def words(self) -> Words:
-        """Return the frame's description; call this only while the frame passes."""
+        """Return the frame's description; use this only while the frame is being handled."""
 
 
 class FrameTraces(Protocol):
@@ -134,9 +134,9 @@ class FrameTraces(Protocol):
         hear: Callable[[TracedFrame], None],
         turned: Callable[[], None] | None = None,
     ) -> Opaque:
-        """Report the frames of wanted connections to `hear`, until `stop`.
+        """Report the frames of the connections that `wants` accepts to `hear`, until `stop`.
 
-        `turned` is called when the frames of a read have been acted on. Return the argument for
+        `turned` is called after the frames of one read have been processed. Return the argument for
         `stop`.
         """
 
@@ -155,27 +155,27 @@ class RouterInternals(Protocol):
 
     @property
     def table(self) -> AddressTable:
-        """Return its addresses."""
+        """Return the router's addresses."""
 
     @property
     def pumps(self) -> Mapping[int, ConnectionRecord]:
-        """Return its connections, by number."""
+        """Return the router's connections, by number."""
 
     @property
     def own_pump(self) -> ConnectionRecord | None:
-        """Return the connection whose peer is this very process, or None."""
+        """Return the connection whose peer is this process itself, or None."""
 
     @property
     def traces(self) -> FrameTraces:
-        """Return the traces of its connections."""
+        """Return the frame traces of the router's connections."""
 
     @property
     def turn(self) -> Turn:
-        """Return the turn, which has the time."""
+        """Return the turn, which holds the current time."""
 
     @property
     def forwarder(self) -> Forwarder:
-        """Return its core."""
+        """Return the router's core."""
 
     @property
     def auto_links(self) -> AutoLinks | None:
@@ -183,7 +183,7 @@ class RouterInternals(Protocol):
 
     @property
     def tallies(self) -> Sequence[Endpoint]:
-        """Return its listeners and connectors."""
+        """Return the router's listeners and connectors."""
 
     def begin_turn(self) -> None:
         """Begin a turn, before any other work."""
@@ -205,7 +205,7 @@ class PluginState(Protocol):
 
     @property
     def failure(self) -> str:
-        """Return the kind of its last failure; empty if there is none."""
+        """Return the kind of the plugin's last failure; empty if there was none."""
 
     @property
     def lost_events(self) -> int:
@@ -217,15 +217,15 @@ class ReportedAttribute(Protocol):
 
     @property
     def name(self) -> str:
-        """Return its name."""
+        """Return the attribute's name."""
 
     @property
     def type(self) -> str:
-        """Return Dispatch's name for the type of its values."""
+        """Return Dispatch's name for the type of the attribute's values."""
 
     @property
     def description(self) -> str:
-        """Return its description."""
+        """Return the attribute's description."""
 
 
 class ReportedType(Protocol):
@@ -233,19 +233,19 @@ class ReportedType(Protocol):
 
     @property
     def type(self) -> str:
-        """Return its name."""
+        """Return the type's name."""
 
     @property
     def description(self) -> str:
-        """Return its description."""
+        """Return the type's description."""
 
     @property
     def attributes(self) -> Iterable[ReportedAttribute]:
-        """Return its attributes."""
+        """Return the type's attributes."""
 
     @property
     def read(self) -> Callable[[], Iterable[Mapping[str, object]]]:
-        """Return a function that returns the entities."""
+        """Return a function that returns the values of each entity of the type."""
 
 
 class Plugins(Protocol):

@@ -26,7 +26,7 @@ Given: TypeAlias = Mapping[str, object]
 _FLAGS: Final = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 # As in Dispatch, a number is not accepted as an address.
 _TEXT_ALONE: Final = ("prefix", "pattern")
-# Former names of attributes, which Dispatch accepts, too.
+# Former names of attributes, which Dispatch also accepts.
 _OLD_NAMES: Final = {"addr": "address", "dir": "direction", "externalAddr": "externalAddress"}
 _HAD_OLD_NAMES: Final = ("router.config.autoLink", "router.config.linkRoute")
 # No allowed number has more digits.
@@ -90,7 +90,7 @@ def known_attribute(entity_type: AnyEntityType, name: str) -> AnyAttribute:
 
 
 def is_type_name(kind: object, entity_type: AnyEntityType) -> bool:
-    """Return whether the type in a request means this one."""
+    """Return whether `kind`, the type in a request, names this entity type."""
     return isinstance(kind, str) and long_name(kind) == entity_type.long_name
 
 
@@ -132,7 +132,7 @@ def _plain(value: object) -> object:
 
 
 def _converted(field: SettingField, value: object) -> object:
-    """Return a value in the form of the configuration file, if it can be converted."""
+    """Return a value in the form of the configuration file, or unchanged if it has no such form."""
     kind = wire_kind(field)
     if kind == "boolean":
         return read_flag(value)
@@ -151,14 +151,14 @@ def _converted(field: SettingField, value: object) -> object:
 
 
 def read_flag(value: object) -> object:
-    """Return the boolean that a value means in Dispatch, or else the value."""
+    """Return the boolean that a value means in Dispatch, or the value itself if it means none."""
     if isinstance(value, str):
         return _FLAGS.get(value.lower(), value)
     return bool(value) if isinstance(value, int) and value in (0, 1) else value
 
 
 def _number(text: str) -> float | str:
-    """Return the number in a text, or else the text."""
+    """Return the number in a text, or the text itself if it is not a number."""
     if len(text) > _LONGEST_NUMBER or not text.isascii():
         return text
     for number in (int, float):

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 AnswerMap: TypeAlias = dict[str, Any]
-"""Map in an answer; its values are what AMQP can carry."""
+"""Map in an answer; AMQP can carry its values."""
 
 OK: Final = 200
 CREATED: Final = 201
@@ -22,7 +22,7 @@ NOT_IMPLEMENTED: Final = 501
 
 # Maximum length of a request's texts in the log.
 MAX_LOGGED_TEXT: Final = 100
-# Maximum digits of a number that is sent as text; Python refuses thousands of digits.
+# Maximum number of digits in a number sent as text; Python does not convert thousands of digits.
 MAX_DIGITS: Final = 18
 
 
@@ -58,7 +58,7 @@ class Request:
 
     @property
     def subject(self) -> dict[str, str]:
-        """Return the operation and its object for the log: texts only, and long ones cut."""
+        """Return the operation and its object for the log: text values only, truncated if long."""
         names = ("operation", "type", "name", "identity", "entityType")
         values = {name: self.properties.get(name) for name in names}
         return {
@@ -68,7 +68,7 @@ class Request:
         }
 
     def text(self, name: str) -> str | None:
-        """Return a property that is text, None if absent; raise Refused if it is not text."""
+        """Return a text property, None if it is absent; raise Refused if it is not text."""
         value = self.properties.get(name)
         if value is not None and not isinstance(value, str):
             raise Refused(BAD_REQUEST, f"{name} must be a string")
@@ -109,14 +109,17 @@ class QueryRows:
 
 @attrs.frozen
 class LongList:
-    """Body, or value in a body, that is a long list; each step of `items` is short, as in Rows."""
+    """Body, or value in a body, that is a long list.
+
+    Each step of `items` is short, as with `QueryRows`.
+    """
 
     items: Iterable[object]
 
 
 @attrs.frozen
 class Answer:
-    """Answer to a request; `body` is a value that AMQP can carry, or Rows, or Listed."""
+    """Answer to a request; `body` is a value that AMQP can carry, a QueryRows or a LongList."""
 
     body: Any = attrs.Factory(dict)
     status: int = OK

@@ -30,14 +30,15 @@ from router.engine.account import LINE_BYTES, TRACES, Account, text_bytes
 log = structlog.get_logger("router.management")
 
 MAX_TRACES: Final = 8
-# Maximum of lines and octets that wait for credit from the receiver of one trace.
+# Maximum number of lines, and of octets, that wait for credit from the receiver of one trace.
 MAX_WAITING_LINES: Final = 2000
 MAX_WAITING_CHARACTERS: Final = 1024 * 1024
 # Maximum size of one message, and number of unsettled messages.
 LINES_PER_MESSAGE: Final = 50
 CHARACTERS_PER_MESSAGE: Final = 64 * 1024
 MAX_UNSETTLED_MESSAGES: Final = 4
-# Interval of checks that the receiver exists, and of messages that show that the trace runs.
+# Interval between checks that the receiver exists, and between messages without lines, which show
+# that the trace runs.
 HEARTBEAT_S: Final = 0.5
 LINE_TTL_MS: Final = 10_000
 
@@ -47,7 +48,7 @@ Line: TypeAlias = dict[str, object]
 
 
 class Trace:
-    """Trace, with the lines that wait and the address that they go to."""
+    """Trace: its waiting lines, and the address that they are sent to."""
 
     def __init__(self, number: int, to: str, asker: int | None, account: Account) -> None:
         self.number = number
@@ -86,7 +87,7 @@ class Trace:
         return len(self._lines) >= MAX_WAITING_LINES or self._characters >= MAX_WAITING_CHARACTERS
 
     async def wait(self) -> None:
-        """Wait until there is a line, or a message is due because the requester expects one."""
+        """Wait for a line, or until a message is due that shows that the trace still runs."""
         if not self._lines:
             self._some = trio.Event()
             with trio.move_on_after(HEARTBEAT_S):
@@ -97,7 +98,7 @@ class Trace:
         return bool(self._lines)
 
     def send(self, sender: Sender) -> None:
-        """Send the next lines, which may be none, and the number of lines dropped so far."""
+        """Send the next lines, if any, with the number of lines dropped so far."""
         taken: list[Line] = []
         characters = 0
         while (
@@ -117,14 +118,14 @@ class Trace:
         self._sent[sender.send_nowait(encode_message(message))] = len(taken)
 
     def end(self) -> None:
-        """Drop the waiting lines, because they have no receiver any more."""
+        """Drop the waiting lines, because the receiver is gone, and call `on_end`."""
         self._account.release(TRACES, LINE_BYTES * len(self._lines) + self._characters)
         self._lines.clear()
         self._characters = 0
         self.on_end()
 
     def told(self, sending: SentMessage) -> None:
-        """Count lines that were sent as dropped if they were not accepted."""
+        """Count the lines of a message as dropped if the message was not accepted."""
         count = self._sent.pop(sending, 0)
         if not isinstance(sending.outcome, Accepted):
             self.dropped += count
@@ -142,8 +143,8 @@ class TooManyTraces(Exception):
 class RunningTraces:
     """Running traces of one router.
 
-    They are sent while `run` runs, over the connection of the agent, which is None while there is
-    none.
+    Lines are sent while `run` runs, over the agent's `connection`, which is None while the agent is
+    not connected.
     """
 
     table: AddressTable | None = None

@@ -1,7 +1,7 @@
 """Schema of entity types: attributes, each with its kind, its meaning and its reader.
 
-Each attribute is defined once; the agent answers from it, and the reference prints it. Those of
-configured entities are taken from the model of the configuration.
+Each attribute is defined once; the agent answers from the definition, and the reference prints it.
+The attributes of configured entities are taken from the model of the configuration.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CONFIGURATION: Final = f"{PREFIX}configurationEntity"
 OPERATIONAL: Final = f"{PREFIX}operationalEntity"
 ENTITY: Final = f"{PREFIX}entity"
 
-# Class of the objects that an entity is read from, and class of the state of a configured one.
+# Class of the objects that an entity is read from, and class of a configured entity's state.
 E_contra = TypeVar("E_contra", contravariant=True)
 S = TypeVar("S")
 
@@ -63,8 +63,8 @@ class Attribute(Generic[E_contra]):
     """Attribute of an entity type, whose entities are read from objects of one class.
 
     `kind` is Dispatch's name for the type of its values. `read` takes the object that an entity is
-    read from, and returns a value that AMQP can carry, None for no value. Without `given` it cannot
-    be set, unless `changes` says that it can be changed.
+    read from, and returns a value that AMQP can carry, None for no value. An attribute without
+    `given` cannot be set when an entity is created, and can be updated only if `changes` is true.
     """
 
     name: str
@@ -91,9 +91,9 @@ class EntityType(Generic[E_contra]):
 
     `name` is without the common prefix. `unsupported` are attributes that this type has in Dispatch
     and that have no value here: an answer to a request for them leaves them out. `entity` is the
-    configuration's entity for this type. `missing_feature` names the missing part of the router
-    because of which operations are not implemented. With `includes_null`, READ includes attributes
-    without a value, as Dispatch does for entities of its core.
+    configuration's entity for this type. `missing_feature` says why operations are not implemented,
+    if a part of the router is missing. With `includes_null`, READ includes attributes without a
+    value, as Dispatch does for entities of its core.
     """
 
     name: str
@@ -125,7 +125,7 @@ class EntityType(Generic[E_contra]):
         return next((each for each in self.attributes if each.name == name), None)
 
 
-# Of any class: a reader of an entity knows that it is of its type's class.
+# Of any class: an entity always has the class that the readers of its type take.
 AnyAttribute: TypeAlias = Attribute[Any]
 AnyEntityType: TypeAlias = EntityType[Any]
 
@@ -144,9 +144,9 @@ def settings_of(entity: object) -> Any:
 
 
 def live_reader(of: type[S], read: Callable[[S], object]) -> Callable[[object], object]:
-    """Return a reader of an entity's live state, from `read`; it returns None without one.
+    """Return a reader that applies `read` to an entity's live state, of the class `of`.
 
-    `of` is the class of the state.
+    It returns None for an entity without such a state.
     """
 
     def read_live(entity: object) -> object:
@@ -180,7 +180,7 @@ def settings_attributes(entity: Entity) -> Iterator[Attribute[object]]:
 
 
 def wire_kind(field: SettingField) -> str:
-    """Return Dispatch's name for the type that `wire_value` makes of a setting."""
+    """Return Dispatch's name for the type of value that `wire_value` returns for a setting."""
     declared = str(field.type)
     if "Literal" in declared and "tuple" not in declared:
         # even if the choices include other types

@@ -35,14 +35,14 @@ class Totals:
 
     counters: Counters = attrs.Factory(Counters)
     of_containers: Traffic = attrs.Factory(Traffic)
-    # open ones
+    # open connections, and links
     connections: int = 0
     links: int = 0
-    # without credit for a long time
+    # links without credit for a long time
     links_blocked: int = 0
-    # unsettled for a long time, counted once for each of their links
+    # deliveries unsettled for a long time, counted once for each of their links
     deliveries_stuck: int = 0
-    # of incomplete frames, and of output buffers
+    # octets of incomplete frames, and of output buffers
     input_bytes: int = 0
     output_bytes: int = 0
 
@@ -52,7 +52,7 @@ class LinkSums:
     """Sums over the links of one address.
 
     `counted` are the address's counters, with the traffic of its present links. `receivers` counts
-    the receivers here, and `in_process` those of them that are the router itself.
+    the receivers here, and `in_process` those among them that are the router itself.
     """
 
     counted: Counters = attrs.Factory(Counters)
@@ -80,8 +80,8 @@ def compute_link_sums(address: Address) -> Generator[None, None, LinkSums]:
 def compute_totals(observed: RouterInternals) -> Generator[None, None, Totals]:
     """Add up all totals, in steps between which other tasks may run.
 
-    No link is counted twice: one that leaves meanwhile is counted as it is when it is reached, and
-    new ones are not counted.
+    No link is counted twice. A link that is detached meanwhile is counted as it is when it is
+    reached; links that are attached meanwhile are not counted.
     """
     totals = Totals()
     yield from _count_addresses(totals.counters, observed.table)

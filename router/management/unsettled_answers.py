@@ -1,8 +1,8 @@
 """Answers that their receivers have not settled, and the limits on their number.
 
-Programs written for Dispatch often forget to settle answers, because Dispatch does it itself. So
-many small answers may be unsettled, and an answer older than its TTL no longer counts: it has
-expired, or was sent.
+Programs written for Dispatch often forget to settle answers, because Dispatch does it itself.
+Therefore the limit is higher for small answers, and an answer older than its TTL no longer counts:
+it has expired, or was sent.
 """
 
 from __future__ import annotations

@@ -41,8 +41,7 @@ from router.management.totals import LinkSums, Totals, compute_link_sums, comput
 if TYPE_CHECKING:
     from router.management.entity_index import EntityIndex
 
-# Class letters that Dispatch puts before an address: of this router, of another router, and mobile
-# ones.
+# Class letters that Dispatch puts before an address: of this router, of another router, and mobile.
 LOCAL: Final = "L"
 REMOTE: Final = "R"
 MOBILE: Final = "M"
@@ -67,7 +66,7 @@ class RouterView:
     streams: RunningTraces = attrs.field(factory=RunningTraces, repr=False)
     # for changes of the configuration; None if it cannot be changed
     changeable: ConfigurableRouter | None = attrs.field(default=None, repr=False)
-    # the control of addresses and routes
+    # the control plane: addresses and routes
     control: ControlPlane | None = attrs.field(default=None, repr=False)
     # the router's plugins; None if it cannot run any
     plugins: Plugins | None = attrs.field(default=None, repr=False)
@@ -75,7 +74,7 @@ class RouterView:
     asker: int | None = attrs.field(default=None, init=False, repr=False)
     # the time of a turn, and its survey, so that each address is examined once in a turn
     _survey: tuple[float, Survey] | None = attrs.field(default=None, init=False, repr=False)
-    # totals of one moment, in a view of that moment
+    # totals, in a view that was made with them
     known_totals: Totals | None = attrs.field(default=None, repr=False)
     # indexes of configured entities by name (`look_up`)
     indexes: dict[str, EntityIndex] = attrs.field(factory=dict, init=False, repr=False)
@@ -105,7 +104,7 @@ class RouterView:
         self.observed.finish_turn()
 
     def addresses(self) -> Iterator[AddressView | None]:
-        """Yield the addresses in use, and None for a step of one that takes long."""
+        """Yield the addresses in use, and None for each step of an address that takes long."""
         for address in self.observed.table.addresses():
             yield from self.address(address)
 
@@ -186,17 +185,17 @@ class ConnectionView:
 
     @property
     def identity(self) -> str:
-        """Return its number."""
+        """Return the connection's number, as text."""
         return str(self.pump.number)
 
     @property
     def role(self) -> str | None:
-        """Return the role of its listener or connector."""
+        """Return the role of the connection's listener or connector."""
         return None if self.pump.tally is None else str(self.pump.tally.role)
 
     @property
     def use(self) -> tuple[bool | None, str | None]:
-        """Return whether an edge router uses the connection, and why; None if not an edge's."""
+        """Return whether an edge router uses the connection, and why; (None, None) for others."""
         core = self.connection.handler
         edges = core.network.edges if isinstance(core, Forwarder) else None
         return (None, None) if edges is None else edges.use_of(self.connection)
@@ -231,29 +230,29 @@ class LinkView:
 
     @property
     def identity(self) -> str:
-        """Return its connection's number, its session's channel, and its handle."""
+        """Return the link's identity: connection number, session channel and handle."""
         return link_identity(self.link)
 
     @property
     def is_incoming(self) -> bool:
-        """Return whether the peer sends on it."""
+        """Return whether the peer sends on the link."""
         return isinstance(self.link, IncomingLink)
 
     @property
     def address_key(self) -> str | None:
-        """Return the key of its address; None for an anonymous sender."""
+        """Return the key of the link's address; None for an anonymous sender."""
         address = self.owner.address
         return None if address is None else address_key(address, self.router.id)
 
     @property
     def blocked_reason(self) -> str | None:
-        """Return why no message can pass on the link now, in a word; None if one can."""
+        """Return why no message can pass on the link now, as one word; None if one can."""
         reason = self.router.survey.link(self.link)
         return None if reason is None else str(reason)
 
     @property
     def blocked_text(self) -> str | None:
-        """Return the same as text, which names the router that is waited for."""
+        """Return `blocked_reason` as text, which names the router that is waited for."""
         return self.router.survey.words(self.link)
 
     @property
@@ -263,17 +262,17 @@ class LinkView:
 
     @property
     def settle_rate(self) -> int:
-        """Return how many deliveries a second were settled recently."""
+        """Return the recent number of deliveries settled per second."""
         return stuck_deliveries.settle_rate(self.link, self.router.observed.turn.now)
 
     @property
     def ingress_histogram(self) -> list[int] | None:
-        """Return the link's outgoing deliveries by ingress router: all count for this one."""
+        """Return the outgoing deliveries by ingress router: all are counted for this one."""
         return None if self.is_incoming else [int(self.link.deliveries)]
 
     @property
     def capacity(self) -> int:
-        """Return the most credit that a sender is given, or the credit given by a receiver."""
+        """Return the maximum credit that a sender gets, or the credit that a receiver has given."""
         owner = self.owner
         # a routed link grants the credit that its other end has been granted
         if isinstance(owner, Consumer) or self.link.is_routed:
@@ -292,7 +291,7 @@ class LinkView:
     def undelivered(self) -> int | None:
         """Return how many deliveries from the link, or for it alone, wait in the router.
 
-        Return None if that would take too long to find out.
+        Return None if counting them takes too long.
         """
         owner = self.owner
         if isinstance(owner, Consumer):
@@ -322,12 +321,12 @@ class AddressView:
 
     @property
     def counted(self) -> Counters:
-        """Return its counters."""
+        """Return the address's counters."""
         return self.sums.counted
 
     @property
     def key(self) -> str:
-        """Return the address's name in Dispatch."""
+        """Return the address's key, as in Dispatch."""
         return address_key(self.address, self.router_id)
 
     @property
@@ -337,12 +336,12 @@ class AddressView:
 
     @property
     def distribution(self) -> str:
-        """Return how its deliveries are distributed."""
+        """Return the name of the address's distribution."""
         return TREATMENT_NAMES[self.address.treatment]
 
     @property
     def priority(self) -> int:
-        """Return the priority of its messages; -1 if each message's own counts."""
+        """Return the priority of messages to the address; -1 if each message has its own."""
         return self.address.priority
 
     @property
@@ -357,21 +356,21 @@ class AddressView:
 
     @property
     def blocked_reason(self) -> str | None:
-        """Return why messages sent to the address here would wait now, in a word."""
+        """Return why messages sent to the address here would wait now, as one word."""
         reason = self.router.survey.address(self.address).flow_reason
         return None if reason is None else str(reason)
 
     @property
     def blocked_text(self) -> str | None:
-        """Return the same in words."""
+        """Return `blocked_reason` as text, which names the routers that are waited for."""
         state = self.router.survey.address(self.address)
         return None if state.flow_reason is None else state.words(state.flow_reason)
 
 
 def address_key(address: Address, router_id: str) -> str:
-    """Return the name of an address after the letter of its class, as Dispatch's tools parse it.
+    """Return an address's key: its class letter and its name, as Dispatch's tools parse it.
 
-    The name of a client's address has its phase before it.
+    In the key of a client's address, the phase precedes the name.
     """
     name = address.name
     area = "_topo/0/"

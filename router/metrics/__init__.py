@@ -1,1 +1,1 @@
-"""Metrics for operators: the numbers, how they are exposed, and the HTTP server for them."""
+"""Metrics for operators: the numbers, their exposition as text, and the HTTP server."""

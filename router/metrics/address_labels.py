@@ -1,9 +1,10 @@
-"""Labels of the addresses that have metrics of their own.
+"""Labels of the addresses that have their own metrics.
 
-Every label costs whoever stores the metrics, and clients choose addresses freely, so labels are
-limited. At each reading the free labels go to the busiest addresses without one; a label once given
-stays. So an address gets none only if all are taken, and no count ever moves from `other` to a
-label or back: each series only grows, as a counter must (docs/decisions/0021-labels-stay.md).
+Every label costs memory where the metrics are stored, and clients choose addresses freely, so
+labels are limited. At each reading the free labels go to the busiest addresses without one. An
+address keeps its label forever, so an address stays without one only if all are taken. No count
+ever moves from `other` to a label or back: each series only grows, as a counter must
+(docs/decisions/0021-labels-stay.md).
 """
 
 from __future__ import annotations
@@ -18,22 +19,22 @@ from router.core.model.address import Address
 from router.core.model.counters import Counters
 
 OTHER: Final = "other"
-"""The label of all addresses together that have no label of their own."""
+"""The label of all addresses together that do not have their own labels."""
 
 LONGEST_LABEL: Final = 128
-"""In characters; longer addresses are cut, and end in a hash that keeps them unique."""
+"""Maximum length in characters; a longer address is cut, and a hash at its end keeps it unique."""
 
-# How many addresses are looked at in one step: about two milliseconds' worth.
+# Number of addresses examined in one step, which takes about two milliseconds.
 ADDRESSES_PER_STEP: Final = 1000
 _HASH_BYTES: Final = 8
-# The prefix of nodes that the router made for one link, which nobody needs to tell apart.
+# Prefix of nodes that the router made for one link, which nobody needs to distinguish.
 _DYNAMIC_PREFIX: Final = "_topo/"
 
 
 class AddressLabels:
-    """Labels of the addresses of a table, for at most `limit` of them.
+    """Labels of a table's addresses, for at most `limit` of them.
 
-    The counters of a labelled address are kept in `table.kept`, however often it goes and comes.
+    The counters of a labelled address stay in `table.kept`, even while the address is not in use.
     """
 
     def __init__(self, table: AddressTable, limit: int) -> None:
@@ -46,12 +47,12 @@ class AddressLabels:
             pass
 
     def assign_in_steps(self) -> Iterator[None]:
-        """Do the same as `assign` in steps, between which the router can run."""
+        """Give out the free labels as `assign` does, in steps between which the router can run."""
         kept = self.table.kept
         free = self.limit - len(kept)
         if free <= 0:
             return
-        # a heap of the busiest so far; of equally busy ones the first are chosen
+        # a heap of the busiest addresses so far; among equally busy ones the first are chosen
         busiest: list[tuple[int, int, Address]] = []
         for count, address in enumerate(self.table.addresses(), 1):
             if count % ADDRESSES_PER_STEP == 0:
@@ -69,7 +70,7 @@ class AddressLabels:
             else:
                 heapq.heappushpop(busiest, ranked)
         for *_, address in sorted(busiest, key=_rank, reverse=True):
-            # an address that has gone meanwhile counts as `other`
+            # an address that is no longer in use counts as `other`
             if self.table.is_in_use(address):
                 kept[address.key] = Counters()
 
@@ -79,7 +80,7 @@ def _rank(busy: tuple[int, int, Address]) -> tuple[int, int]:
 
 
 def is_own_node(table: AddressTable, address: Address) -> bool:
-    """Return whether an address is a node of the router's own, and not a phase of its name."""
+    """Return whether an address is one of the router's own nodes, and not a phase of its name."""
     return address.phase == 0 and table.is_own_node(address.name)
 
 
@@ -92,10 +93,10 @@ def _deliveries(address: Address) -> int:
 
 
 def label_of(key: str) -> str:
-    """Return the label of an address: unique, and never `other`.
+    """Return the label of an address, which is unique and never `other`.
 
-    A leading slash does not change an address, so the two names that would be ambiguous, `other`
-    and the empty one, get one. A phase other than 0 stands before the name, also with a slash.
+    A leading slash does not change an address. So the two names that would be ambiguous, `other`
+    and the empty one, get a slash. A phase other than 0 precedes the name, also with a slash.
     """
     if key in (OTHER, ""):
         return f"/{key}"
@@ -103,7 +104,7 @@ def label_of(key: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """Return a text that a client chose, cut if it is too long; unique thanks to a hash."""
+    """Return a text that a client chose, cut if it is too long; a hash keeps it unique."""
     if len(text) <= LONGEST_LABEL:
         return text
     digest = hashlib.blake2b(text.encode(), digest_size=_HASH_BYTES).hexdigest()

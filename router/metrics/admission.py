@@ -1,9 +1,9 @@
-"""Admit HTTP requests: limit how many are answered at once, and how many wait for a place.
+"""Admit HTTP requests: limit how many are answered at a time, and how many wait for a place.
 
-The router makes an answer, and then the client reads it. Few answers are made at a time, so that
-the event loop soon returns to other work. Many may be in the process of being read, which costs the
-loop nothing. Hosts take turns, and none has more than half of the places, so that no host keeps
-another out.
+First the router makes an answer, then the client reads it. Few answers are made at a time, so that
+the event loop soon returns to other work. Many answers may be read at the same time, which costs
+the loop nothing. Hosts take turns, and none has more than half of the places, so that no host can
+keep others out.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import trio
 
 from router.fairness import HostFairQueue
 
-# How long a request waits for its place and turn.
+# Maximum time that a request waits for a place and a turn.
 WAIT_S: Final = 5.0
 
 
 class Admission:
     """Admission of requests of one kind; those of each host are admitted in order of arrival.
 
-    `places` is how many are admitted at a time, `at_once` for how many of these the answer may be
-    made at a time, and `waiting` how many may wait for a place.
+    `places` is the number of requests admitted at a time, `at_once` the number of answers made at a
+    time, and `waiting` the number of requests that may wait for a place.
     """
 
     def __init__(self, places: int, at_once: int, waiting: int) -> None:
@@ -35,9 +35,9 @@ class Admission:
         self._waiting: HostFairQueue[_Waiter] = HostFairQueue()
 
     async def enter(self, host: str) -> Admitted | None:
-        """Wait for a place and a turn; return None if too many wait, or it takes too long.
+        """Wait for a place and a turn; return None if too many requests wait, or after `WAIT_S`.
 
-        If too many wait, the host that has most of them loses its newest request.
+        If too many wait, the host with the most waiting requests loses its newest one.
         """
         if self._is_free() and self._may_have_more(host):
             return self._admit(host)
@@ -63,7 +63,10 @@ class Admission:
         return self._held[host] < self._share
 
     def _make_room(self, host: str) -> bool:
-        """Refuse a request of the host that has most waiting; return whether that is another."""
+        """Refuse the newest request of the host with the most, if `host` would still have fewer.
+
+        Return whether a request was refused.
+        """
         if not len(self._waiting):
             return False
         largest = self._waiting.largest()
@@ -81,7 +84,7 @@ class Admission:
         return Admitted(self, host)
 
     def admit_waiting(self) -> None:
-        """Admit waiting requests, as far as there are places and turns."""
+        """Admit waiting requests, as long as there are places and turns."""
         while self._is_free():
             waiter = self._waiting.next(self._may_have_more)
             if waiter is None:
@@ -90,12 +93,12 @@ class Admission:
             waiter.decided.set()
 
     def return_turn(self) -> None:
-        """Take back the turn of a request whose answer is made."""
+        """Free the turn of a request whose answer has been made."""
         self._turns += 1
         self.admit_waiting()
 
     def return_place(self, host: str) -> None:
-        """Take back the place of a request of a host."""
+        """Free the place of a request of a host."""
         self._places += 1
         self._held[host] -= 1
         if not self._held[host]:
@@ -113,7 +116,7 @@ class _Waiter:
 
 
 class Admitted:
-    """Place of a request, and its turn until the answer is made."""
+    """Place of an admitted request, and its turn until the answer is made."""
 
     def __init__(self, admission: Admission, host: str) -> None:
         self._admission = admission
@@ -121,12 +124,12 @@ class Admitted:
         self._has_turn = True
 
     def answer_made(self) -> None:
-        """Pass the turn on; the place is kept while the client reads the answer."""
+        """Pass on the turn; the request keeps its place while the client reads the answer."""
         if self._has_turn:
             self._has_turn = False
             self._admission.return_turn()
 
     def leave(self) -> None:
-        """Pass the place on, and the turn if the request still has it."""
+        """Pass on the place, and the turn if the request still has it."""
         self.answer_made()
         self._admission.return_place(self._host)

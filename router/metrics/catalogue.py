@@ -1,6 +1,6 @@
 """Catalogue of every metric of the router: name, kind, labels, meaning, and source of its numbers.
 
-Adding a row adds a metric: the exposition and the reference page are made from this table, whose
+To add a metric, add a row: the exposition and the reference page are made from this table, whose
 parts are in `rows`. Names follow the conventions of Prometheus: base units, and `_total` at the end
 of counters.
 """
@@ -42,10 +42,10 @@ PROCESS_METRICS: Final = (
     ("process_cpu_seconds_total", "counter", "Processor time, user and system."),
     ("process_resident_memory_bytes", "gauge", "Memory in use."),
     ("process_virtual_memory_bytes", "gauge", "Address space in use."),
-    ("process_start_time_seconds", "gauge", "When the process started, in Unix time."),
+    ("process_start_time_seconds", "gauge", "Start of the process, in seconds since 1970."),
     ("process_open_fds", "gauge", "File descriptors in use; each connection has one."),
-    ("process_max_fds", "gauge", "How many file descriptors there may be."),
-    ("python_info", "gauge", "Always 1: which Python runs."),
+    ("process_max_fds", "gauge", "Maximum number of file descriptors."),
+    ("python_info", "gauge", "Always 1: the version of Python that runs."),
     ("python_gc_collections_total", "counter", "Garbage collections, by generation."),
     ("python_gc_objects_collected_total", "counter", "Objects collected, by generation."),
     ("python_gc_objects_uncollectable_total", "counter", "Objects that could not be collected."),

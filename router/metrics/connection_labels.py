@@ -1,14 +1,14 @@
-"""Labels of the connections that have metrics of their own.
+"""Labels of the connections that have their own metrics.
 
-A connection is labelled with its number, which logs and management use too and which is never used
-again by this router. Further labels are the listener or connector, and the peer's container-id and
+A connection is labelled with its number, which logs and management also use, and which this router
+never uses again. Further labels are the listener or connector, and the peer's container-id and
 user.
 
-Labels are limited, and are given only to connections that have lasted, so that short ones leave no
-series behind. At each reading the free labels go to connectors' connections first and then to the
-busiest. A connection that found none free counts as `other` until it ends, and a label ends with
-its connection, so no count ever moves from one series to another. Totals that continue are those of
-the listeners and connectors (docs/decisions/0040-connections-in-metrics.md).
+Labels are limited, and only connections that have lasted for a while get one, so that short ones
+leave no series behind. At each reading the free labels go to connections of connectors first, and
+then to the busiest ones. A connection that found no free label counts as `other` until it ends, and
+a label ends with its connection, so no count ever moves from one series to another. Totals that
+last are those of listeners and connectors (docs/decisions/0040-connections-in-metrics.md).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from router.metrics.address_labels import OTHER, shortened
 from router.metrics.views import ConnectionView
 
 MIN_AGE_S: Final = 60.0
-"""How long a connection has to last before it gets a label."""
+"""Age at which a connection can get a label."""
 
-# How many connections are looked at in one step, before the router can run.
+# Number of connections examined in one step, before the router can run.
 CONNECTIONS_PER_STEP: Final = 1000
 
 LABELS: Final = ("connection", "endpoint", "container", "user")
@@ -49,23 +49,23 @@ class ConnectionLabels:
     def __init__(self, observed: Connections, limit: int) -> None:
         self.observed = observed
         self.limit = limit
-        # the connections that found no label free: they count as `other` until they end
+        # the connections that found no free label: they count as `other` until they end
         self.late: set[int] = set()
 
     def assign(self, now: float) -> None:
-        """Give the free labels to connections that have lasted.
+        """Give the free labels to connections that have lasted for `MIN_AGE_S`.
 
-        `now` is in seconds of the engine's clock.
+        `now` is in seconds on the engine's clock.
         """
         for _ in self.assign_in_steps(now):
             pass
 
     def assign_in_steps(self, now: float) -> Iterator[None]:
-        """Do the same as `assign` in steps, between which the router can run."""
+        """Give out the free labels as `assign` does, in steps between which the router can run."""
         pumps, shown, late = self.observed.pumps, self.observed.shown, self.late
         late.intersection_update(pumps)
         if not self.limit:
-            # no connection has a label, and none counts as having found none free
+            # no connection has a label, and none counts as late
             return
         lasting = []
         for count, (number, pump) in enumerate(list(pumps.items()), 1):
@@ -78,7 +78,7 @@ class ConnectionLabels:
                 and now - pump.connection.started_at >= MIN_AGE_S
             ):
                 lasting.append(number)
-        # without those that have ended meanwhile
+        # leave out those that have ended meanwhile
         lasting = [number for number in lasting if number in pumps]
         free = max(0, self.limit - len(shown))
         chosen = heapq.nlargest(free, lasting, key=lambda number: _rank(pumps[number]))
@@ -92,7 +92,7 @@ def _rank(pump: ConnectionView) -> tuple[bool, int]:
 
 
 def labels_of(number: int, pump: ConnectionView) -> tuple[str, ...]:
-    """Return the values of `LABELS`; those that the peer chose are shortened."""
+    """Return a connection's values for `LABELS`; those that the peer chose are shortened."""
     connection = pump.connection
     return (
         str(number),

@@ -1,7 +1,8 @@
 """Metrics under Dispatch's names, for existing dashboards and alert rules.
 
-Gauges have `_total` in their names here, as in Dispatch. What this router does not have yet is 0,
-as in a Dispatch router that is alone: no expression fails because a series is missing.
+Gauges have `_total` in their names here, as in Dispatch. Metrics of features that this router lacks
+are 0, as in a Dispatch router without a network, so that no expression fails because a series is
+missing.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from router.metrics.reading import Reading
 
 @attrs.frozen
 class DispatchMetric:
-    """Metric of Dispatch, and ours that replaces it, if there is one."""
+    """Metric of Dispatch, and our own metric that replaces it, if there is one."""
 
     name: str
     kind: Literal["counter", "gauge"]
@@ -43,7 +44,7 @@ DISPATCH: Final = (
     DispatchMetric(
         "qdr_links_total",
         "gauge",
-        "Links attached.",
+        "Attached links.",
         lambda r: r.incoming.attached + r.outgoing.attached,
         "sum(trioute_links)",
     ),
@@ -64,28 +65,28 @@ DISPATCH: Final = (
     DispatchMetric(
         "qdr_link_routes_total",
         "gauge",
-        "Link routes that are configured.",
+        "Configured link routes.",
         lambda r: r.link_routes.configured,
-        "sum(trioute_link_routes), with those that connections have asked for",
+        "sum(trioute_link_routes), including those requested by connections",
     ),
     DispatchMetric(
         "qdr_auto_links_total",
         "gauge",
-        "Auto-links that are configured.",
+        "Configured auto-links.",
         lambda r: r.auto_links.configured,
-        "sum(trioute_auto_links), with those that leave",
+        "sum(trioute_auto_links), including those that are being removed",
     ),
     DispatchMetric(
         "qdr_links_blocked_total",
         "gauge",
         "Links that have had no credit for longer than ten seconds.",
         lambda r: r.long_blocked,
-        "trioute_links_blocked says it at once, and of receivers only where messages wait",
+        "trioute_links_blocked says it without delay, and for receivers only if messages wait",
     ),
     DispatchMetric(
         "qdr_presettled_deliveries_total",
         "counter",
-        "Deliveries that came in settled.",
+        "Deliveries that were received settled.",
         lambda r: r.counters.presettled,
         "trioute_deliveries_presettled_total",
     ),
@@ -100,7 +101,7 @@ DISPATCH: Final = (
         DispatchMetric(
             f"qdr_{outcome}_deliveries_total",
             "counter",
-            f"Deliveries whose senders were told that they are {outcome}.",
+            f"Deliveries whose senders received the outcome {outcome}.",
             lambda r, outcome=outcome: getattr(r.counters, f"told_{outcome}"),  # type: ignore[misc]
             f'trioute_deliveries_told_total{{outcome="{outcome}"}}',
         )
@@ -123,7 +124,7 @@ DISPATCH: Final = (
     DispatchMetric(
         "qdr_deliveries_transit_total",
         "counter",
-        "Deliveries that went on to other routers of the network.",
+        "Deliveries that were sent on to other routers of the network.",
         lambda r: r.counters.to_routers,
         "trioute_deliveries_transit_total",
     ),
@@ -144,29 +145,29 @@ DISPATCH: Final = (
     DispatchMetric(
         "qdr_deliveries_delayed_1sec_total",
         "counter",
-        "Deliveries that took from one to ten seconds until they were settled.",
+        "Deliveries that were settled after more than one second, and at most ten.",
         lambda r: r.counters.delayed_1s,
         'trioute_deliveries_delayed_total{over="1s"}',
     ),
     DispatchMetric(
         "qdr_deliveries_delayed_10sec_total",
         "counter",
-        "Deliveries that took longer than ten seconds until they were settled.",
+        "Deliveries that were settled after more than ten seconds.",
         lambda r: r.counters.delayed_10s,
         'trioute_deliveries_delayed_total{over="10s"}',
     ),
     DispatchMetric(
         "qdr_deliveries_stuck_total",
         "gauge",
-        "Deliveries that have been unsettled for longer than ten seconds, once for each of their "
-        "links.",
+        "Deliveries that have been unsettled for longer than ten seconds, counted once for each "
+        "of their links.",
         lambda r: r.incoming.stuck + r.outgoing.stuck,
         "sum(trioute_deliveries_stuck)",
     ),
     DispatchMetric(
         "qdr_deliveries_redirected_to_fallback_total",
         "counter",
-        "Deliveries that went to a fallback destination.",
+        "Deliveries that were sent to a fallback destination.",
         lambda r: r.counters.redirected,
         "trioute_deliveries_redirected_to_fallback_total",
     ),

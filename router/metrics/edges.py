@@ -19,7 +19,7 @@ USE_STATES = ("active", "standby")
 class EdgeReading:
     """Numbers of an edge router's uplinks, or of an interior router's edges.
 
-    `uplinks` and `edges` are counted by whether they are used, `links` by their status.
+    `uplinks` and `edges` are counted by whether they are active or on standby, `links` by status.
     """
 
     uplinks: Mapping[str, int] = attrs.Factory(lambda: dict.fromkeys(USE_STATES, 0))
@@ -35,7 +35,7 @@ class EdgeReading:
 
 
 def read_edges(network: Neighbours | None) -> EdgeReading:
-    """Read all of it at once."""
+    """Read all numbers of edge connections in one step; None stands for a standalone router."""
     part = None if network is None else network.edges
     if isinstance(part, EdgeRouter):
         proxies = part.proxies

@@ -1,8 +1,8 @@
 """Expose the metrics as text, in the format that the scraper prefers, while the router forwards.
 
 A reading is taken in steps and turned into text metric by metric; the router forwards in between.
-One text is made at a time, and all requests that came before it was begun get the same one. So the
-cost to the router does not depend on how many ask at once.
+One text is made at a time, and all requests that arrived before it was begun get that text. So the
+cost to the router does not depend on the number of scrapers.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from router.metrics.views import RouterView
 
 _OPENMETRICS: Final = "application/openmetrics-text"
 _OPENMETRICS_END: Final = b"# EOF\n"
-# How many texts are kept: scrapers ask for one or two content types.
+# Maximum number of texts kept: scrapers request one or two content types.
 _TEXTS: Final = 2
 
 Encoder = Callable[[Collector], bytes]
 
 
 class RouterCollector:
-    """Collector for the Prometheus client library, which reads the router when asked."""
+    """Collector for the Prometheus client library, which exposes one reading of the router."""
 
     def __init__(
         self, observed: RouterView, settings: MetricsSettings, readiness: Readiness
@@ -69,7 +69,7 @@ class RouterCollector:
         self.configure(settings)
 
     def configure(self, settings: MetricsSettings) -> None:
-        """Apply settings from now on; labels that have been given stay."""
+        """Apply settings from now on; labels that are in use stay."""
         self.labels.limit = settings.address_label_limit
         self.connection_labels.limit = settings.connection_label_limit
         self.metrics = [
@@ -82,7 +82,7 @@ class RouterCollector:
             self.metrics.extend(each.metric for each in DISPATCH)
 
     async def read(self) -> None:
-        """Take a reading for the next `collect`, and let other tasks run meanwhile."""
+        """Take a reading for the next `collect`, and let other tasks run in between."""
         uptime_s = time.monotonic() - self.started_at
         steps = read_in_steps(self.observed, self.labels, self.connection_labels, uptime_s)
         while True:
@@ -110,7 +110,7 @@ class RouterCollector:
             yield family
 
     def describe(self) -> Iterable[Family]:
-        """Return the metrics without numbers; the registry refuses a name that is taken."""
+        """Return the metrics without numbers; the registry refuses a name that is in use."""
         return [_family(metric) for metric in self.metrics]
 
 
@@ -132,7 +132,7 @@ def _add(family: Family, labels: tuple[str, ...], value: Value) -> None:
 
 @attrs.frozen
 class _Single:
-    """Single metric in the place of a registry, for an encoder."""
+    """Single metric in place of a registry, for an encoder."""
 
     family: Family
 
@@ -141,7 +141,7 @@ class _Single:
 
 
 class Exposition:
-    """All metrics of one router and its process, in a registry of its own."""
+    """All metrics of one router and its process, in their own registry."""
 
     def __init__(
         self, observed: RouterView, settings: MetricsSettings, readiness: Readiness | None = None
@@ -153,16 +153,16 @@ class Exposition:
         PlatformCollector(registry=self.registry)
         GCCollector(registry=self.registry)
         self._turn = trio.Lock()
-        # the number of texts that have been begun
+        # the number of texts begun so far
         self.begun = 0
-        # the last text of each content type, and the number it was begun as
+        # the last text of each content type, with its number
         self._texts: dict[str, tuple[int, bytes]] = {}
 
     async def render(self, accept: str, ticket: int | None = None) -> tuple[str, bytes]:
         """Return the content type and the text for an Accept header.
 
-        `ticket` is what `begun` was when the text was requested, if that was earlier; a text begun
-        since then is good enough.
+        `ticket` is the value of `begun` when the text was requested, if that was earlier; a text
+        that was begun since then is new enough.
         """
         encode, content_type = _chosen(accept)
         asked_at = self.begun if ticket is None else ticket
@@ -173,7 +173,7 @@ class Exposition:
         return content_type, text
 
     async def _make(self, encode: Encoder, content_type: str) -> bytes:
-        """Make a text, and keep it for all requests that have come by now."""
+        """Make a text, and keep it for all requests that have arrived by now."""
         self.begun += 1
         number = self.begun
         chunks = []

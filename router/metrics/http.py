@@ -1,9 +1,9 @@
 """HTTP server of a router: metrics for scrapers, health and readiness for orchestrators.
 
-Hypercorn speaks HTTP on each connection, once the head of a request has come. This module bounds
-what one bad client may cost: connections, one request on each, octets and time. A failure on a
-connection ends that one alone (docs/decisions/0020-http-by-connection.md). Probes do not wait for
-scrapes, and half-requests keep nobody out (docs/decisions/0083-room-for-probes.md).
+Hypercorn speaks HTTP on each connection, once the head of a request has arrived. This module limits
+what one bad client can cost: connections, one request on each, octets and time. A failure on a
+connection ends only that connection (docs/decisions/0020-http-by-connection.md). Probes do not wait
+for scrapes, and half-requests keep nobody out (docs/decisions/0083-room-for-probes.md).
 """
 
 from __future__ import annotations
@@ -39,34 +39,34 @@ from router.metrics.request_heads import (
 
 log = structlog.get_logger("router.http")
 
-# The most connections that have sent a part of a request's head, and the most requests of each kind
-# that wait for a place. It is less where the process may have few descriptors: each of these may
-# take one in CROWD_PART.
+# Maximum number of connections that have sent a part of a request's head, and of requests of each
+# kind that wait for a place. If the process may have only few descriptors, each of these maxima is
+# one in CROWD_PART of them.
 MAX_WAITING: Final = 1024
 CROWD_PART: Final = 16
-# Limits for probes, for other requests, and for requests that may change the protocol: how many
-# answers are under way at a time, and how many of them are being made. Only one of the other
-# requests is, so that the event loop soon returns to probes.
+# Limits for probes, for other requests, and for requests that may change the protocol: how many are
+# admitted at a time, and for how many of them the answer is made at a time. Only one answer to the
+# other requests is made at a time, so that the event loop soon returns to probes.
 PROBES: Final = (64, 16)
 REQUESTS: Final = (64, 1)
 OTHERS: Final = (8, 8)
-# The shortest time between two warnings that requests are refused.
+# Minimum time between two warnings that requests are refused.
 WARN_EVERY_S: Final = 10.0
-# How long a connection may take to send a request's header, or be idle before the next one.
+# Maximum time for a connection to send a request's head, or to be idle before the next one.
 IDLE_S: Final = 5.0
-# How much is read behind a request's head: no request here needs a body, and in HTTP/2 few octets
-# can cause much work.
+# Maximum number of octets read after a request's head: no request here needs a body, and in HTTP/2
+# few octets can cause much work.
 BEHIND_BYTES: Final = 4096
-# How long an answer may take until it is made, and then until the client has read it.
+# Maximum time to make an answer, and then for the client to read it.
 ANSWER_TIMEOUT_S: Final = 10.0
 READ_TIMEOUT_S: Final = 5.0
 # A connection serves one request, so nothing on it can last longer than this.
 LIFE_S: Final = IDLE_S + ANSWER_TIMEOUT_S + READ_TIMEOUT_S
-# How long a connection stays that was answered before its request had come; at most one in
-# LINGERING_PART of the crowd may stay.
+# How long a connection stays open that was answered before its whole request had arrived; at most
+# one in LINGERING_PART of the connections that may wait can stay.
 LINGER_S: Final = 1.0
 LINGERING_PART: Final = 2
-# How long answers under way may take when the listener stops.
+# Maximum time for answers in progress when the listener stops.
 GRACE_S: Final = 1.0
 
 _TEXT: Final = "text/plain; charset=utf-8"
@@ -76,8 +76,9 @@ _METHODS: Final = ("GET", "HEAD")
 Headers = list[tuple[bytes, bytes]]
 Handler = Callable[[trio.SocketStream], Awaitable[object]]
 Room = Callable[[], Awaitable[int]]
-# Accepts connections until cancelled; each is served in the nursery whenever there is room, and
-# then closed. At most that number wait for room, and others are sent these octets.
+# Function that accepts connections until cancelled. It serves each one in the nursery as soon as
+# there is room, and then closes it. At most the given number of connections wait for room; others
+# are sent the given octets.
 Accept = Callable[[Handler, trio.Nursery, Room, int, bytes], Awaitable[None]]
 
 
@@ -103,7 +104,7 @@ class Answer:
         ]
 
     def http_octets(self, is_head: bool) -> bytes:
-        """Return the whole response, for a connection that Hypercorn never sees."""
+        """Return the whole response, for a connection that is not passed to Hypercorn."""
         lines = [f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}".encode()]
         lines += [name + b": " + value for name, value in self.http_headers()]
         lines += [b"connection: close", b"", b"" if is_head else self.body]
@@ -115,11 +116,11 @@ def _said(status: int, text: str, **headers: str) -> Answer:
 
 
 _BUSY: Final = _said(503, "too many requests at once", **{"retry-after": "1"})
-# Answers to incomplete requests; none if the client is gone.
+# Answers to incomplete requests; there is none for a client that is gone.
 _UNFINISHED: Final = {
-    IncompleteReason.SLOW: _said(408, "the request did not come in time"),
+    IncompleteReason.SLOW: _said(408, "the request did not arrive in time"),
     IncompleteReason.LARGE: _said(
-        431, f"a head may have {MAX_HEAD_BYTES} octets and {MAX_HEAD_LINES} lines"
+        431, f"a head may have at most {MAX_HEAD_BYTES} octets and {MAX_HEAD_LINES} lines"
     ),
     IncompleteReason.EVICTED: _BUSY,
 }
@@ -152,14 +153,14 @@ class App:
         receive: Callable[[], Awaitable[object]],
         send: Callable[[Any], Awaitable[None]],
     ) -> None:
-        """Answer one request; its body, if it has one, is discarded."""
+        """Answer one request; a request body is discarded."""
         if scope["type"] != "http":
             await send({"type": "websocket.close"})
             return
         with trio.move_on_after(ANSWER_TIMEOUT_S):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(_discard, receive)
-                # a connection of HTTP/2 may have further requests, each with a ticket of its own
+                # an HTTP/2 connection may have further requests, each with its own ticket
                 is_single = scope["http_version"].startswith("1")
                 ticket = scope["state"]["ticket"] if is_single else self.ticket()
                 answer = await self.answer(scope["method"], scope["path"], scope["headers"], ticket)
@@ -172,11 +173,11 @@ class App:
                 nursery.cancel_scope.cancel()
 
     def ticket(self) -> int:
-        """Return a number that distinguishes a request that came now from later ones."""
+        """Return a number that distinguishes a request that has just arrived from later ones."""
         return self.exposition.begun if "/metrics" in self.routes else 0
 
     async def answer(self, method: str, path: str, headers: Headers, ticket: int) -> Answer:
-        """Answer a request; HEAD is answered like GET, and Hypercorn leaves out the body."""
+        """Answer a request; HEAD is answered like GET, and Hypercorn omits the body."""
         route = self.routes.get(path)
         if route is None:
             return _said(404, "not found")
@@ -208,13 +209,13 @@ def _accepted(headers: Headers) -> str:
 
 
 async def _discard(receive: Callable[[], Awaitable[object]]) -> None:
-    """Take the rest of a request; otherwise Hypercorn would wait until it is taken."""
+    """Read and discard the rest of a request; otherwise Hypercorn waits until somebody reads it."""
     while True:
         await receive()
 
 
 class HttpListener:
-    """Bound listener that serves an application to the connections from `accept`."""
+    """Bound listener that serves an application on the connections from `accept`."""
 
     def __init__(self, name: str, accept: Accept, app: App) -> None:
         self._accept = accept
@@ -234,7 +235,7 @@ class HttpListener:
         self._warned_at = float("-inf")
 
     async def serve(self, stop: trio.Event) -> None:
-        """Serve until `stop` is set; then finish the answers under way, and close."""
+        """Serve until `stop` is set; then finish the answers in progress, and close."""
         async with trio.open_nursery() as connections:
             async with trio.open_nursery() as accepting:
                 room = self._half_requests.room
@@ -244,7 +245,7 @@ class HttpListener:
                 )  # fmt: skip
                 await stop.wait()
                 accepting.cancel_scope.cancel()
-            # closes connections without a request at once, and the others after their answer
+            # close connections without a request immediately, and the others after their answer
             self._half_requests.close()
             await self._context.terminated.set()
             connections.cancel_scope.deadline = trio.current_time() + GRACE_S
@@ -278,7 +279,8 @@ class HttpListener:
     async def _speak(self, impatient: Any, ticket: int) -> None:
         """Serve a connection with Hypercorn.
 
-        Its annotation asks for one kind of stream, but it uses only what `_ImpatientStream` has.
+        Hypercorn's annotation requires a specific type of stream, but it uses only the methods that
+        `_ImpatientStream` has.
         """
         state = ConnectionState({"ticket": ticket})
         try:
@@ -291,7 +293,8 @@ class HttpListener:
     async def _linger(self, stream: trio.SocketStream) -> None:
         """Wait until the client closes first.
 
-        If its request is still under way, closing would cause a reset, which takes away the answer.
+        If its request is still in transit, closing would cause a reset, and the answer would be
+        lost.
         """
         if self._lingering >= self._crowd // LINGERING_PART:
             return
@@ -307,7 +310,7 @@ class HttpListener:
             self._lingering -= 1
 
     def _warn(self, kind: Kind) -> None:
-        """Log that requests are refused, once in a while."""
+        """Log that requests are refused, at most once in `WARN_EVERY_S`."""
         now = trio.current_time()
         if now - self._warned_at >= WARN_EVERY_S:
             self._warned_at = now
@@ -317,7 +320,7 @@ class HttpListener:
 def _crowd() -> int:
     """Return how many connections may wait for an answer.
 
-    For each kind, that is a part of the descriptors that the process may have, most of which are
+    For each kind, that is a share of the descriptors that the process may have, most of which are
     for AMQP.
     """
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -327,7 +330,7 @@ def _crowd() -> int:
 
 
 async def _say_at_once(stream: trio.SocketStream, answer: Answer, is_head: bool = False) -> None:
-    """Answer without Hypercorn, where no time can be spent on a request."""
+    """Send an answer without Hypercorn, where no time may be spent on a request."""
     with trio.move_on_after(READ_TIMEOUT_S):
         try:
             await stream.send_all(answer.http_octets(is_head))
@@ -336,10 +339,10 @@ async def _say_at_once(stream: trio.SocketStream, answer: Answer, is_head: bool 
 
 
 class _ImpatientStream:
-    """Stream for Hypercorn that returns the request's head first, which was read before.
+    """Stream for Hypercorn that first returns the request's head, which has already been read.
 
-    It limits how much comes behind the head, and how long a client may take to read. Hypercorn
-    shields its sends from being cancelled, so nothing else could end one.
+    It limits how much is read after the head, and how long a client may take to read the answer.
+    Hypercorn shields its sends from cancellation, so nothing else could end one.
     """
 
     def __init__(self, stream: trio.SocketStream, head: RequestHead, admitted: Admitted) -> None:
@@ -357,7 +360,7 @@ class _ImpatientStream:
         if head:
             return head
         if not self._left:
-            # wait: the answer is on its way all the same
+            # wait: the answer is sent nevertheless
             await self._closed.wait()
             raise trio.ClosedResourceError
         received: bytes | bytearray

@@ -14,7 +14,7 @@ INACTIVE: Final = "inactive"
 
 @attrs.frozen
 class LinkRouteReading:
-    """Numbers of link routes; `by_status` counts all, those of connections as well."""
+    """Numbers of link routes; `by_status` includes those that connections have requested."""
 
     configured: int = 0
     by_status: dict[str, int] = attrs.Factory(lambda: {ACTIVE: 0, INACTIVE: 0})
@@ -25,7 +25,7 @@ class LinkRouteReading:
 
 
 def read_link_routes(routes: LinkRoutes) -> LinkRouteReading:
-    """Read all link routes at once."""
+    """Read all link routes in one step."""
     by_status = {ACTIVE: 0, INACTIVE: 0}
     configured = 0
     for way in routes.ways():

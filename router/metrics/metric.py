@@ -1,4 +1,4 @@
-"""Definition of a metric: name, kind, labels, one sentence, and the source of its numbers."""
+"""Definition of a metric: name, kind, labels, meaning, and source of its numbers."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from router.metrics.reading import Reading
 class HistogramValue:
     """Value of a histogram.
 
-    `counts` are the numbers of values up to each of the `bounds` and, last, beyond all of them;
-    they are not cumulative. `sum` is the sum of all values.
+    `counts` are the numbers of values up to each of the `bounds`, and last the number beyond all
+    bounds; they are not cumulative. `sum` is the sum of all values.
     """
 
     bounds: Sequence[float]
@@ -23,7 +23,7 @@ class HistogramValue:
     sum: float
 
     def buckets(self) -> list[tuple[str, float]]:
-        """Return the cumulative buckets of Prometheus: each upper bound, and the count up to it."""
+        """Return Prometheus's cumulative buckets: each upper bound, and the count up to it."""
         found = []
         total = 0
         for bound, count in zip((*self.bounds, float("inf")), self.counts, strict=True):
@@ -34,12 +34,12 @@ class HistogramValue:
 
 Value = float | HistogramValue
 Sample = tuple[tuple[str, ...], Value]
-"""The values of a metric's labels, in order, and its number or, for a histogram, its spread."""
+"""The values of a metric's labels, in order, and the metric's value."""
 
 
 @attrs.frozen
 class Metric:
-    """Metric, by its name in the text format of Prometheus."""
+    """Metric; `name` is its name in the text format of Prometheus."""
 
     name: str
     kind: Literal["counter", "gauge", "histogram"]
@@ -49,15 +49,15 @@ class Metric:
 
     @property
     def is_by_address(self) -> bool:
-        """Return whether it has a series for each address."""
+        """Return whether the metric has a series for each address."""
         return "address" in self.labels
 
     @property
     def is_by_connection(self) -> bool:
-        """Return whether it has a series for each connection."""
+        """Return whether the metric has a series for each connection."""
         return "connection" in self.labels
 
 
 def unlabelled(read: Callable[[Reading], Value]) -> Callable[[Reading], Iterable[Sample]]:
-    """Return a reader of a metric without labels."""
+    """Return a reader for a metric without labels, which has one sample."""
     return lambda reading: [((), read(reading))]

@@ -32,8 +32,8 @@ NO_MESSAGES: Final = {
 class NetworkReading:
     """Numbers of the network, as this router sees it.
 
-    `messages` and `octets` are those of control links, by direction and opcode. `changed_s` is how
-    long ago routes changed, None if they never have.
+    `messages` and `octets` are those on control links, by direction and opcode. `changed_s` is the
+    time since the routes last changed, None if they never have.
     """
 
     connections: int = 0
@@ -54,7 +54,7 @@ class NetworkReading:
 
 
 def read_network(network: Neighbours | None) -> NetworkReading:
-    """Read all of it at once; a router that works alone has no network."""
+    """Read all numbers of the network in one step; None stands for a standalone router."""
     if network is None:
         return NetworkReading()
     reach, protocol = network.reach, network.protocol
@@ -79,6 +79,6 @@ def read_network(network: Neighbours | None) -> NetworkReading:
 
 
 def _round_trips_s(protocol: Protocol) -> dict[tuple[str], float]:
-    """Return the shortest of the last round trips to each neighbour, where one is known."""
+    """Return the shortest of the last round trips to each neighbour that has one."""
     trips = ((name, link.trips.least_s) for name, link in protocol.links.carriers.items())
     return {(name,): trip_s for name, trip_s in trips if trip_s is not None}

@@ -13,20 +13,20 @@ class PluginReading(Protocol):
 
     @property
     def name(self) -> str:
-        """Return its name in the configuration."""
+        """Return the plugin's name in the configuration."""
 
     @property
     def is_running(self) -> bool:
-        """Return whether it is running."""
+        """Return whether the plugin is running."""
 
     @property
     def lost_events(self) -> int:
-        """Return the number of events that it did not take in time."""
+        """Return the number of events that the plugin did not take in time."""
 
 
 @attrs.frozen
 class PluginsReading:
-    """Numbers of all plugins; `failures` are (plugin, kind of failure, count)."""
+    """Numbers of all plugins; `failures` are tuples of plugin, kind of failure and count."""
 
     states: Sequence[PluginReading] = ()
     failures: Sequence[tuple[str, str, int]] = ()

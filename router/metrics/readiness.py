@@ -1,8 +1,8 @@
-"""Readiness: whether a router should be sent new connections, and if not, why.
+"""Readiness: whether a router should receive new connections, and if not, why.
 
-The code that starts a part of the router reports it as lacking until it is there. What can be
-checked is checked on each request. A connector without a connection is no reason unless it is
-configured as needed: a router whose broker is down still serves everybody else.
+The code that starts a part of the router reports the part as lacking until it is available. What
+can be checked is checked on each request. A connector without a connection is a reason only if it
+is configured as needed: a router whose broker is down still serves everybody else.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ STOPPING = "the router is shutting down"
 
 
 class Readiness:
-    """Parts that a router still lacks; at first, everything."""
+    """Parts that a router still lacks; initially the router as a whole."""
 
     def __init__(self) -> None:
         self._lacking: dict[str, str] = {"router": STARTING}
         self._checks: list[Callable[[], str | None]] = []
 
     def lacks(self, part: str, reason: str) -> None:
-        """Report that a part is lacking; the reason is told to those who ask."""
+        """Report that a part is lacking; `reason` is shown by readiness checks."""
         self._lacking[part] = reason
 
     def has(self, part: str) -> None:
-        """Report that a part is there, or is not wanted any more."""
+        """Report that a part is available, or no longer needed."""
         self._lacking.pop(part, None)
 
     def watch(self, check: Callable[[], str | None]) -> None:
-        """Add a check that is made on each request; it returns what is lacking, or None."""
+        """Add a check that runs on each request and returns what is lacking, or None."""
         self._checks.append(check)
 
     def reasons(self) -> list[str]:
-        """Return why the router is not ready; nothing when it is."""
+        """Return why the router is not ready; an empty list if it is."""
         if "router" in self._lacking:
-            # before the start and during the shutdown no other reason matters
+            # before the start, and during the shutdown, no other reason matters
             return [self._lacking["router"]]
         found = [reason for check in self._checks if (reason := check()) is not None]
         return [*self._lacking.values(), *found]

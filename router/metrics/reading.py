@@ -1,8 +1,8 @@
 """Read all the numbers of a running router, in one walk over its state.
 
-Totals are added up from what was read, so the numbers are consistent: the counts of all addresses
-add up to those of the router. The walk reads what forwarding keeps anyway; nothing is counted for
-the metrics alone.
+Totals are computed from the numbers read, so they are consistent: the counts of all addresses add
+up to those of the router. The walk reads only what forwarding keeps anyway; nothing is counted just
+for the metrics.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from router.metrics.plugins import PluginsReading
 from router.metrics.views import ConnectionView, ConnectorState, EndpointView, RouterView
 
 _MAPPED: Final = int(SessionState.MAPPED)
-# How many are read in one step, before the router can run: about two milliseconds' worth.
+# Maximum numbers read in one step, before the router can run; a step takes about two milliseconds.
 ADDRESSES_AT_ONCE: Final = 1000
 CONNECTIONS_AT_ONCE: Final = 200
 LINKS_AT_ONCE: Final = 500
-# The same for looks at the receivers and senders of addresses.
+# Maximum number of receivers and senders of addresses that are examined in one step.
 LOOKS_AT_ONCE: Final = 2000
 
 
@@ -58,7 +58,7 @@ class AddressReading:
         router_traffic.add(self.counters, address)
         self.waiting += len(address.waiting)
         for consumer in address.consumers:
-            # with multicast each consumer has a queue of its own
+            # with multicast each consumer has its own queue
             if consumer.waiting is not address.waiting:
                 self.waiting += len(consumer.waiting)
         self.consumers += len(address.consumers)
@@ -90,7 +90,7 @@ class ConnectionReading:
     traffic: Traffic = attrs.Factory(Traffic)
     held_bytes: int = 0
     unsent_bytes: int = 0
-    # everything that its peer makes the router keep
+    # everything that the router holds on behalf of its peer
     memory_bytes: int = 0
     incoming: LinkReading = attrs.Factory(LinkReading)
     outgoing: LinkReading = attrs.Factory(LinkReading)
@@ -98,7 +98,7 @@ class ConnectionReading:
 
 @attrs.define
 class EndpointReading:
-    """Numbers of a listener or connector, with those of all its connections, ever."""
+    """Numbers of a listener or connector, including those of its closed connections."""
 
     tally: EndpointView
     connections: int = 0
@@ -106,12 +106,12 @@ class EndpointReading:
 
     @property
     def is_route_container(self) -> bool:
-        """Return whether its role is route-container."""
+        """Return whether the endpoint's role is route-container."""
         return self.tally.role == "route-container"
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Return its name, direction and role."""
+        """Return the endpoint's name, direction and role."""
         return self.tally.name, self.tally.direction, self.tally.role
 
 
@@ -119,8 +119,8 @@ class EndpointReading:
 class Reading:
     """Numbers of a router.
 
-    `addresses` and `connections` are those with labels, and `other` as the last. `memory` is in
-    octets, by what takes them.
+    `addresses` and `connections` are those with labels, followed by `other`. `memory` is in octets,
+    by use.
     """
 
     uptime_s: float
@@ -167,7 +167,7 @@ def take_reading(
     connection_labels: ConnectionLabels,
     uptime_s: float,
 ) -> Reading:
-    """Read everything at once, after giving labels to new addresses and connections."""
+    """Read everything in one step, after giving labels to new addresses and connections."""
     steps = read_in_steps(observed, labels, connection_labels, uptime_s)
     while True:
         try:
@@ -185,8 +185,8 @@ def read_in_steps(
 ) -> Generator[None, None, Reading]:
     """Read everything in steps of some milliseconds, between which the router can run.
 
-    What goes away meanwhile is still read, and what it has added to the totals of the past is not:
-    nothing is counted twice or lost, and no counter ever falls.
+    Objects that disappear meanwhile are still read, and what they have added to the totals of the
+    past is not: nothing is counted twice or lost, and no counter ever falls.
     """
     yield from labels.assign_in_steps()
     yield from connection_labels.assign_in_steps(observed.turn.now)
@@ -210,7 +210,7 @@ def read_in_steps(
         if address.is_dynamic:
             dynamic += 1
         elif is_own_node(table, address):
-            # its one receiver is the router itself, which is no client
+            # its only receiver is the router itself, which is not a client
             own += 1
             other.consumers -= len(address.consumers)
         else:
@@ -281,7 +281,7 @@ class _Connections:
         self.held_back = self.sessions = self.long_blocked = 0
         # by direction and reason
         self.held_up: Counter[tuple[str, str]] = Counter()
-        # of this step: the survey of what keeps links back, and the number of links read
+        # for this step: the survey of blocked links, and the number of links read
         self._survey = Survey(observed.forwarder)
         self._links = 0
         # octets of partly sent messages, of partly received frames, and of output buffers
@@ -359,11 +359,11 @@ def _added(readings: Iterable[LinkReading]) -> LinkReading:
 
 
 def _read_memory(observed: RouterView, connections: _Connections) -> dict[str, int]:
-    """Return what takes memory, in octets; forwarding uses the same numbers for its limits."""
+    """Return the uses of memory, in octets; forwarding applies its limits to the same numbers."""
     core = observed.forwarder
     own = [] if observed.own_pump is None else [observed.own_pump.connection]
     return {
-        # what is half sent was read a moment ago
+        # the octets of half-sent messages were read a moment earlier
         "waiting": max(0, core.backlog.held_bytes - connections.half_sent),
         "half_sent": connections.half_sent,
         "heads": core.intake.held_bytes,

@@ -20,23 +20,23 @@ _HEAD: Final = f"""\
 <!-- Written by `python -m router.metrics.reference`; change the catalogue, not this page. -->
 
 A listener with `http = true` serves `/metrics` in the text format of Prometheus, or in OpenMetrics
-where the request's Accept header prefers it. [Watch a router](../how-to/monitor.md) says how to use
-them; alert rules and a dashboard are there.
+if the request's Accept header prefers it. [Watch a router](../how-to/monitor.md) explains how to
+use them; it also has alert rules and a dashboard.
 
-Directions are the router's: what it receives is `in`, what it sends is `out`.
+Directions are as seen from the router: it receives `in` and sends `out`.
 
-Metrics by address are kept for `addressLabelLimit` addresses; all others together are the address
-`{OTHER}`, so that the sum over all addresses is the router's total. At each scrape the labels that
-are left go to the busiest addresses without one, and an address keeps its label for as long as the
-router runs, also while nobody uses it. Addresses that the router makes for one link are always
-among `{OTHER}`. An address of more than {LONGEST_LABEL} characters is cut and ends in a hash; one
-that is itself called `{OTHER}` is shown as `/{OTHER}`.
+Up to `addressLabelLimit` addresses have their own labels; all others together are counted as the
+address `{OTHER}`, so that the sum over all addresses is the router's total. At each scrape the free
+labels go to the busiest addresses without one, and an address keeps its label as long as the router
+runs, even while nobody uses the address. Addresses that the router makes for one link always count
+as `{OTHER}`. An address of more than {LONGEST_LABEL} characters is cut and ends in a hash; an
+address with the name `{OTHER}` is shown as `/{OTHER}`.
 
-Metrics by connection are kept for `connectionLabelLimit` connections at a time. A connection gets
-its label once it has lasted for {MIN_AGE_S:g} seconds, those of connectors and the busiest first,
-and its series end with it. The number is that of the log and of `$management`; `endpoint` is the
-listener or connector, `container` and `user` are who the peer says it is. All that have no label
-are `{OTHER}` together.
+Up to `connectionLabelLimit` connections at a time have their own labels. A connection can get a
+label once it has lasted for {MIN_AGE_S:g} seconds; connections of connectors come first, then the
+busiest. Its series end with it. The connection's number is the same as in the log and in
+`$management`; `endpoint` is the listener or connector, and `container` and `user` are the names
+that the peer gave. All connections without a label together are counted as `{OTHER}`.
 """
 
 _DISPATCH: Final = """\
@@ -44,10 +44,10 @@ _DISPATCH: Final = """\
 
 Unless `qdrNames` is false, the metrics of Qpid Dispatch are shown as well, so that existing
 dashboards and rules keep working. Metrics of features that this router does not have are 0. The
-memory pools of Dispatch (`qdr_allocator_...`) are left out, as there are no such pools; see
-`trioute_memory_bytes`.
+metrics of Dispatch's memory pools (`qdr_allocator_...`) are omitted, because there are no such
+pools here; see `trioute_memory_bytes`.
 
-| Metric | Kind | Meaning | In its place |
+| Metric | Kind | Meaning | Replacement |
 |---|---|---|---|"""
 
 
@@ -64,7 +64,7 @@ def _page() -> Iterator[str]:
         labels = ", ".join(f"`{label}`" for label in metric.labels)
         yield f"| `{metric.name}` | {metric.kind} | {labels} | {metric.meaning} |"
     yield ""
-    yield "Of the process and of Python, where the system tells it:"
+    yield "Metrics of the process and of Python, if the system provides them:"
     yield ""
     yield "| Metric | Kind | Meaning |"
     yield "|---|---|---|"

@@ -1,8 +1,8 @@
 """Read the heads of HTTP requests before anything else is spent on a request.
 
-A connection that has not sent the whole head of its request costs a descriptor and the octets it
-has sent, so there may be many of them. They are limited all the same. If there are too many, the
-oldest of the host with most is closed: a client that holds half-requests open loses only its own.
+A connection that has not sent the whole head of its request costs only a descriptor and the octets
+that it has sent, so many such connections are allowed, up to a limit. Beyond it, the oldest one of
+the host with the most is closed: a client that holds half-requests open loses only its own.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from router.fairness import HostFairQueue
 MAX_HEAD_BYTES: Final = 16 * 1024
 # A parser makes several objects from each line of a head.
 MAX_HEAD_LINES: Final = 100
-# How long a half-request stays even if others need its place: its next octets may be under way.
+# Time that a half-request stays even if others need its place: its next octets may be in transit.
 GRACE_S: Final = 0.05
-# How many rounds of the event loop a request waits at most while connections arrive.
+# Maximum number of rounds of the event loop that a request waits while connections arrive.
 QUIET_ROUNDS: Final = 256
 _CHUNK_BYTES: Final = 4096
 
@@ -40,7 +40,7 @@ class Incoming(Protocol):
 
 
 class Kind(Enum):
-    """Kind of a request, as far as its head tells."""
+    """Kind of a request, as far as its head shows."""
 
     # health or readiness
     PROBE = "probe"
@@ -51,7 +51,7 @@ class Kind(Enum):
 
 
 class IncompleteReason(Enum):
-    """Reason why a head is not complete."""
+    """Reason why a head is incomplete."""
 
     GONE = "gone"
     SLOW = "slow"
@@ -61,7 +61,7 @@ class IncompleteReason(Enum):
 
 @attrs.frozen
 class RequestHead:
-    """Octets of a request's head, and what came `behind` it."""
+    """Octets of a request's head, and those received after it (`behind`)."""
 
     octets: bytes
     kind: Kind
@@ -70,7 +70,7 @@ class RequestHead:
 
 
 class _Half:
-    """Connection whose request's head is not complete, and the time since when."""
+    """Connection whose request's head is incomplete, and the time since when it is."""
 
     def __init__(self, scope: trio.CancelScope) -> None:
         self.scope = scope
@@ -78,19 +78,19 @@ class _Half:
 
 
 class PendingHeads:
-    """Connections whose request's head is not complete, at most `limit` of them."""
+    """Connections whose request's head is incomplete, at most `limit` of them."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._waiting: HostFairQueue[_Half] = HostFairQueue()
-        # how many connections there have been
+        # the number of connections so far
         self._count = 0
         self._is_closed = False
 
     async def quiet(self) -> None:
         """Wait until no more connections arrive, or for `QUIET_ROUNDS` rounds of the event loop.
 
-        Their heads are read first, because each of them may be a probe.
+        The heads of arriving connections are read first, because each of them may be a probe.
         """
         for _ in range(QUIET_ROUNDS):
             count = self._count
@@ -99,9 +99,9 @@ class PendingHeads:
                 return
 
     async def room(self) -> int:
-        """Wait until connections may be added, and return how many.
+        """Wait until connections may be added, and return their number.
 
-        It avoids evicting a connection that is younger than `GRACE_S`.
+        The wait avoids evicting a connection that is younger than `GRACE_S`.
         """
         while len(self._waiting) >= self.limit:
             ends_at = self._waiting.oldest(self._waiting.largest()).began_at + GRACE_S
@@ -113,10 +113,10 @@ class PendingHeads:
     async def read(
         self, stream: Incoming, within_s: float, host: str
     ) -> RequestHead | IncompleteReason:
-        """Read a head from a host within so many seconds, or until its connection is evicted.
+        """Read a head from a host within `within_s` seconds, or until its connection is evicted.
 
-        Data that cannot be a head is returned as far as it has come; the HTTP parser knows how to
-        answer.
+        Data that cannot be a head is returned as far as it has been received; the HTTP parser knows
+        how to answer it.
         """
         self._count += 1
         while len(self._waiting) >= self.limit:
@@ -148,7 +148,7 @@ class PendingHeads:
             self._evict_oldest()
 
     def _evict_oldest(self) -> None:
-        """Evict the oldest connection of the host that has most."""
+        """Evict the oldest connection of the host with the most."""
         host = self._waiting.largest()
         oldest = self._waiting.oldest(host)
         self._waiting.discard(host, oldest)

@@ -19,15 +19,15 @@ class ConnectorCounts(Protocol):
 
     @property
     def attempts(self) -> int:
-        """Return the number of attempts to connect, ever."""
+        """Return the total number of attempts to connect."""
 
     @property
     def failovers(self) -> int:
-        """Return how often it went on to another place, ever."""
+        """Return the total number of failovers to another host."""
 
     @property
     def failures(self) -> Mapping[str, int]:
-        """Return the number of failures by their kind, ever."""
+        """Return the total number of failures, by kind."""
 
 
 class ConnectorState(Protocol):
@@ -35,10 +35,10 @@ class ConnectorState(Protocol):
 
     @property
     def counts(self) -> ConnectorCounts:
-        """Return its counters."""
+        """Return the connector's counters."""
 
     def disconnected_s(self, now: float) -> float:
-        """Return for how long it has had no connection; 0 with one."""
+        """Return for how many seconds the connector has had no connection; 0 if it has one."""
 
 
 class EndpointView(Protocol):
@@ -58,19 +58,19 @@ class EndpointView(Protocol):
 
     @property
     def opened(self) -> int:
-        """Return the number of connections that were opened, ever."""
+        """Return the total number of connections that were opened."""
 
     @property
     def failed(self) -> int:
-        """Return the number of connections that failed, ever."""
+        """Return the total number of connections that failed."""
 
     @property
     def unauthenticated(self) -> int:
-        """Return the number of peers that failed to authenticate, ever."""
+        """Return the total number of peers that failed to authenticate."""
 
     @property
     def followed(self) -> int:
-        """Return the number of redirects that were followed, ever."""
+        """Return the total number of redirects that were followed."""
 
     @property
     def status(self) -> ConnectorState | None:
@@ -78,7 +78,7 @@ class EndpointView(Protocol):
 
     @property
     def past(self) -> Traffic:
-        """Return the traffic of its connections that have ended."""
+        """Return the traffic of the endpoint's connections that have ended."""
 
 
 class ConnectionView(Protocol):
@@ -90,7 +90,7 @@ class ConnectionView(Protocol):
 
     @property
     def tally(self) -> EndpointView | None:
-        """Return its listener or connector."""
+        """Return the connection's listener or connector."""
 
 
 class RouterView(Protocol):
@@ -98,11 +98,11 @@ class RouterView(Protocol):
 
     @property
     def table(self) -> AddressTable:
-        """Return its addresses."""
+        """Return the router's addresses."""
 
     @property
     def forwarder(self) -> Forwarder:
-        """Return its core."""
+        """Return the router's core."""
 
     @property
     def auto_links(self) -> AutoLinks | None:
@@ -114,11 +114,11 @@ class RouterView(Protocol):
 
     @property
     def pumps(self) -> Mapping[int, ConnectionView]:
-        """Return its connections, by number."""
+        """Return the router's connections, by number."""
 
     @property
     def tallies(self) -> Sequence[EndpointView]:
-        """Return its listeners and connectors."""
+        """Return the router's listeners and connectors."""
 
     @property
     def turn(self) -> Turn:
@@ -130,11 +130,11 @@ class RouterView(Protocol):
 
     @property
     def own_pump(self) -> ConnectionView | None:
-        """Return the connection whose peer is the router itself."""
+        """Return the connection whose peer is the router itself, or None."""
 
     @property
     def shown(self) -> set[int]:
-        """Return the numbers of the connections that have metrics of their own."""
+        """Return the numbers of the connections that have their own metrics."""
 
     @property
     def unshown_past(self) -> Traffic:

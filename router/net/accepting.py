@@ -13,7 +13,7 @@ import trio
 log = structlog.get_logger("router.listener")
 
 Handler = Callable[[trio.SocketStream], Awaitable[object]]
-# Function that frees descriptors when they are short, if it can.
+# Function that frees descriptors, if it can, when few are left.
 Relieve = Callable[[], None]
 
 # Errors of accept when the process or the system is short of descriptors or memory.
@@ -40,8 +40,8 @@ async def accept_connections(
 
     Each connection is handled by its own task in `connections`, and closed afterwards.
 
-    With `relieve`, some descriptors are reserved for other uses. It is called when no more than
-    these are free, and may end connections.
+    With `relieve`, some descriptors are reserved for other uses. When only reserved descriptors are
+    free, `relieve` is called; it may end connections.
     """
     shortage = Shortage(name)
     async with trio.open_nursery() as accepting:
@@ -96,7 +96,7 @@ def _is_reserved(listener: trio.SocketListener) -> bool:
     if allowed == resource.RLIM_INFINITY:
         return False
     try:
-        # always the lowest one that is free
+        # the system always returns the lowest free descriptor
         following = os.dup(listener.socket.fileno())
     except OSError:
         return True

@@ -2,8 +2,8 @@
 
 The backlog of a listening socket is a single queue: a new connection waits until all earlier ones
 have been accepted. So all connections in the backlog are accepted at once, which costs little, and
-wait here by host. Hosts take turns to have connections served. If too many wait, the oldest
-connections of the host with most are closed before any task is started for them
+then wait here by host. Hosts take turns to have connections served. If too many connections wait,
+the oldest ones of the host that has the most are closed before any task is started for them
 (docs/decisions/0083-room-for-probes.md).
 """
 
@@ -22,14 +22,14 @@ from router.net.accepting import SHORTAGES, WARN_EVERY_S, Handler, Shortage, han
 
 log = structlog.get_logger("router.listener")
 
-# Function that waits until connections may be served, and returns how many.
+# Function that waits until connections may be served, and returns their number.
 Room = Callable[[], Awaitable[int]]
 
 # How many connections are accepted in one round of the loop, which takes some milliseconds, and how
 # many begin to be served in one round. Each of these costs as much as accepting dozens.
 ACCEPTED_AT_ONCE: Final = 256
 BEGUN_AT_ONCE: Final = 8
-# Fewer begin while the backlog may hold more, a probe among them.
+# Fewer begin while the backlog may still hold connections, such as that of a probe.
 BEGUN_IN_A_RUSH: Final = 4
 # Octets of a request that are read before closing. Closing with unread octets resets the
 # connection, and the client would lose the response.
@@ -49,9 +49,9 @@ async def accept_fairly(
 ) -> None:
     """Accept on all sockets of the listener `name` until cancelled, then close the sockets.
 
-    Each connection is handled by its own task in `connections` once `room` returns that there is
-    room, and closed afterwards. Up to `most` connections wait for that. If there are more, some
-    are sent `refusal`, as far as that is possible without waiting, and closed.
+    Each connection is handled by its own task in `connections` once `room` reports that there is
+    room, and closed afterwards. Up to `most` connections wait for room. Excess connections are sent
+    `refusal`, as far as that is possible without waiting, and closed.
     """
     arrivals = AcceptedBacklog(name, most, refusal)
     shortage = Shortage(name)
@@ -90,13 +90,13 @@ class AcceptedBacklog:
             self._refuse(oldest)
 
     async def some(self) -> None:
-        """Wait until at least one connection is waiting."""
+        """Wait until there is at least one connection in the backlog."""
         if not self._waiting:
             self._some = trio.Event()
             await self._some.wait()
 
     def next(self) -> socket.socket | None:
-        """Remove and return the connection whose turn it is, or return None."""
+        """Remove and return the connection whose turn it is; return None if none is waiting."""
         return self._waiting.next(lambda _: True)
 
     def close(self) -> None:
@@ -109,7 +109,7 @@ class AcceptedBacklog:
         try:
             accepted.recv(_READ_BYTES, socket.MSG_DONTWAIT)
         except OSError:
-            # no request has come yet
+            # no request has arrived yet
             pass
         try:
             accepted.send(self._refusal, socket.MSG_DONTWAIT)
@@ -143,7 +143,7 @@ async def _accept(
 def _accept_some(listener: socket.socket, arrivals: AcceptedBacklog) -> int:
     """Accept connections from the backlog, up to `ACCEPTED_AT_ONCE`.
 
-    Return the errno of a shortage, or 0 if there is none.
+    Return the errno if descriptors or memory are short, otherwise 0.
     """
     arrivals.is_rush = True
     for _ in range(ACCEPTED_AT_ONCE):

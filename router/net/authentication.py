@@ -18,15 +18,15 @@ _HASHING = FairLimiter(2)
 # A login that gets no turn within this time fails. If it began later, it would hardly finish before
 # the handshake time-out.
 LONGEST_WAIT_S = 8.0
-# Niceness of hashing threads relative to the loop. If processors are short, each gets a third of
-# what the loop gets.
+# Niceness of hashing threads relative to the loop. If processors are short, each thread gets a
+# third of the loop's time.
 NICENESS = 5
 LEAST_PRIORITY = 19
 
 
 @attrs.frozen
 class Authenticator:
-    """Authentication by one listener, with its users."""
+    """Authenticator of one listener's peers, with the users that the listener admits."""
 
     users: Users | None = attrs.field(repr=False)
 
@@ -34,8 +34,8 @@ class Authenticator:
         """Return the user's name, or None if the peer fails to authenticate.
 
         ANONYMOUS accepts any response, since clients put arbitrary trace information there. Hosts
-        take turns to have passwords checked; `host` is the peer's. Raises `trio.TooSlowError` if
-        too many logins are waiting.
+        take turns to have passwords checked; `host` is the host of the peer. Raises
+        `trio.TooSlowError` if too many logins are waiting.
         """
         if mechanism == "ANONYMOUS":
             return ANONYMOUS

@@ -12,9 +12,9 @@ from router.net.connector_status import ConnectorStatus
 
 @attrs.define(eq=False)
 class ConnectionCounters:
-    """Counters of the connections of a listener (direction `in`) or connector (`out`).
+    """Counters of the connections of a listener (direction `in`) or a connector (`out`).
 
-    Totals only grow.
+    The totals never decrease.
     """
 
     name: str

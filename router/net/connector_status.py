@@ -15,16 +15,16 @@ CONNECTING: Final = "CONNECTING"
 SUCCESS: Final = "SUCCESS"
 FAILED: Final = "FAILED"
 
-# Kinds of failure that retrying does not cure: the setup of one end has to be changed.
+# Kinds of failure that retrying does not cure: the setup of one end must be changed.
 PERMANENT_FAILURES: Final = frozenset({"unauthorized", "refused"})
 
 
 @attrs.define(eq=False)
 class ConnectorCounts:
-    """Counters of a connector; they only grow."""
+    """Counters of a connector; they never decrease."""
 
     attempts: int = 0
-    # number of times that it moved on to another of its hosts
+    # number of times that it has moved on to another of its hosts
     failovers: int = 0
     # by the kind of failure
     failures: Counter[str] = attrs.Factory(lambda: Counter(dict.fromkeys(FAILURES, 0)))
@@ -32,13 +32,13 @@ class ConnectorCounts:
 
 @attrs.define(eq=False)
 class ConnectorStatus:
-    """Status of a connector; all times are by the engine's clock."""
+    """Status of a connector; all times are on the engine's clock."""
 
     # all hosts and ports, the current one first
     round: tuple[Place, ...]
-    # time since which it has been connected, or not connected
+    # time at which it was last connected or disconnected
     since: float
-    # where it connects to or is connected to; not among `round` after a redirect
+    # the host and port that it connects to or is connected to; after a redirect, not in `round`
     at: Place = attrs.field(default=attrs.Factory(lambda self: self.round[0], takes_self=True))
     is_connected: bool = False
     message: str = ""
@@ -66,7 +66,7 @@ class ConnectorStatus:
         )
 
     def disconnected_s(self, now: float) -> float:
-        """Return for how many seconds there has been no connection; 0 if there is one."""
+        """Return the seconds for which there has been no connection; 0 if there is one."""
         return 0.0 if self.is_connected else max(0.0, now - self.since)
 
     def attempt_started(self, place: Place) -> None:
@@ -88,14 +88,14 @@ class ConnectorStatus:
     def left(self, now: float) -> None:
         """Record that the connection is over, but not as a failure.
 
-        After a redirect, which the peer wanted, the next attempt begins at once.
+        After a redirect, which the peer has requested, the next attempt begins immediately.
         """
         if self.is_connected:
             self.is_connected, self.since = False, now
         self.container = self.connection = None
 
     def failed(self, now: float, failure: Failure, connection: int | None = None) -> None:
-        """Record that an attempt has failed or that the connection is over."""
+        """Record that an attempt has failed or that the connection has ended."""
         self.left(now)
         self.failure, self.failed_at = failure, now
         self.vain += 1

@@ -1,4 +1,4 @@
-"""Connectors: connections that the router opens, and reopens whenever they are lost."""
+"""Connectors: connections that the router opens, and opens again whenever they are lost."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from router.net.shutdown import close_in_order
 log = structlog.get_logger("router.connector")
 
 FIRST_DELAY_S = 0.25
-# A broker restart takes some seconds; afterwards clients wait no longer than this. Each attempt at
-# a dead host costs a packet.
+# A broker restart takes some seconds; afterwards clients wait no longer than this. Each attempt to
+# reach a dead host costs a packet.
 LONGEST_DELAY_S = 5.0
-# How long a connection has to last to count as a success. The delay grows after a server that opens
-# and closes at once as after one that does not answer.
+# How long a connection has to last to count as a success. If a server opens and then closes
+# immediately, the delay grows as if it did not answer.
 LASTING_CONNECTION_S = 10.0
 # How long a peer whose open announces a refusal may take to close the connection.
 REFUSAL_S = 5.0
@@ -58,7 +58,7 @@ def backoff_delays(uniform: Callable[[float, float], float] = random.uniform) ->
 
 
 class AmqpConnector:
-    """Configured connector; with `only` it connects to that host and port instead of its own."""
+    """Configured connector; with `only`, it connects to that host and port instead of its own."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class AmqpConnector:
             self.status.counts = self.tally.status.counts
         self.tally.status = self.status
         self.log = log.bind(connector=connector.name)
-        # the current connection, open or not yet
+        # the current connection, which may not be open yet
         self.pump: RouterPump | None = None
         self._closed: ConnectionClosed | None = None
         self._is_refused = False
@@ -91,7 +91,7 @@ class AmqpConnector:
     async def serve(self, connections: trio.Nursery) -> None:
         """Keep a connection open until cancelled or stopped.
 
-        A connection that is open lives on in `connections`.
+        An open connection runs in `connections`, so it continues after that.
         """
         with self._serving:
             await self._keep_connected(connections)
@@ -106,9 +106,9 @@ class AmqpConnector:
             close_in_order(self.exchange, [self.pump], why)
 
     def renew(self, connector: ConnectorSettings) -> None:
-        """Use these settings for the next connection and each after it; the present one stays.
+        """Use these settings for all later connections; the present connection stays.
 
-        If there is none, connect at once: the new settings may have corrected what was wrong.
+        If there is none, connect immediately: the new settings may have corrected a mistake.
         """
         if connector == self.connector:
             return
@@ -119,7 +119,7 @@ class AmqpConnector:
         self._pause.cancel()
 
     def lacks(self) -> str | None:
-        """Return why the router is not ready without this connection, or None."""
+        """Return why the router is not ready without this connection; None if it is."""
         needed, status = self.connector.needed_for, self.status
         # a connection from before the connector was reconfigured counts as well
         if needed == "nothing" or status.is_connected or (needed == "start" and self.tally.opened):
@@ -148,7 +148,7 @@ class AmqpConnector:
     async def _visit(self, connections: trio.Nursery) -> bool:
         """Connect to the current host, and follow redirects from there as far as allowed.
 
-        Return whether any connection lasted. Any failure ends the visit, however far it got; the
+        Return whether any connection lasted. Any failure ends the visit, even after redirects; the
         next visit begins at the next host.
         """
         trail = RedirectChain(self.connector, self.places.here)
@@ -174,7 +174,7 @@ class AmqpConnector:
         self.status.failed(time.monotonic(), failure, number)
 
     def _is_sent_on(self, trail: RedirectChain, pump: RouterPump) -> bool:
-        """Return whether the peer closed with a redirect that is followed."""
+        """Follow the redirect with which the peer closed, if any; return whether it is followed."""
         error = pump.close_error
         if error is None or error.condition != Condition.CONNECTION_REDIRECT:
             return False
@@ -219,7 +219,8 @@ class AmqpConnector:
     async def _until_over(self, pump: RouterPump, connections: trio.Nursery) -> None:
         """Run a connection, and wait for its end.
 
-        It runs in a nursery that outlives the connector: on shutdown it is closed in order.
+        The connection runs in a nursery that outlives the connector, so that it can be closed in
+        order on shutdown.
         """
         over = trio.Event()
 
@@ -271,6 +272,6 @@ class AmqpConnector:
             places = " ".join(str(place) for place in learnt.places)
             self.log.info("failover list learnt", connection=number, places=places)
         for place, reason in learnt.left_out[:MOST_LOGGED]:
-            self.log.warning("failover place left out", connection=number, to=place, reason=reason)
+            self.log.warning("failover host ignored", connection=number, to=place, reason=reason)
         if learnt.damaged:
             self.log.warning("failover list damaged", connection=number, entries=learnt.damaged)

@@ -1,4 +1,4 @@
-"""Connect sockets, with reasons for failure that people understand."""
+"""Connect sockets, and describe failures in words that operators understand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONNECT_TIMEOUT_S: Final = 10.0
 # How long one address of a host may take before the next is tried as well (RFC 8305).
 NEXT_ADDRESS_S: Final = 0.25
 SocketAddress = tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]
-"""Address as the resolver gives it: of IPv4, of IPv6, or of IPv6 where Python has none."""
+"""Address as the resolver returns it: IPv4, IPv6, or IPv6 if Python does not support it."""
 Resolved = tuple[socket.AddressFamily, socket.SocketKind, int, str, SocketAddress]
 """Result of the resolver for one address of a host."""
 _FAMILIES: Final = {None: socket.AF_UNSPEC, "IPv4": socket.AF_INET, "IPv6": socket.AF_INET6}
@@ -37,7 +37,7 @@ async def connect_socket(
     """Return a socket that is connected to a host; raise NotConnected if that fails.
 
     If the host has several addresses, the next one is tried as soon as the previous one has failed
-    or is slow.
+    or takes long.
     """
     within = f"within {CONNECT_TIMEOUT_S:g} s"
     too_slow = Failure("unresolved", f"the name {host} was not resolved {within}")
@@ -62,7 +62,7 @@ async def connect_socket(
 async def _first_connected(found: Sequence[Resolved]) -> socket.socket:
     """Return a socket that is connected to one of these addresses.
 
-    Raise the error of the first address if none can be connected.
+    Raise the error of the first address if no connection can be made.
     """
     errors: dict[int, OSError] = {}
     connected: list[socket.socket] = []

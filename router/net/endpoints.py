@@ -34,12 +34,12 @@ UNSENT_LIMIT_BYTES = 2 * 1024 * 1024
 
 
 def endpoint_name(host: str, port: int) -> str:
-    """Return the name of a peer or of a listening socket in logs and messages: `host:port`."""
+    """Return `host:port`, the name of a peer or a listening socket in logs and messages."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def endpoint_host(name: str) -> str:
-    """Return the host in a name that `endpoint_name` made."""
+    """Return the host in a name that `endpoint_name` has returned."""
     return name.rpartition(":")[0].strip("[]")
 
 
@@ -49,7 +49,7 @@ def _common_settings(
     membership: Membership | None,
 ) -> dict[str, Any]:
     told = {} if membership is None else membership.properties(endpoint.role, endpoint.cost)
-    # routers trust each other's annotations of the routers that a message has passed
+    # routers trust each other's annotations about the routers that a message has passed
     is_router = endpoint.role in ROLES
     return {
         "container_id": container_id,
@@ -82,8 +82,8 @@ def listener_settings(
 ) -> ConnectionSettings:
     """Return the settings of each connection that a listener accepts.
 
-    `membership` is this router's identity for other routers. With authenticatePeer, SASL is
-    required and ANONYMOUS is not offered.
+    `membership` is the identity that this router announces to other routers. With authenticatePeer,
+    SASL is required and ANONYMOUS is not offered.
     """
     mechanisms = tuple(
         name
@@ -214,7 +214,7 @@ def configured_link_routes(settings: Iterable[LinkRouteSettings]) -> list[LinkRo
 
 
 def configured_auto_links(settings: Iterable[AutoLinkSettings]) -> list[AutoLinkRule]:
-    """Return the core's plans of auto-links: links that the router itself attaches."""
+    """Return the core's auto-link rules: links that the router itself attaches."""
     return [
         AutoLinkRule(
             one.name,

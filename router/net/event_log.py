@@ -1,8 +1,8 @@
 """Log the events of connections: one line for each event of interest to operators.
 
-When something ends, the line has the reason (`condition`, `description`) and whether the peer
-gave it (`by_peer`). If a link is lost with its session or connection, the warning is about that:
-the end of the link is not another one.
+If something ends, the line has the reason (`condition`, `description`) and whether it came from the
+peer (`by_peer`). If a link is lost with its session or connection, only the loss of that is a
+warning.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Ending = events.ConnectionClosed | events.SessionEnded | events.LinkDetached
 def log_event(
     log: FilteringBoundLogger, link_log: FilteringBoundLogger, event: object, user: str | None
 ) -> None:
-    """Write the line of an event to `log`, or to `link_log` if it is about a link.
+    """Log an event to `log`, or to `link_log` if it is about a link.
 
     Both are bound to the event's connection. `user` is the authenticated user of the peer.
     """
@@ -58,9 +58,9 @@ def log_event(
         facts = {"router": event.router, "key": event.key, "count": event.count}
         link_log.warning("link route refused", **facts, reason=reason)
     elif isinstance(event, RoutesLeftOut):
-        reason = "there are more than an edge keeps"
+        reason = "there are more link routes than an edge keeps"
         facts = {"router": event.router, "count": event.count, "kept": event.kept}
-        link_log.warning("link routes left out", **facts, reason=reason)
+        link_log.warning("link routes ignored", **facts, reason=reason)
     elif isinstance(event, events.SessionEnded):
         if _is_announced(event.session):
             return
@@ -86,7 +86,7 @@ def log_event(
         link_log.info("link suspended", unsettled=event.unsettled, **_facts(event.link))
     elif isinstance(event, events.LinkResumed):
         facts = {"unsettled": event.unsettled, **_other_link_fields(event.previous)}
-        # the previous link has its granted address, which the new one need not name
+        # the previous link has the granted address, which the new one need not repeat
         facts = {**_facts(event.previous), **facts, "link_id": link_identity(event.link)}
         link_log.info("link resumed", **facts)
     elif isinstance(event, events.LinkStolen):
@@ -98,14 +98,14 @@ def log_event(
 
 
 def _is_announced(session: Session) -> bool:
-    """Return whether `AutoLinkChanged` reports on the link of this session of the router's own."""
+    """Return whether a session has an auto-link, whose changes `AutoLinkChanged` reports."""
     return isinstance(session.owner, OwnLink) and session.owner.is_announced
 
 
 def _is_of_gone_node(event: events.LinkDetached) -> bool:
     """Return whether a link between routers ended because its dynamic node was deleted.
 
-    The peer that had created the node, for replies, has left: that is not a problem.
+    This is normal: the client that created the node, to receive replies, has left.
     """
     error, role = event.error, event.link.session.connection.settings.role
     return error is not None and error.condition == Condition.RESOURCE_DELETED and role in ROLES
@@ -157,7 +157,7 @@ def _facts(link: Link) -> dict[str, object]:
 
 
 def _other_link_fields(link: Link) -> dict[str, object]:
-    """Return the fields that identify the other link of the same name."""
+    """Return the fields that identify the other link with the same name."""
     connection = link.session.connection
     return {
         "other_connection": connection.number,

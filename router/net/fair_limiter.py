@@ -1,6 +1,6 @@
-"""Limit concurrent work fairly: requesters queue one by one, and their queues take turns.
+"""Limit concurrent work fairly: each requester has a queue, and the queues take turns.
 
-A requester (`who`) with the most requests waits longest, and does not delay the others.
+A requester (`who`) with many requests does not delay the requests of others.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import trio
 
 
 class FairLimiter:
-    """Limit of `capacity` turns at once, shared fairly by requesters."""
+    """Limiter for up to `capacity` concurrent turns, which requesters share fairly."""
 
     def __init__(self, capacity: int) -> None:
         self._free = capacity
@@ -22,12 +22,12 @@ class FairLimiter:
 
     @property
     def waiting(self) -> int:
-        """Return the number of requests that wait for their turn."""
+        """Return the number of requests that wait for a turn."""
         return sum(map(len, self._queues.values()))
 
     @asynccontextmanager
     async def turn(self, who: str) -> AsyncIterator[None]:
-        """Wait for a turn of `who`, and hold it until the end of the block."""
+        """Wait for a turn for the requester `who`, and hold it until the end of the block."""
         if self._free:
             self._free -= 1
         else:
@@ -53,7 +53,7 @@ class FairLimiter:
             raise
 
     def _next(self) -> None:
-        """Pass a turn on to the first request of the next queue, or free it."""
+        """Pass a turn on to the first request in the next queue, or free it."""
         if not self._queues:
             self._free += 1
             return

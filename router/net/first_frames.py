@@ -1,7 +1,7 @@
-"""Check a connector's first frames: at most 512 octets each, whatever is configured.
+"""Check that a connector's first frames have at most 512 octets each (sections 2.4.1 and 5.3.1).
 
-Sections 2.4.1 and 5.3.1. Values known only when connecting (a password that is reloaded, the name
-of another host after a redirect) are measured again when the frame is sent.
+No setting changes this limit. Values that are known only when connecting (a password that is
+reloaded, the name of another host after a redirect) are measured again when the frame is sent.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Hub of connections: one turn, one read buffer, and sending at the end of a turn.
+"""Hub of connections: they share turns and a read buffer, and send at the end of a turn.
 
-After octets are received, the engine and its handler process them. Then `finish_turn` sends the
-output of each connection, once. There is no await in between, so a turn runs without interruption.
+When octets are received, the engine and its handler process them. Then `finish_turn` sends the
+output of each connection, once. There is no await in between, so a turn is never interrupted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 AnyPump = TypeVar("AnyPump", bound="Pump")
 
 # Octets read at once. The cost per read dominates that of small messages, and 10 kB bodies cost
-# four times as much if read by 16 KiB.
+# four times as much if they are read in pieces of 16 KiB.
 READ_BYTES = 256 * 1024
 # Interval of timer checks: heartbeats, silence, handshakes. Half a second of lateness does not
 # matter to time-outs in seconds. If a peer has a shorter time-out, timers are checked more often.
@@ -53,7 +53,7 @@ class Hub(Generic[AnyPump]):
         self.own_pump: AnyPump | None = None
         self._next_number = 0
         self._empty = trio.Event()
-        # held for a long turn: among connections with much work, one at a time does a part of it,
+        # held for a long turn: of the connections with much work, one at a time does a part of it,
         # and connections with little work are served before the next one
         self.long_turns = trio.Lock()
         # set when there is work for later turns
@@ -62,7 +62,7 @@ class Hub(Generic[AnyPump]):
         self._tick_s = TICK_S
 
     def provide_for(self, largest_frame_bytes: int) -> None:
-        """Let connections that begin from now on receive frames of this size.
+        """Make room for frames of this size on connections that begin from now on.
 
         The buffer always has room for a full read after an incomplete frame that is left in it.
         """
@@ -91,7 +91,7 @@ class Hub(Generic[AnyPump]):
         """Handle a change of a connection; a hook for subclasses."""
 
     def close(self, pump: Closing) -> None:
-        """Close a connection that no longer needs its socket, now or after others."""
+        """Close a connection that no longer needs its socket, now or after others that wait."""
         self.begin_turn()
         if close(self.turn.deferred, pump):
             self.finish_turn()
@@ -117,9 +117,9 @@ class Hub(Generic[AnyPump]):
             turn.touched = []
             for connection in touched:
                 connection.owner.send()
-            # sending makes room, which may have let more deliveries leave
+            # sending makes room, so that more deliveries may be sent
             self.before_sending()
-        # what `needs_round` returns, without a call for each turn
+        # the same condition as in `needs_round`, without a call for each turn
         if turn.deferred.tasks or turn.deferred.left < STEPS_A_ROUND:
             self.wake()
 
@@ -127,7 +127,7 @@ class Hub(Generic[AnyPump]):
         """Do the work that a turn deferred to its end; a hook for subclasses."""
 
     async def run(self) -> None:
-        """Check timers and do deferred work, for ever."""
+        """Check timers and do deferred work, forever."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.run_timers)
             nursery.start_soon(self.work_off)
@@ -137,26 +137,26 @@ class Hub(Generic[AnyPump]):
         self._work.set()
 
     async def work_off(self) -> None:
-        """Do deferred work between the turns of all others, for ever."""
+        """Do deferred work between the turns of connections, forever."""
         while True:
             await self._work.wait()
             self._work = trio.Event()
             await self.catch_up()
 
     async def catch_up(self) -> None:
-        """Do all deferred work, between the turns of all others."""
+        """Do all deferred work, between the turns of connections."""
         while self.has_work():
             await trio.lowlevel.checkpoint()
             self.go_on()
 
     def has_work(self) -> bool:
-        """Return whether a next round is needed, to do or to allow deferred work."""
+        """Return whether another round is needed to do deferred work, or to allow more of it."""
         return self.turn.deferred.needs_round()
 
     def go_on(self, slice_s: float = SLICE_S) -> None:
-        """Begin another round, and take a turn of deferred work in it.
+        """Begin another round, and do deferred work in a turn.
 
-        The turn lasts `slice_s`, but does at least one step.
+        The turn lasts for `slice_s`, but does at least one step.
         """
         deferred = self.turn.deferred
         deferred.begin_round()
@@ -170,7 +170,7 @@ class Hub(Generic[AnyPump]):
         self.finish_turn()
 
     async def run_timers(self) -> None:
-        """Check the timers of all connections, for ever."""
+        """Check the timers of all connections periodically, forever."""
         self._last_look = self.clock()
         while True:
             await trio.sleep(self.until_next_look_s())
@@ -184,11 +184,11 @@ class Hub(Generic[AnyPump]):
             pass
 
     def looks(self) -> Iterator[None]:
-        """Check timers, those of some connections in each turn; yield between turns."""
+        """Check the timers of some connections in each turn; yield between turns."""
         self.begin_turn()
         self._last_look = self.turn.now
         self.expire()
-        # a heartbeat is due after half of the peer's time-out, and has to leave within all of it
+        # a heartbeat is due after half of the peer's time-out, and must be sent before its end
         tick_s = TICK_S
         end = self.turn.now + SLICE_S
         for count, pump in enumerate(self.pumps.each(), 1):
@@ -196,7 +196,7 @@ class Hub(Generic[AnyPump]):
             idle_s = pump.connection.remote_idle_s
             if idle_s and idle_s < 2 * tick_s:
                 tick_s = idle_s / 2
-            # any of them may be closed here, which takes longer
+            # any of the connections may be closed here, which takes longer
             if count % TICKS_A_TURN == 0 or self.clock() >= end:
                 self.finish_turn()
                 yield
@@ -209,7 +209,7 @@ class Hub(Generic[AnyPump]):
         self.tidy()
 
     async def round_trip(self) -> str | None:
-        """Take a turn after a round of the loop; return a description of a problem, or None."""
+        """Take a turn after one round of the loop; return a description of a problem, or None."""
         await trio.lowlevel.checkpoint()
         self.begin_turn()
         self.finish_turn()
@@ -221,11 +221,11 @@ class Hub(Generic[AnyPump]):
         )
 
     def until_next_look_s(self) -> float:
-        """Return the time in seconds until timers have to be checked again."""
+        """Return the time in seconds until the next check of timers."""
         return self._tick_s
 
     def expire(self) -> None:
-        """Give up items that have expired by now; a hook for subclasses."""
+        """Drop items that have expired by now; a hook for subclasses."""
 
     def tidy(self) -> None:
-        """Do work that can wait for the timer check; a hook for subclasses."""
+        """Do work that can wait for a timer check; a hook for subclasses."""

@@ -14,10 +14,10 @@ LINK_CAPACITY = 250
 
 
 def internal_connection(exchange: RouterHub, container_id: str) -> tuple[RouterPump, socket.socket]:
-    """Return the pump of the router's end, to be run as any other, and the socket of the other end.
+    """Return a pump for the router's end, which the caller runs, and the other end's socket.
 
-    Neither end needs heartbeats: both are gone when the process is. Its `held_limit_bytes` is the
-    default, as for any connection.
+    Neither end needs heartbeats: both end with the process. `held_limit_bytes` has its default, as
+    for any connection.
     """
     settings = ConnectionSettings(
         container_id=container_id,
@@ -34,7 +34,7 @@ def internal_connection(exchange: RouterHub, container_id: str) -> tuple[RouterP
 def plugin_connection(
     exchange: RouterHub, container_id: str, plugin: str
 ) -> tuple[RouterPump, socket.socket]:
-    """Return the router's end of a plugin's connection, and the socket of the plugin's end.
+    """Return a pump for the router's end of a plugin's connection, and the plugin's socket.
 
     To the router the plugin is a peer like any other, with the same limits, except that neither end
     needs heartbeats or SASL.

@@ -32,8 +32,9 @@ async def bind_sockets(
 ) -> list[trio.SocketListener]:
     """Bind the sockets of a listener, one for each address of its host.
 
-    `beside` are listening sockets of this process that are about to be closed. An address may be
-    bound by one of them, so that there is a listening socket at every moment.
+    `beside` are listening sockets of this process that are about to be closed. If one of them is
+    bound to the same address, a second socket is bound beside it, so that there is no moment
+    without a listening socket.
 
     Raises `OSError`, naming the listener, if its host has no address or a port cannot be bound.
     """
@@ -67,7 +68,7 @@ async def _open_listeners(listener: ListenerSettings, is_shared: bool) -> list[t
 
 
 def close_sockets(listeners: Iterable[trio.SocketListener]) -> None:
-    """Close listening sockets on which nothing accepts."""
+    """Close listening sockets that no task accepts connections on."""
     for listener in listeners:
         listener.socket.close()
 
@@ -96,7 +97,7 @@ async def _bound(
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         await sock.bind(address)
         sock.listen(BACKLOG)
-        # with it, another process of this user could take our connections
+        # with this option, another process of this user could take our connections
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 0)
     except BaseException:
         sock.close()
@@ -113,7 +114,7 @@ def read_users(listener: ListenerSettings) -> Users | None:
 
 
 class AmqpListener:
-    """AMQP listener that is bound."""
+    """AMQP listener whose sockets are bound."""
 
     def __init__(
         self,
@@ -131,11 +132,11 @@ class AmqpListener:
         self._unopened = UnopenedConnections()
 
     def begin(self) -> None:
-        """Count connections with those of the previous listener of this name, if any."""
+        """Add the counters to those of the previous listener with this name, if there was one."""
         self.tally = self.exchange.add_tally(self.tally.name, "in", self.tally.role)
 
     async def serve(self, connections: trio.Nursery) -> None:
-        """Accept until cancelled; accepted connections live on in `connections`."""
+        """Accept until cancelled; accepted connections run in `connections` and stay open."""
         name, relieve = self.listener.name, self._unopened.make_room
         await accept_connections(name, self.sockets, self._serve_one, connections, relieve=relieve)
 
@@ -144,7 +145,7 @@ class AmqpListener:
             name = endpoint_name(*stream.socket.getpeername()[:2])
         except OSError:
             # reset before it was served
-            log.debug("connection lost at once", listener=self.listener.name)
+            log.debug("connection lost before it was served", listener=self.listener.name)
             return
         sock = socket.socket(fileno=stream.socket.detach())
         sock.setblocking(False)
@@ -161,7 +162,7 @@ class AmqpListener:
 
 
 async def run_guarded(pump: RouterPump) -> None:
-    """Run a connection so that a defect in handling it ends this connection and nothing else."""
+    """Run a connection so that a defect in handling it ends only this connection."""
     try:
         await pump.run()
     except* trio.Cancelled:

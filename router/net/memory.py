@@ -1,9 +1,9 @@
-"""Give memory back to the system after load, and keep garbage collections short.
+"""Return memory to the system after load, and keep garbage collections short.
 
-Memory is given back once many connections have closed, or much has been released. The objects of a
+Memory is returned once many connections have closed, or much has been released. The objects of a
 connection are freed when it ends, but their memory is not: Python keeps freed tuples, lists, dicts
 and floats for reuse, and a single one of them keeps its whole mebibyte. The C library keeps free
-memory below its last allocation. Neither is given back without a request
+memory below its last allocation. Neither returns memory to the system by itself
 (docs/decisions/0023-memory-after-connections.md, 0079-accounts.md).
 """
 
@@ -14,23 +14,23 @@ import gc
 import sys
 from collections.abc import Callable
 
-# Fewer closed connections are not worth a collection. While this many are opened and closed between
-# two calls of `look`, it is too early.
+# Fewer closed connections are not worth a collection. If this many are opened and closed between
+# two checks, it is too early for one.
 MANY = 100
-# How many must have closed for each open one: a full collection scans the objects that are left. It
+# How many must have closed for each open one: a full collection scans the remaining objects. It
 # takes some 70 us per connection with a session and a link, and no message is forwarded meanwhile.
 GONE_SHARE = 4
-# How long connections must have been quiet (few opened or closed) before memory is given back. Trio
+# How long connections must have been quiet (few opened or closed) before memory is returned. Trio
 # keeps the deadlines of lingering connections (`pump.LINGER_S`) until they pass, so less would be
 # too early.
 QUIET_S = 2.5
-# If the kept octets have fallen by this much, and by at least half, memory is given back however
-# few connections have closed.
+# If the kept octets have fallen by this much, and by at least half, memory is returned even if few
+# connections have closed.
 MUCH_BYTES = 16 * 1024 * 1024
-# With this much left, or more, a full collection would take longer than a turn should.
+# With this much or more left, a full collection would take longer than a turn should.
 LITTLE_BYTES = 4 * 1024 * 1024
-# Minimum time between two returns of memory. Memory is given back twice for each group of closed
-# connections: the second time for what other parts release only after a while
+# Minimum time between two returns of memory. Memory is returned twice for each group of closed
+# connections: the second time because other parts release theirs only after a while
 # (`router.log_limits`).
 AT_MOST_EVERY_S = 10.0
 
@@ -40,7 +40,7 @@ CHURN_A_SLICE = 16
 
 
 def _malloc_trim() -> Callable[[int], object] | None:
-    """Return the C library's function that gives free memory back; only glibc has and needs one."""
+    """Return the C library's function that returns free memory to the system; only glibc has it."""
     try:
         return ctypes.CDLL(None).malloc_trim
     except (AttributeError, OSError):
@@ -50,10 +50,10 @@ def _malloc_trim() -> Callable[[int], object] | None:
 def _cache_clearer() -> Callable[[], object]:
     """Return the interpreter's function that empties its cache of method lookups.
 
-    That cache holds the names that were looked up. Some of these were made for a single lookup and
-    lie scattered in memory.
+    That cache keeps alive the names that were looked up. Some of these were made for a single
+    lookup and lie scattered in memory.
     """
-    # From Python 3.13 on the first one has to be used.
+    # From Python 3.13 on, the first of these must be used.
     clear: Callable[[], object] = getattr(sys, "_clear_internal_caches", sys._clear_type_cache)
     return clear
 
@@ -63,7 +63,7 @@ _clear_caches = _cache_clearer()
 
 
 def give_back() -> None:
-    """Empty Python's free lists, which takes a full collection, and give free memory back."""
+    """Empty Python's free lists, with a full collection, and return free memory to the system."""
     _clear_caches()
     gc.collect()
     trim()
@@ -78,9 +78,9 @@ def trim() -> None:
 class Churn:
     """Counter of rare work that triggers collections of new objects.
 
-    By itself, Python runs a collection once a number of objects more have been made than freed. If
-    links attach while as many others detach, that may not happen until very many objects are new,
-    and then it takes long (docs/decisions/0008-collector.md).
+    Python by itself runs a collection when many more objects have been made than freed. If as many
+    links detach as attach, that may not happen until there are very many new objects, and then it
+    takes long (docs/decisions/0008-collector.md).
     """
 
     def __init__(self, collect: Callable[[int], object] = gc.collect) -> None:
@@ -97,9 +97,10 @@ class Churn:
 
 
 class Reclaimer:
-    """Trigger for giving memory back, once many connections have closed or much was released.
+    """Trigger for returning memory to the system after many connections have closed.
 
-    It acts when few connections come and go, and again after `AT_MOST_EVERY_S`.
+    It also acts after much memory was released. It waits until few connections come and go, and
+    acts a second time after `AT_MOST_EVERY_S`.
     """
 
     def __init__(
@@ -107,26 +108,27 @@ class Reclaimer:
     ) -> None:
         self._act = act
         self._trim = trim
-        # when connections were last counted, and how many had come and gone by then
+        # when connections were last counted, and how many had been opened and closed by then
         self._looked_at = 0.0
         self._came = 0
         self._gone = 0
-        # when memory was last given back, how many had gone by then, and by the time before
+        # when memory was last returned; how many had closed by then, and by the previous return
         self._acted_at = -AT_MOST_EVERY_S
         self._gone_then = 0
         self._gone_before = 0
-        # the most that was kept since it was last given back, and in the time before that
+        # the most that was kept since the last return, and between that and the previous one
         self._most_kept = 0
         self._most_before = 0
 
     def look(
         self, now: float, came: int, present: int, kept_bytes: int = 0, *, is_busy: bool = False
     ) -> None:
-        """Give memory back if it is time; call this several times a second.
+        """Return memory to the system if it is time. Call this several times per second.
 
-        `now` is in seconds. `came` counts all connections ever, `present` those that are open, and
-        `kept_bytes` is the memory that the router keeps for all peers. While it `is_busy` with
-        deferred work, much memory may still be in use, and the collector would have to scan it.
+        `now` is in seconds. `came` counts all connections so far, `present` those that are open,
+        and `kept_bytes` is the memory that the router keeps for all peers. While the router
+        `is_busy` with deferred work, nothing is returned: much memory may still be in use, and the
+        collector would have to scan it.
         """
         self._most_kept = max(self._most_kept, kept_bytes)
         if is_busy or now - self._looked_at < QUIET_S:

@@ -1,4 +1,4 @@
-"""Log news of the network under the modules of Qpid Dispatch.
+"""Log news about the network, under the log modules of Qpid Dispatch.
 
 Neighbours are logged under ROUTER_HELLO, reachable routers under ROUTER_LS, their addresses under
 ROUTER_MA, and conflicts under ROUTER.
@@ -27,12 +27,12 @@ ls_log = structlog.get_logger("router.ls")
 ma_log = structlog.get_logger("router.ma")
 log = structlog.get_logger("router.network")
 
-# How many routers that appear or disappear together are named in a line.
+# Most routers that one line names if several appear or disappear together.
 MOST_NAMED: Final = 10
 
 
 def log_news(news: News) -> None:
-    """Write the log line of the news."""
+    """Log the news."""
     match news:
         case NeighbourFound():
             hello_log.info(

@@ -2,7 +2,7 @@
 
 They are tried one by one, beginning with the connector's own host and port. A peer's
 failover-server-list is not trusted: it could make the router connect to any host that it can reach,
-and disclose its password there. So only hosts that the configuration names are used
+and disclose its password there. So only hosts that the configuration allows are used
 (docs/decisions/0051-failover-lists.md).
 """
 
@@ -42,8 +42,8 @@ class Place:
 class FailoverListResult:
     """Result of learning a failover list.
 
-    It consists of the new hosts and ports, the rejected ones with the reason, and the number of
-    entries that could not be understood.
+    `places` are the new hosts and ports, `left_out` the rejected ones, each with the reason, and
+    `damaged` is the number of entries that could not be understood.
     """
 
     places: tuple[Place, ...]
@@ -59,7 +59,7 @@ class Places:
         self._configured = _configured(connector) if only is None else (only,)
         self._learnt: tuple[Place, ...] = ()
         self._at = 0
-        # hosts left one after the other since a connection lasted, or since the back-off
+        # number of hosts left in a row since a connection lasted, or since the back-off
         self._left = 0
 
     @property
@@ -73,7 +73,7 @@ class Places:
 
     @property
     def round(self) -> tuple[Place, ...]:
-        """Return all hosts and ports in the order of trying them, the current one first."""
+        """Return all hosts and ports in the order of the attempts, the current one first."""
         every = self._all
         return (*every[self._at :], *every[: self._at])
 
@@ -91,11 +91,11 @@ class Places:
         self._stay(here)
 
     def settle(self) -> None:
-        """Begin a new round at the next host, since the connection has lasted."""
+        """Begin a new round with the next host, as the connection has lasted."""
         self._left = 0
 
     def advance(self) -> bool:
-        """Move on to the next host; return whether it was not tried in this round yet."""
+        """Move on to the next host; return whether it has not been tried in this round."""
         count = len(self._all)
         self._at = (self._at + 1) % count
         self._left += 1
@@ -107,8 +107,8 @@ class Places:
     def learn(self, value: object) -> FailoverListResult:
         """Replace the learnt hosts by those of a peer's failover-server-list.
 
-        The configured hosts stay, and so does the current one. Raises ValueError if the value is
-        not such a list.
+        The configured hosts and the current one stay. Raises ValueError if `value` is not a
+        failover-server-list.
         """
         servers, damaged = read_failover_list(value)
         here = self.here
@@ -127,7 +127,7 @@ class Places:
         return FailoverListResult(new, tuple(left_out), damaged)
 
     def _objection(self, server: FailoverServer) -> str:
-        """Return why a listed host is not used, for people, or an empty string."""
+        """Return the reason not to use a listed host, for operators; "" if it may be used."""
         if server.scheme != "amqp":
             return f"this connector does not support the scheme {server.scheme}"
         if not self._is_allowed(server.host):

@@ -2,10 +2,10 @@
 
     read -> engine and core -> send -> read ...
 
-The pump owns the socket and decides nothing: it carries octets from the socket into the engine, and
-the engine's output of a turn back to the socket. Sending is tried at once, by the task that ends
-the turn; only if the socket is full, a writer task waits for it. A failure of one connection
-affects no other.
+The pump owns the socket and makes no decisions: it passes octets from the socket to the engine, and
+the engine's output of a turn to the socket. The task that ends the turn tries to send immediately;
+only if the socket is full, a writer task waits for it. A failure of one connection affects no
+other.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 LINGER_S = 2.0
 # Octets read at once while input is discarded after our close.
 DRAIN_BYTES = 65536
-# After this long without sending, a connection's unused output memory is given back.
+# After this long without sending, a connection's unused output memory is released.
 QUIET_S = 2.0
 # The socket option, which only Linux has; -1 elsewhere.
 QUICK_ACK: int = getattr(socket, "TCP_QUICKACK", -1)
@@ -60,7 +60,7 @@ class Pump:
         self._is_over = False
         # exception that was raised for this connection in another connection's turn
         self._defect: Exception | None = None
-        # whether its socket is closed, and the event that `run` waits for if other sockets are
+        # whether the socket is closed; and the event that `run` waits for if other sockets are
         # closed first
         self._is_closed = False
         self._closed: trio.Event | None = None
@@ -80,7 +80,7 @@ class Pump:
                     if self._defect is None:
                         await self._linger()
                 finally:
-                    # from here on no other writer is started
+                    # no other writer is started from now on
                     self._nursery = None
                 await self._take_turn_to_close()
                 nursery.cancel_scope.cancel()
@@ -152,28 +152,28 @@ class Pump:
         return True
 
     def _acknowledge(self) -> None:
-        """Make the kernel acknowledge received octets at once.
+        """Make the kernel acknowledge received octets immediately.
 
-        A peer with Nagle's algorithm on keeps the rest of a frame, or its next frame, until then.
-        The kernel would delay the acknowledgement by 40 ms, to send it along with an answer, but
-        there is no answer before the rest has come. (docs/decisions/0089)
+        Until then, a peer that uses Nagle's algorithm holds back the rest of a frame, or its next
+        frame. The kernel would delay the acknowledgement by 40 ms, to send it along with an answer,
+        but there is no answer before the rest has arrived. (docs/decisions/0089)
         """
         try:
             self.sock.setsockopt(socket.IPPROTO_TCP, QUICK_ACK, 1)
         except OSError:
-            # not a TCP socket, or a failed one: the next read notices that
+            # not a TCP socket, or a failed one, which the next read notices
             return
 
     def send(self) -> None:
-        """Send the output of this turn, as far as the socket takes it."""
+        """Send the output of this turn, as far as the socket accepts it."""
         self._guarded(self._send)
 
     def tick(self) -> None:
-        """Check the connection's timers, and give back unused output memory."""
+        """Check the connection's timers, and release unused output memory."""
         self._guarded(self._tick)
 
     def _guarded(self, act: Callable[[], None]) -> None:
-        """Run `act` for this connection while another connection or the clock has the turn.
+        """Run `act` for this connection in a turn of another connection or of the clock.
 
         An exception ends this connection and no other.
         """
@@ -201,7 +201,7 @@ class Pump:
             self._reading.cancel()
 
     def _try_send(self) -> bool:
-        """Send until all is sent (True) or the socket is full (False)."""
+        """Send all output and return True, or return False once the socket is full."""
         connection = self.connection
         output = connection.outbox.output
         while output.begin != output.end:
@@ -218,7 +218,7 @@ class Pump:
         return True
 
     async def _write(self) -> None:
-        """Wait until the full socket has room, and send, until nothing is left."""
+        """Send whenever the full socket has room, until no output is left."""
         written = self._written
         while not written.is_set():
             try:
@@ -232,7 +232,7 @@ class Pump:
             if self.connection.finished:
                 self._reading.cancel()
             if not self._is_writing:
-                # from here on `send` may start another writer; this one is done
+                # `send` may start another writer from now on; this one is done
                 written.set()
             self.exchange.finish_turn()
 
@@ -269,7 +269,7 @@ class Pump:
             return
 
     async def _take_turn_to_close(self) -> None:
-        """Close the socket, and wait for that: if many are lost at once, others may be first."""
+        """Close the socket, or wait until it is closed after others: many may be lost at once."""
         self.exchange.close(self)
         if not self._is_closed:
             self._closed = trio.Event()

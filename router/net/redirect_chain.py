@@ -32,14 +32,14 @@ class RedirectChain:
         return len(self._seen) - 1
 
     def settle(self) -> None:
-        """Begin a new chain here, since the connection has lasted.
+        """Begin a new chain at this host, as the connection has lasted.
 
-        A redirect away from here, and another one back later, is then not a circle.
+        A later redirect to another host and back to this one is then not a circle.
         """
         self._seen = {_key(self.here)}
 
     def follow(self, redirect: Redirect) -> str:
-        """Follow a redirect and return an empty string, or return why not, for people."""
+        """Follow a redirect and return "", or return the reason for not following it."""
         there = place_of(redirect)
         reason = redirect_objection(self._connector, self._start, redirect)
         if reason or there is None:
@@ -54,9 +54,10 @@ class RedirectChain:
 
 
 def redirect_objection(connector: ConnectorSettings, start: Place, redirect: Redirect) -> str:
-    """Return why a connector that began at `start` may not follow a redirect; "" if it may.
+    """Return why a connector must not follow a redirect, for operators; "" if it may.
 
-    Hosts that it is configured to connect to are always allowed: they have its password.
+    `start` is the host that the connector was connected to first. Hosts that it is configured to
+    connect to are always allowed: they have its password.
     """
     host = redirect.host
     if not connector.allow_redirect:

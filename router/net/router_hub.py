@@ -1,4 +1,4 @@
-"""Hub of a router: its connections meet in the core, in one turn."""
+"""Hub of a router: the core forwards between its connections, within one turn."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ log = structlog.get_logger("router.core")
 
 
 class RouterHub(Hub["RouterPump"]):
-    """Hub of a router, whose connections meet in the core."""
+    """Hub of a router, with the core that forwards between its connections."""
 
     def __init__(
         self,
@@ -57,19 +57,19 @@ class RouterHub(Hub["RouterPump"]):
         # that have ended
         self.shown: set[int] = set()
         self.unshown_past = Traffic()
-        # called with the time about as often as timers are checked; a task for each would cost
-        # more, since every wait of a task allocates objects
+        # called with the time about as often as timers are checked; a task for each would be
+        # expensive, since every wait of a task allocates objects
         self.chores: list[Callable[[float], None]] = []
         # keeps auto-links attached; here for views of their state
         self.auto_links: Any = None
         # manages the network of routers; None on a standalone router
         self.network: Any = None
-        # whether a turn of network work is scheduled
+        # whether a turn for the network's deferred work is scheduled
         self._is_hurried = False
-        # this router's identity for other routers; None on a standalone router
+        # the identity that this router announces to others; None on a standalone router
         self.membership: Membership | None = None
-        # called at the end of each turn, before anything is sent; returns whether it did anything
-        # that the core has to handle
+        # called at the end of each turn, before anything is sent; returns whether it has made any
+        # change that the core must handle
         self.ending: Callable[[], bool] | None = None
         # called with the time in each turn that checks timers
         self.timer_callbacks: list[Callable[[float], None]] = [StuckReceivers(self.forwarder).tick]
@@ -82,7 +82,7 @@ class RouterHub(Hub["RouterPump"]):
         self._honours_absolute_expiry = False
 
     def enter(self, pump: RouterPump) -> int:
-        """Register a connection and return its number, which our open tells the peer."""
+        """Register a connection and return its number, which the router's open tells the peer."""
         number = super().enter(pump)
         pump.connection.number = number
         return number
@@ -101,7 +101,7 @@ class RouterHub(Hub["RouterPump"]):
         super().leave(number)
 
     def _each_connection(self) -> Iterator[Connection]:
-        """Yield each connection; others may be added and removed meanwhile."""
+        """Yield each connection; connections may be added and removed meanwhile."""
         return (pump.connection for pump in self.pumps.each())
 
     def look(self, pump: RouterPump) -> None:
@@ -111,7 +111,7 @@ class RouterHub(Hub["RouterPump"]):
     def add_tally(self, name: str, direction: str, role: str) -> ConnectionCounters:
         """Return a new tally for a listener or connector, or the previous one if it still exists.
 
-        A tally exists until it is over and its connections have ended.
+        A tally exists until its listener or connector is removed and its connections have ended.
         """
         for tally in self.tallies:
             if (tally.name, tally.direction, tally.role) == (name, direction, role):
@@ -122,7 +122,7 @@ class RouterHub(Hub["RouterPump"]):
         return tally
 
     def forget_tallies(self) -> None:
-        """Drop the tallies that are over and have no connection left."""
+        """Drop the tallies of removed listeners and connectors that have no connection left."""
         used = {id(pump.tally) for pump in self.pumps.values()}
         self.tallies = [each for each in self.tallies if not each.is_over or id(each) in used]
 
@@ -152,7 +152,7 @@ class RouterHub(Hub["RouterPump"]):
     def until_next_look_s(self) -> float:
         """Return the time in seconds until a waiting message expires, at most the usual interval.
 
-        Time-outs of termini are whole seconds: they can wait for the next check.
+        Time-outs of termini are in whole seconds: they can wait for the next check.
         """
         expiry = self.forwarder.backlog.deadlines.next
         if expiry:
@@ -160,20 +160,20 @@ class RouterHub(Hub["RouterPump"]):
         return self._tick_s
 
     def hurry(self) -> None:
-        """Schedule more of the network's work, in a turn of its own."""
+        """Schedule a turn for more of the network's deferred work."""
         if not self._is_hurried:
             self._is_hurried = True
             self.turn.deferred.add(_NetworkWork(self))
 
     def go_on_with_network(self) -> None:
-        """Do some of the network's work at the end of this turn."""
+        """Do some of the network's deferred work at the end of this turn."""
         self._is_hurried = False
         if self.network is not None:
             self.network.go_on(self.turn.now)
             self.forwarder.network.go_on()
 
     def honour_absolute_expiry(self, honours: bool = True) -> None:
-        """Set whether messages that wait from now on expire at their absolute-expiry-time, too."""
+        """Set whether messages that wait from now on also expire at their absolute-expiry-time."""
         self._honours_absolute_expiry = honours
         self.forwarder.backlog.wall_ahead_s = 0.0
         if honours:
@@ -181,11 +181,11 @@ class RouterHub(Hub["RouterPump"]):
             self._tell_wall_clock()
 
     def _tell_wall_clock(self) -> None:
-        # updated at each timer check, since a wall clock may be set
+        # updated at each timer check, since the wall clock may be set
         self.forwarder.backlog.wall_ahead_s = time.time() - self.turn.now
 
     def expire(self) -> None:
-        """Give up expired items: messages, drains, and termini without a link."""
+        """Drop expired items: messages, drains, and termini without a link."""
         if self._honours_absolute_expiry:
             self._tell_wall_clock()
         expiry = self.forwarder.backlog.deadlines.next
@@ -221,12 +221,12 @@ def _report_shed(count: int) -> None:
 
 
 class _NetworkWork:
-    """Task of `Deferred` that does some of the network's work."""
+    """Task for `Deferred` that does some of the network's deferred work."""
 
     def __init__(self, exchange: RouterHub) -> None:
         self._exchange = exchange
 
     def step(self) -> bool:
-        """Do some of the work at the end of the turn; if more is left, request another turn."""
+        """Do some of the work at the end of the turn; another turn is requested if more is left."""
         self._exchange.go_on_with_network()
         return False

@@ -1,4 +1,4 @@
-"""Pump of a router's connection: it logs and counts events, and authenticates the peer."""
+"""Pump of a router's connection: log and count its events, and authenticate the peer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TOO_MANY_LOGINS = AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, "too many clients
 
 
 class RouterPump(Pump):
-    """Transport of a connection that a router has accepted or made."""
+    """Pump of a connection that a router has accepted or made."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class RouterPump(Pump):
         super().__init__(sock, connection, exchange)
         self.authenticator = authenticator
         self.tally = tally
-        # whether its frames are logged; None to follow the setting for all
+        # whether its frames are logged; None to follow the general setting
         self.logs_frames: bool | None = connection.settings.traced or None
         ids = {"connection": self.number, "peer": connection.name}
         self.log = log.bind(**ids)

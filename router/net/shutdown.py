@@ -15,7 +15,7 @@ from router.errors import AmqpError, Scope
 from router.net.router_hub import RouterHub
 from router.net.router_pump import RouterPump
 
-# How long peers have to read their close; then their sockets are closed.
+# How long peers have to read the close; then their sockets are closed.
 FAREWELL_S = 2.0
 # Resolving the deliveries of a link, or detaching it, costs as much as this many small steps.
 LOOKS_A_LINK = 8
@@ -41,11 +41,11 @@ def close_connections_now(exchange: RouterHub, why: str) -> None:
 def close_in_order(exchange: RouterHub, pumps: Iterable[RouterPump], why: str) -> None:
     """Resolve deliveries under way on these connections, detach their links and close them.
 
-    `why` is the description that their peers get. If there are very many links, the last ones are
-    detached in later turns.
+    `why` is the description in the errors that the peers receive. If there are very many links,
+    some are detached in later turns.
 
-    Receivers come first: deliveries that they hold unsettled get outcomes, which their senders are
-    told while there still are links for that.
+    Receivers are handled first: deliveries that they hold unsettled get outcomes, which are sent to
+    the senders while these still have links.
     """
     exchange.begin_turn()
     steps = _closing(exchange, list(pumps), why)

@@ -1,4 +1,4 @@
-"""Trace connections: report each frame that passes to the listeners that want it.
+"""Trace connections: report each frame that is sent or received to interested listeners.
 
 A connection that is not traced has no tap, and costs only a check for one at each read and send. A
 traced connection is slower: each frame is decoded a second time.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @attrs.define(eq=False)
 class Frame:
-    """Frame or protocol header that passed over a connection; `incoming` is from its peer.
+    """Frame or protocol header on a connection; `incoming` means that the peer sent it.
 
     Its text is made only on demand, since that takes longer than everything else here.
     """
@@ -35,7 +35,7 @@ class Frame:
 
     @property
     def words(self) -> Words:
-        """Return the description of the frame. Call this only while the frame passes."""
+        """Return the description of the frame. Call this only while the frame is reported."""
         if self._words is None:
             self._words = self._describer.describe(self.seen)
         return self._words
@@ -50,7 +50,7 @@ class Frame:
 class FrameListener:
     """Listener to the frames of the connections that `wants` selects.
 
-    `hear` is called before the frame has any effect, `turned` when all frames of a read have had
+    `hear` is called before a frame has any effect, and `turned` when all frames of a read have had
     their effects.
     """
 
@@ -93,11 +93,11 @@ class Tap:
         self._tell(self._incoming, octets, incoming=True)
 
     def sent(self, octets: Buffer) -> None:
-        """Report octets that the socket has taken."""
+        """Report octets that the socket has accepted."""
         self._tell(self._outgoing, octets, incoming=False)
 
     def turned(self) -> None:
-        """Report that the frames read have had their effects, except for output."""
+        """Report that the frames of a read have had their effects, except for output."""
         for listening in self.listening:
             if listening.turned is not None:
                 listening.turned()
@@ -107,14 +107,14 @@ class Tap:
             channel = seen.channel if isinstance(seen, SeenFrame) else 0
             frame = Frame(self.pump, incoming, channel, seen, direction.describer)
             if isinstance(seen, SeenHeader):
-                # the describer has to know whether what follows may be secret, wanted or not
+                # always, because the describer must know whether secrets may follow
                 direction.describer.describe(seen)
             for listening in list(self.listening):
                 listening.hear(frame)
 
 
 class Tracer:
-    """Listeners to the connections of a router."""
+    """Listeners to the frames of a router's connections."""
 
     def __init__(self, pumps: Mapping[int, RouterPump]) -> None:
         self._pumps = pumps
@@ -131,7 +131,7 @@ class Tracer:
         hear: Callable[[Frame], None],
         turned: Callable[[], None] | None = None,
     ) -> FrameListener:
-        """Begin to report to a listener (see `FrameListener`), until `stop`."""
+        """Report frames to a new listener (see `FrameListener`), until `stop`."""
         listening = FrameListener(wants, hear, turned)
         self._listening.append(listening)
         self.update_taps()
@@ -144,7 +144,7 @@ class Tracer:
         self.update_taps()
 
     def is_idle(self) -> bool:
-        """Return whether only the log listens to connections."""
+        """Return whether there are no listeners except the log."""
         return not self._listening
 
     def log_all(self, on: bool) -> None:
@@ -153,7 +153,7 @@ class Tracer:
         self.update_taps()
 
     def log_one(self, pump: RouterPump, on: bool | None) -> None:
-        """Set whether the frames of one connection are logged; None to use the setting for all."""
+        """Set whether the frames of a connection are logged; None to follow the general setting."""
         pump.logs_frames = on
         self.look(pump)
 
@@ -162,7 +162,7 @@ class Tracer:
         return self._logs_all if pump.logs_frames is None else pump.logs_frames
 
     def update_taps(self) -> None:
-        """Update the taps of all connections: listeners have changed."""
+        """Update the taps of all connections, as listeners have changed."""
         for pump in list(self._pumps.values()):
             self.look(pump)
 

@@ -1,7 +1,7 @@
 """Close connections that have not been opened yet when descriptors are short.
 
-Before its open, with SASL unfinished or not even begun, a connection is of no use to its client
-yet. A host with many such connections has some of them closed, so that others can connect.
+Until its open, while SASL is unfinished or not even begun, a connection is of no use to its client.
+Some connections of hosts that have many such are closed, so that others can connect.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from router.fairness import HostFairQueue
 from router.net.endpoints import endpoint_host
 from router.net.router_pump import RouterPump
 
-# How long each connection has to be opened, however many others wait.
+# How long each connection has to be opened, no matter how many others wait.
 GRACE_S: Final = 1.0
-# How many are closed at a time.
+# Most connections that are closed at a time.
 MOST_AT_ONCE: Final = 64
 _CLOSED: Final = AmqpError(
     Condition.RESOURCE_LIMIT_EXCEEDED,
@@ -44,13 +44,13 @@ class UnopenedConnections:
         self._pumps.add(endpoint_host(pump.connection.name), pump)
 
     def forget(self, pump: RouterPump) -> None:
-        """Stop tracking a connection: it is open, or over."""
-        # the observer references the pump, too
+        """Stop tracking a connection that has been opened or has ended."""
+        # break the cycle: the observer refers to the pump
         pump.observer = None
         self._pumps.discard(endpoint_host(pump.connection.name), pump)
 
     def make_room(self) -> None:
-        """Close the oldest connection of the host with most, repeatedly.
+        """Close the oldest connection of the host with the most, repeatedly.
 
         At most `MOST_AT_ONCE` are closed, and none that was accepted less than `GRACE_S` ago.
         """

@@ -1,7 +1,7 @@
 """Containers attached to simulated routers: the client of the commands, without a socket.
 
-A container connects to its router. Whenever the connection is lost, it connects again and attaches
-its links anew.
+A container connects to its router. If the connection is lost, the container connects again and
+attaches new links.
 """
 
 from __future__ import annotations
@@ -12,16 +12,12 @@ from typing import Any
 
 from router.amqp.constants import ReceiverSettleMode, Role, SenderSettleMode
 from router.amqp.performatives import Attach, Source, Target
-from router.amqp.reading import TransferFrame
-from router.amqp.reading_disposition import DispositionFrame
 from router.client.failures import ClientError
+from router.client.handler import ClientHandler
 from router.client.sender import Sender
 from router.config.model import ListenerSettings
 from router.engine import beginning, events
 from router.engine.connection import Connection
-from router.engine.delivery import Delivery
-from router.engine.handler import Handler
-from router.engine.link import IncomingLink, OutgoingLink
 from router.engine.session import Session
 from router.engine.settings import ConnectionSettings
 from router.net.connectors import backoff_delays
@@ -33,14 +29,14 @@ from router.simulation.router_connections import without_sasl
 from router.simulation.virtual_clock import EventScheduler
 from router.simulation.wires import Distance, Wire, WireEnd
 
-# The listener for containers, without heartbeats, which would be of no use here.
+# The listener for containers, without heartbeats, which have no use here.
 LISTENER = ListenerSettings(host="clients", idle_timeout_seconds=0)
 MAX_FRAME_SIZE = 16384
 WINDOW_FRAMES = 1024
 
 
 class _Hub(Hub[Any]):
-    """Hub of one container; what callers write outside of a turn leaves with the next one."""
+    """Hub of one container; output that is written outside of a turn is sent in the next one."""
 
     def __init__(self, agenda: EventScheduler, buffer: memoryview) -> None:
         super().__init__(0, agenda.clock)
@@ -48,7 +44,7 @@ class _Hub(Hub[Any]):
         self._agenda = agenda
 
     def provide_for(self, largest_frame_bytes: int) -> None:
-        """Do nothing: there is a shared buffer already."""
+        """Do nothing: a shared buffer is set already."""
 
     def wake(self) -> None:
         """Schedule the next step of deferred work in a turn of its own."""
@@ -60,7 +56,7 @@ class _Hub(Hub[Any]):
 
 
 class Container:
-    """Container with one connection to its router at a time."""
+    """Container that has one connection to its router at a time."""
 
     def __init__(
         self,
@@ -82,7 +78,7 @@ class Container:
         self.senders: list[SenderPlan] = []
         self.receivers: list[ReceiverPlan] = []
         self.session: Session | None = None
-        # called when the links are attached anew, and when the connection is lost
+        # called when the links are attached again, and when the connection is lost
         self.on_connected: list[Callable[[], None]] = []
         self.on_lost: list[Callable[[], None]] = []
         self._hub = _Hub(agenda, buffer)
@@ -93,7 +89,7 @@ class Container:
         self._is_due = False
         self._draining: list[Sender] = []
         self._is_wanted = False
-        # whether the session of this connection has begun; it may be over
+        # whether a session has begun on this connection, even if it is over
         self._had_session = False
 
     # State.
@@ -105,7 +101,7 @@ class Container:
 
     @property
     def is_over(self) -> bool:
-        """Return whether there is no session to attach links to."""
+        """Return whether there is no session to attach links to; senders and receivers ask this."""
         return self.session is None
 
     def is_connected(self) -> bool:
@@ -129,7 +125,7 @@ class Container:
         return plan
 
     def remove_receiver(self, plan: ReceiverPlan) -> None:
-        """Close a receiver and do not attach it again."""
+        """Close a receiver, and do not attach it again."""
         self.receivers.remove(plan)
         if plan.live is not None:
             plan.live.close()
@@ -151,7 +147,7 @@ class Container:
             self._hub.finish_turn()
 
     def lose(self) -> None:
-        """Drop the connection without a close; it is made again."""
+        """Drop the connection without a close; the container then reconnects."""
         if self._end is not None and not self._end.is_over:
             self._end.close()
 
@@ -174,7 +170,7 @@ class Container:
             offered_capabilities=(),
         )
         self._had_session = False
-        self._engine = Connection(ours, _Upward(self), self._hub.turn, host.name, True)
+        self._engine = Connection(ours, ClientHandler(self), self._hub.turn, host.name, True)
         here = WireEnd(self._hub, self._engine, self)
         accepts = without_sasl(listener_settings(host.name, self.listener))
         theirs = Connection(accepts, exchange.forwarder, exchange.turn, self.name, False)
@@ -239,18 +235,18 @@ class Container:
     # Calls of its senders and receivers.
 
     def note(self) -> None:
-        """Schedule sending, once the current event is over."""
+        """Schedule sending for the time after the current event."""
         if not self._is_due:
             self._is_due = True
             self.agenda.after(0, self._flush)
 
     def drain(self, sender: Sender) -> None:
-        """Handle a drain of this sender in the next turn."""
+        """Answer a drain of this sender in the next turn."""
         self._draining.append(sender)
         self.note()
 
     def failure(self, kind: type[ClientError]) -> ClientError:
-        """Return why there is no session."""
+        """Return an error that says that there is no session."""
         return kind("", f"{self.name} is not connected")
 
     def _flush(self) -> None:
@@ -267,6 +263,8 @@ class Container:
 
     def event_received(self, event: object) -> None:
         """Handle rare events."""
+        assert self._engine is not None
+        self._engine.owner.event_received(event)
         if isinstance(event, events.LinkAttached):
             event.link.owner.attached()
         elif isinstance(event, events.LinkDetached):
@@ -285,7 +283,7 @@ class Container:
             self.session = None
 
     def _detached(self, link: SimulatedSender | SimulatedReceiver) -> None:
-        """Attach a link anew after a moment: the router has detached it."""
+        """Attach a new link after a delay, in place of one that the router has detached."""
         plan = link.plan
         if self.session is None or plan.live is not link:
             return
@@ -303,38 +301,9 @@ class Container:
             self.agenda.after(next(self._waits), again)
 
     def room_made(self) -> None:
-        """Let senders go on: there is room in the socket or in the session's window."""
+        """Let senders continue: there is room in the socket or in the session's window."""
         if self.session is None:
             return
         for link in list(self.session.local_links.values()):
             if isinstance(link.owner, Sender):
                 link.owner.room_made()
-
-
-class _Upward(Handler):
-    """Engine's handler that passes each call on to the sender or receiver that it is for."""
-
-    def __init__(self, container: Container) -> None:
-        self.container = container
-
-    def transfer_received(self, delivery: Delivery, frame: TransferFrame) -> None:
-        delivery.incoming.owner.transfer_received(delivery, frame)
-
-    def transfer_aborted(self, delivery: Delivery) -> None:
-        delivery.incoming.owner.transfer_aborted(delivery)
-
-    def outcome_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
-        delivery.outgoing.owner.outcome_received(delivery, frame)
-
-    def credit_received(self, link: OutgoingLink) -> None:
-        link.owner.credit_received()
-
-    def flow_received(self, link: IncomingLink) -> None:
-        link.owner.flow_received()
-
-    def room_made(self, connection: Connection, session: Session | None) -> None:
-        self.container.room_made()
-
-    def event_received(self, connection: Connection, event: object) -> None:
-        connection.owner.event_received(event)
-        self.container.event_received(event)

@@ -1,4 +1,4 @@
-"""Router of a simulation: the same parts as a running one, without sockets."""
+"""Router of a simulation: made of the same parts as a real one, without sockets."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ TOKEN_BITS = 120
 
 
 def shared_buffer() -> memoryview:
-    """Return one read buffer, shared by all hubs, which never read at the same time."""
+    """Return a read buffer for all hubs, which never read at the same time."""
     return memoryview(bytearray(READ_BYTES + LARGEST_FRAME_BYTES))
 
 
 class SimulatedRouter:
     """Router that can be killed, started again, or paused.
 
-    While it is alive, `parts` are those of its present life. `born` is called with the host at the
-    start of each life, before anything happens in it.
+    Each start begins a new life, and `parts` are those of the present life. The functions in `born`
+    are called with the router at the start of each life, before anything else happens in it.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class SimulatedRouter:
         self._buffer = buffer
         self._parts: Parts | None = None
         self.is_paused = False
-        # whether it is about to end
+        # whether its life is about to end
         self.is_leaving = False
         # number of starts
         self.lives = 0
@@ -65,7 +65,7 @@ class SimulatedRouter:
 
     @property
     def is_alive(self) -> bool:
-        """Return whether its process exists."""
+        """Return whether the router's process exists."""
         return self._parts is not None
 
     @property
@@ -75,28 +75,28 @@ class SimulatedRouter:
 
     @property
     def parts(self) -> Parts:
-        """Return its parts; it has to be alive."""
+        """Return the parts of the router, which must be alive."""
         assert self._parts is not None, f"{self.name} is not alive"
         return self._parts
 
     @property
     def exchange(self) -> RouterHub:
-        """Return the hub of its connections."""
+        """Return the hub of the router's connections."""
         return self.parts.exchange
 
     @property
     def forwarder(self) -> Forwarder:
-        """Return its core."""
+        """Return the core of the router."""
         return self.exchange.forwarder
 
     @property
     def reach(self) -> RoutingState:
-        """Return its view of the network."""
+        """Return the router's view of the network."""
         return self.forwarder.reach
 
     @property
     def control(self) -> ControlPlane:
-        """Return its control, which decides where addresses lead."""
+        """Return the router's control plane."""
         return self.parts.control
 
     def start(self) -> None:
@@ -111,7 +111,7 @@ class SimulatedRouter:
         self._life = life = object()
         for hear in self.born:
             hear(self)
-        # so that routers that start at once do not check their timers in step
+        # routers that start at the same time should not check their timers at the same time
         first = self.chance.uniform(0, parts.exchange.until_next_look_s())
         self.agenda.after(first, lambda: self._look(life))
 
@@ -150,7 +150,7 @@ class SimulatedRouter:
         self.exchange.finish_turn()
 
     def kill(self) -> None:
-        """End this life, as kill -9 does: no close is sent, but the peers' systems notice."""
+        """End this life like kill -9: no close is sent, but the systems of the peers notice."""
         if self._parts is None:
             return
         self._life = object()
@@ -161,18 +161,18 @@ class SimulatedRouter:
         self._parts = None
 
     def stop(self, why: str = "the router is shutting down") -> None:
-        """End this life in order, with a close for each peer."""
+        """End this life in order, with a close on each connection."""
         self.is_leaving = True
         close_connections_now(self.exchange, why)
         life = self._life
         self.agenda.after(FAREWELL_S, lambda: self.kill() if life is self._life else None)
 
     def pause(self) -> None:
-        """Pause, as SIGSTOP does: connections stay, and nothing is read."""
+        """Pause like SIGSTOP: connections stay open, and nothing is read."""
         self.is_paused = True
 
     def resume(self) -> None:
-        """Resume after a pause; what has come meanwhile is read now."""
+        """Resume after a pause; octets that have arrived meanwhile are read now."""
         if not self.is_alive or not self.is_paused:
             return
         self.is_paused = False

@@ -1,9 +1,9 @@
-"""Ledger of messages: each is sent once, has one outcome, and is delivered as its outcome says.
+"""Ledger of messages: each is sent once, has one outcome, and is delivered accordingly.
 
     sent = accepted + released + modified + rejected + without an outcome
 
-A message has no outcome while it is under way, and never gets one if its sender loses its
-connection before that.
+A message has no outcome while it is under way. If its sender loses its connection before the
+outcome arrives, it never gets one.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ OUTCOMES = ("accepted", "released", "modified", "rejected")
 
 @attrs.define(eq=False)
 class Entry:
-    """Message. `flow` is its sender, `sent_at` the time of sending."""
+    """Message; `flow` is the number of its sender, and `sent_at` the time of sending."""
 
     flow: int
     sent_at: float
     presettled: bool = False
-    # one of OUTCOMES, "lost" if none will come, or "" if none has come yet
+    # one of OUTCOMES, "lost" if none will ever arrive, or "" if none has arrived yet
     outcome: str = ""
-    # the receivers that got it, in order, and the delivery-count each saw
+    # the receivers that it was delivered to, in order, and the delivery-count of each delivery
     receivers: list[int] = attrs.Factory(list)
     tried: list[int] = attrs.Factory(list)
 
@@ -36,7 +36,7 @@ class Ledger:
         self.entries: list[Entry] = []
         # senders whose messages go to all receivers
         self.multicast: set[int] = set()
-        # receivers that release what they get
+        # receivers that release their messages
         self.releasing: set[int] = set()
         self._mistakes: list[str] = []
 
@@ -46,17 +46,17 @@ class Ledger:
         return len(self.entries) - 1
 
     def told(self, number: int, outcome: str) -> Entry:
-        """Record the outcome that its sender was told, or "lost" if it never will be."""
+        """Record the outcome that the sender has received, or "lost" if it never will."""
         entry = self.entries[number]
         if entry.outcome:
-            self._mistakes.append(f"message {number}: told {entry.outcome}, and then {outcome}")
+            self._mistakes.append(f"message {number}: {entry.outcome}, and then {outcome}")
         entry.outcome = outcome
         return entry
 
     def delivered(self, number: int, receiver: int, tried: int = 0) -> Entry | None:
-        """Record a delivery; `tried` is the number of earlier ones, as the message says."""
+        """Record a delivery; `tried` is the message's delivery-count."""
         if number >= len(self.entries):
-            self._mistakes.append(f"receiver {receiver}: got message {number}, which nobody sent")
+            self._mistakes.append(f"receiver {receiver}: message {number}, which was never sent")
             return None
         entry = self.entries[number]
         entry.receivers.append(receiver)
@@ -70,8 +70,7 @@ class Ledger:
     def mistakes(self, *, is_whole: bool) -> list[str]:
         """Return every broken rule, message by message.
 
-        With `is_whole`, the network has had the time and the paths to bring each message to its
-        end.
+        `is_whole` is whether the network has had the time and the paths to resolve each message.
         """
         return [*self._mistakes, *self._broken(is_whole)]
 
@@ -84,16 +83,16 @@ class Ledger:
                 yield f"{words}: accepted, but not delivered"
             elif outcome == "released" and not is_multicast:
                 for receiver in set(entry.receivers) - self.releasing:
-                    yield f"{words}: released, and receiver {receiver} got it"
+                    yield f"{words}: released, but delivered to receiver {receiver}"
             if is_multicast:
-                # a copy on its way between routers may meet a receiver again, if its sender is told
-                # of that
+                # a copy under way between routers may reach a receiver again, if the sender is told
+                # so by the outcome
                 if len(set(entry.receivers)) != got and outcome in ("accepted", "released", ""):
-                    yield f"{words}: got twice by one receiver of a multicast"
+                    yield f"{words}: delivered twice to a receiver of a multicast"
             elif outcome in ("accepted", "") or entry.presettled:
-                # a second delivery has to be marked as one
+                # a second delivery must be marked as one
                 unsaid = sum(tried == 0 for tried in entry.tried)
                 if unsaid > 1:
-                    yield f"{words}: {outcome or 'not told'}, and delivered {unsaid} times"
+                    yield f"{words}: {outcome or 'no outcome'}, and delivered {unsaid} times"
             if is_whole and not outcome and not entry.presettled:
                 yield f"{words}: no outcome, although all routers are reachable"

@@ -1,6 +1,6 @@
 """Senders and receivers of simulated containers: those of the client, driven by callbacks.
 
-Their plans outlive them: for each new connection, a link is made for each plan.
+The plan of a link outlives the link: on each new connection, a link is made for each plan.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class SimulatedSender(Sender):
-    """Sender that calls `on_change` where the client's own would wake waiting tasks."""
+    """Sender that calls `on_change` where the client's own sender wakes waiting tasks."""
 
     def __init__(self, container: Container, plan: SenderPlan) -> None:
         super().__init__(
@@ -38,7 +38,7 @@ class SimulatedSender(Sender):
         self.changed()
 
     def resolve(self) -> None:
-        """Give up unsettled deliveries, and report them as lost."""
+        """Drop unsettled deliveries, and report them as lost."""
         lost = [each.address for each in self.session.outgoing.of_link(self.link)]
         super().resolve()
         for sending in lost:
@@ -46,14 +46,14 @@ class SimulatedSender(Sender):
 
 
 class SimulatedReceiver(Receiver):
-    """Receiver that passes each message to `on_message` as it comes."""
+    """Receiver that passes each message to `on_message` as it arrives."""
 
     def __init__(self, container: Container, plan: ReceiverPlan) -> None:
         super().__init__(container, container.session, credit=plan.credit, count=None, drain=False)
         self.plan = plan
 
     def changed(self) -> None:
-        """Pass on the messages that have come."""
+        """Pass on the messages that have arrived."""
         while self.waiting:
             self.plan.on_message(self.receive_nowait())
 
@@ -62,8 +62,8 @@ class SimulatedReceiver(Receiver):
 class SenderPlan:
     """Sender that a container has whenever it is connected.
 
-    `on_change` is called when there may be room, `on_outcome` with each outcome, also with those
-    that will not come (`SentMessage.is_lost`).
+    `on_change` is called when there may be room. `on_outcome` is called with each outcome, and also
+    if none will arrive (`SentMessage.is_lost`).
     """
 
     address: str | None

@@ -1,4 +1,4 @@
-"""Load a topology file as a `Topology`, or report all its mistakes, as for a configuration."""
+"""Load a topology file as a `Topology`, or report all its mistakes as for a configuration."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ MOST_NAMED: Final = 5
 def load_topology(path: Path) -> Topology:
     """Load the topology file at `path`.
 
-    Raises InvalidConfiguration with every mistake found, also when the file cannot be read.
+    Raises InvalidConfiguration with every mistake found, or if the file cannot be read.
     """
     return parse_topology(read_text(path), source=str(path))
 
 
 def parse_topology(text: str, *, source: str) -> Topology:
-    """Parse a topology from TOML text; `source` is its name in mistakes.
+    """Parse a topology from TOML text; `source` is the name of the text in mistakes.
 
     Raises InvalidConfiguration.
     """
@@ -71,11 +71,11 @@ def parse_topology(text: str, *, source: str) -> Topology:
 
 
 def find_contradictions(topology: Topology) -> Iterator[Finding]:
-    """Yield what is wrong with a topology although each single value is valid."""
+    """Yield mistakes in a topology that concern more than a single value."""
     yield from _missing(topology)
     plan = draw(topology)
     if not plan.routers:
-        yield Finding((), "there is no router", "write a [[router]], or many by a [[shape]]")
+        yield Finding((), "there is no router", "add a [[router]], or several with a [[shape]]")
     if len(plan.routers) > MOST_ROUTERS:
         yield Finding(
             ("shape",), f"makes {len(plan.routers)} routers", f"at most {MOST_ROUTERS} are allowed"
@@ -97,7 +97,7 @@ def _missing(topology: Topology) -> Iterator[Finding]:
                     yield Finding(path, "is missing", f"give {setting_of(field).kind.words}")
     for index, address in enumerate(topology.addresses):
         if (address.prefix is None) == (address.pattern is None):
-            yield Finding(("address", index), "has to have either a prefix or a pattern")
+            yield Finding(("address", index), "must have either a prefix or a pattern")
 
 
 def _twice(topology: Topology, plan: Plan) -> Iterator[Finding]:
@@ -127,7 +127,7 @@ def _links(topology: Topology, plan: Plan) -> Iterator[Finding]:
         path = ("link", index, "between")
         yield from _unknown(path, link.between, plan)
         if [modes.get(name) for name in link.between or ()] == ["edge", "edge"]:
-            yield Finding(path, "links two edge routers", "give one that is interior", shown=True)
+            yield Finding(path, "links two edge routers", "one must be interior", shown=True)
     seen: set[frozenset[str]] = set()
     for planned in plan.links:
         pair = frozenset((planned.dialler, planned.acceptor))
@@ -158,7 +158,7 @@ def _events(topology: Topology, plan: Plan) -> Iterator[Finding]:
         if event.action == "partition" and not event.routers:
             yield Finding((*here, "routers"), "is missing", "give the routers of one side")
         if of_link and not plan.links:
-            yield Finding((*here, "action"), "needs a link, and there is none", shown=True)
+            yield Finding((*here, "action"), "needs a link, but there is none", shown=True)
         if event.at > topology.simulation.seconds:
             yield Finding(
                 (*here, "at"),

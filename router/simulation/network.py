@@ -1,4 +1,4 @@
-"""Network in memory: routers, the joints between them, and the containers attached to them."""
+"""Network in memory: routers, the connections between them, and containers attached to them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from router.simulation.virtual_clock import EventScheduler
 from router.simulation.wires import Distance
 
 NEAR = Distance()
-# a container beside its router
+# distance of a container close to its router
 BESIDE = Distance(0.0001)
 ALONE = Configuration()
 
@@ -37,13 +37,13 @@ class Network:
         self._buffer = shared_buffer()
 
     def chance(self, purpose: str) -> Random:
-        """Return a random generator for one purpose, so that purposes do not disturb each other."""
+        """Return a random generator for one purpose, independent of those for other purposes."""
         return Random(f"{self.seed}/{purpose}")
 
     # Building.
 
     def add(self, name: str, configuration: Configuration = ALONE) -> SimulatedRouter:
-        """Add a router with this configuration, whose id is its name. It is not started yet."""
+        """Add a router with this configuration and `name` as its id. It is not started yet."""
         host = SimulatedRouter(name, configuration, self.agenda, str(self.seed), self._buffer)
         self.hosts[name] = host
         return host
@@ -58,7 +58,7 @@ class Network:
     ) -> RouterConnection:
         """Join two routers: the dialler connects to the acceptor.
 
-        The connector and the listener need not be among those of the routers' configurations.
+        The connector and the listener need not be in the routers' configurations.
         """
         joint = RouterConnection(
             self.agenda,
@@ -73,7 +73,7 @@ class Network:
         return joint
 
     def container(self, name: str, router: str, distance: Distance = BESIDE) -> Container:
-        """Add a container that connects to a router, and reconnects whenever it has to."""
+        """Add a container that connects to a router, and reconnects whenever that is necessary."""
         container = Container(
             name, self.hosts[router], self.agenda, distance, self.chance(name), self._buffer
         )
@@ -90,24 +90,24 @@ class Network:
             container.start()
 
     def run(self, seconds: float) -> None:
-        """Let time pass."""
+        """Let this many seconds pass."""
         self.agenda.run(self.agenda.now + seconds)
 
     def run_until(self, is_reached: Callable[[], bool], limit_s: float = 60.0) -> bool:
-        """Let time pass until a condition holds; return whether it does within `limit_s`."""
+        """Let time pass until a condition holds; return whether it holds within `limit_s`."""
         return self.agenda.run_until(is_reached, limit_s)
 
     # Events.
 
     def between(self, one: str, other: str) -> list[RouterConnection]:
-        """Return the joints of two routers, whichever of them dials."""
+        """Return the joints of two routers, no matter which of them dials."""
         pairs = ((one, other), (other, one))
         return [self.joints[pair] for pair in pairs if pair in self.joints]
 
     def cut(self, one: str, other: str, *, one_way: bool = False) -> None:
-        """Let nothing through between two routers; with `one_way`, nothing from `one` to `other`.
+        """Stop octets between two routers; with `one_way`, only those from `one` to `other`.
 
-        Connections stay until an end gives them up.
+        Connections stay until one of their ends gives up.
         """
         for joint in self.between(one, other):
             dials = joint.dialler.name == one
@@ -116,12 +116,12 @@ class Network:
             )
 
     def heal(self, one: str, other: str) -> None:
-        """Let everything through again between two routers."""
+        """Let octets between two routers through again."""
         for joint in self.between(one, other):
             joint.heal()
 
     def reset(self, one: str, other: str) -> None:
-        """Drop the connection between two routers; it is made again."""
+        """Drop the connection between two routers; it is then made again."""
         for joint in self.between(one, other):
             joint.reset()
 
@@ -137,7 +137,7 @@ class Network:
         host.start()
 
     def partition(self, part: set[str], *, is_whole: bool = False) -> None:
-        """Cut a part of the routers off the rest, or heal that with `is_whole`."""
+        """Cut all connections between `part` and the other routers; with `is_whole`, heal them."""
         for (one, other), joint in self.joints.items():
             if (one in part) != (other in part):
                 if is_whole:

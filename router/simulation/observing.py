@@ -1,6 +1,6 @@
-"""Observation of a simulated router as by a plugin: its events, samples and totals, without tasks.
+"""Observe a simulated router like a plugin does: its events, samples and totals, without tasks.
 
-It uses only the clock and the random numbers of the simulation, and links of each router are
+Only the clock and the random numbers of the simulation are used, and the links of each router are
 numbered from 1, so the same seed gives the same result.
 """
 
@@ -27,7 +27,7 @@ WORD_BITS: Final = 64
 
 
 class _Direct(EventQueue):
-    """Queue that passes each event on at once."""
+    """Queue that passes each event on immediately."""
 
     def __init__(self, types: tuple[type[Event], ...], hear: Callable[[Event], None]) -> None:
         super().__init__(types, 1)
@@ -39,11 +39,11 @@ class _Direct(EventQueue):
 
 
 class Observation:
-    """Observation of one run of a simulated router, from now on.
+    """Observation of one life of a simulated router, from now on.
 
-    `wall_clock` is the router's wall clock, in seconds since 1970. `share` is the share of
-    deliveries sampled as they enter the network here; `chance` seeds their choice and the
-    trace-ids. `hear` is called with each event of these types.
+    `wall_clock` returns the router's wall-clock time, in seconds since 1970. `share` is the share
+    of deliveries that are sampled as they enter the network at this router; `chance` seeds the
+    choice of these and the trace-ids. `hear` is called with each event of one of the `types`.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Observation:
         self.host = host
         self._exchange = host.exchange
         self._hear = hear
-        # by the link's number in this process, which depends on earlier simulations
+        # by the number of each link in this process, which depends on earlier simulations
         self._numbers: dict[int, int] = {0: 0}
         self._next = count(1)
         seed = chance.getrandbits(WORD_BITS), chance.getrandbits(WORD_BITS)
@@ -69,7 +69,7 @@ class Observation:
 
     @property
     def is_over(self) -> bool:
-        """Return whether this run of the router has ended."""
+        """Return whether this life of the router has ended."""
         return not self.host.is_alive or self.host.exchange is not self._exchange
 
     @property
@@ -79,7 +79,7 @@ class Observation:
 
     @property
     def waiting_samples(self) -> int:
-        """Return the number of samples that are over and were not taken yet."""
+        """Return the number of finished samples that have not been taken yet."""
         return self._sampling.waiting
 
     def links(self) -> list[LinkTotals]:
@@ -93,7 +93,7 @@ class Observation:
         ]
 
     def take_samples(self) -> SampleBatch:
-        """Return the samples that are over and were not taken yet."""
+        """Return and remove the finished samples."""
         batch = self._sampling.take()
         columns = dict(batch.columns)
         for name in ("in_link", "out_link"):

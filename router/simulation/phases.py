@@ -1,7 +1,7 @@
-"""Measure the cost of each event of a simulation, from it to the next one.
+"""Measure the cost of each event of a simulation, from that event to the next one.
 
-Measured are how long the network takes to converge, the control traffic for that, and the outcomes
-of messages.
+The measurements are how long the network takes to converge, the control traffic for that, and the
+outcomes of messages.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Phase:
     what: str
     began: float
     ended: float = 0.0
-    # until all routers knew the network's state; None if that never was the case
+    # time until all routers knew the network's state; None if they never did
     converged_s: float | None = None
     control_messages: int = 0
     control_octets: int = 0
@@ -40,17 +40,17 @@ class Phase:
     doubled: int = 0
     # the longest time in which a sender had something to send and nothing was accepted
     longest_wait_s: float = 0.0
-    # from sent to delivered
+    # time from sending to delivery
     latency_s: float = 0.0
     longest_latency_s: float = 0.0
-    # sum and maximum of the costs of the paths taken by the cheapest costs, and their number
+    # stretch of paths, which is their cost divided by the cheapest: sum, maximum and number
     stretch: float = 0.0
     longest_stretch: float = 0.0
     stretched: int = 0
 
 
 class PhaseRecorder(Listener):
-    """Listener that adds up what happens in each phase."""
+    """Listener that adds up measurements for each phase."""
 
     def __init__(self, truth: GroundTruth, ledger: Ledger) -> None:
         self.truth = truth
@@ -73,7 +73,7 @@ class PhaseRecorder(Listener):
         return self.phases[-1]
 
     def begin(self, action: str, what: str) -> Phase:
-        """End the current phase and begin another: an event has happened."""
+        """End the current phase and begin another, as an event has happened."""
         if self.phases:
             self.end()
         self.phases.append(Phase(action, what, self.agenda.now))
@@ -104,7 +104,7 @@ class PhaseRecorder(Listener):
             self._spoken.append(host.control.network)
 
     def end_waits(self, flows: list[Flow]) -> None:
-        """Count the waits of senders that still wait: nothing more will be accepted."""
+        """Count the waits of senders that still wait, since no more messages will be accepted."""
         for flow in flows:
             if flow.wanting_since is not None:
                 self._waited(flow.wanting_since)
@@ -120,14 +120,14 @@ class PhaseRecorder(Listener):
         self.phase.sent += 1
 
     def told(self, flow: Flow, entry: Entry) -> None:
-        """Count an outcome that a sender is told, or one that it never will be."""
+        """Count an outcome that a sender has received, or will never receive."""
         phase, outcome = self.phase, entry.outcome
         setattr(phase, outcome, getattr(phase, outcome) + 1)
         if outcome == "accepted":
             self._arrived(flow)
 
     def delivered(self, sink: Sink, flow: Flow, entry: Entry) -> None:
-        """Count a message that a receiver got."""
+        """Count a message that a receiver has received."""
         phase = self.phase
         phase.delivered += 1
         if entry.receivers.count(sink.number) > 1 or (

@@ -1,4 +1,4 @@
-"""Expand a topology to all its routers and links, by name, with its shapes drawn."""
+"""Expand a topology into named routers and links, including those of its shapes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from router.simulation.wires import Distance
 
 @attrs.frozen
 class PlannedLink:
-    """Link for which `dialler` connects to `acceptor`."""
+    """Link that is made by a connection from `dialler` to `acceptor`."""
 
     dialler: str
     acceptor: str
@@ -61,7 +61,7 @@ def _link(dialler: str, acceptor: str, cost: int, entry: ShapeEntry | LinkEntry)
 
 
 def pairs_of(shape: ShapeEntry, chance: Random) -> list[tuple[int, int]]:
-    """Return which routers of a shape are linked, by their indices in it."""
+    """Return the pairs of linked routers in a shape, by their indices."""
     count = shape.routers
     if shape.layout == "star":
         return [(number, 0) for number in range(1, count)]
@@ -78,7 +78,7 @@ def pairs_of(shape: ShapeEntry, chance: Random) -> list[tuple[int, int]]:
 
 
 def _random_pairs(count: int, degree: float, chance: Random) -> Iterator[tuple[int, int]]:
-    """Yield the links of a random tree, which joins all, and as many further links as wanted."""
+    """Yield the links of a random tree, which connects all, and then the other wanted links."""
     joined: set[tuple[int, int]] = set()
     for number in range(1, count):
         joined.add((number, chance.randrange(number)))

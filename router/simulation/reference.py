@@ -17,9 +17,9 @@ _HEAD: Final = """\
 <!-- Written by `python -m router.simulation.reference`; change the model, not this page. -->
 
 A topology is one TOML file that describes a network of routers, its traffic, and what happens to
-it, for `trioute simulate` ([how to](../how-to/simulate.md)). Every attribute may be left out unless
-it is needed; a key that is not on this page is a mistake, and all mistakes of a file are reported
-at once, by line.
+it, for `trioute simulate` ([how to](../how-to/simulate.md)). Every attribute is optional
+unless its default says that it is needed. A key that is not on this page is a mistake. All mistakes
+in a file are reported together, with their lines.
 """
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from router.simulation.phases import Phase
 from router.simulation.running import Result
 
-# How many broken rules are listed.
+# Most broken rules that are listed.
 MOST_MISTAKES = 100
 _DIGITS = 6
 _SUMS = (
@@ -26,7 +26,7 @@ def as_data(result: Result) -> dict[str, object]:
     """Return the whole result as data for JSON.
 
     Times are in seconds from the beginning of traffic. Two results of the same file and seed are
-    the same.
+    equal.
     """
     began = result.began
     return {
@@ -72,9 +72,9 @@ def _rounded(value: float) -> float:
 
 
 def by_action(phases: tuple[Phase, ...]) -> list[Phase]:
-    """Return the phases summed up by action, in the order in which the actions came.
+    """Return the phases summed up by action, in the order in which the actions happened first.
 
-    Each has the longest times and the longest stretch of any of its phases.
+    Each sum has the longest times and the longest stretch of its phases.
     """
     found: dict[str, list[Phase]] = {}
     for phase in phases:

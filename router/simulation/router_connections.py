@@ -1,6 +1,6 @@
-"""Joint of a connector and the listener that it connects to, with the connection between them.
+"""Connection from one router's connector to another router's listener, which is kept up.
 
-The connection is made again whenever it is lost, with the back-off of a running router's connector.
+It is made again whenever it is lost, with the same back-off as a real router's connector.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class RouterConnection:
         self.listener = listener
         self.distance = distance
         self.chance = chance
-        # whether the way from the dialler is cut, and the way from the acceptor
+        # whether the direction from the dialler is cut, and the one from the acceptor
         self.is_cut = [False, False]
         self.wire: Wire | None = None
         self.ends: tuple[WireEnd, WireEnd] | None = None
@@ -54,7 +54,7 @@ class RouterConnection:
         dialler.born.append(lambda _: self._begin())
 
     def is_up(self) -> bool:
-        """Return whether both ends have an open connection over which everything gets through."""
+        """Return whether both ends are open, and octets get through both ways."""
         ends = self.ends
         return ends is not None and all(e.is_open and not e.is_over for e in ends) and self.is_clear
 
@@ -64,13 +64,13 @@ class RouterConnection:
         return not any(self.is_cut)
 
     def _begin(self) -> None:
-        """Begin to connect: the dialler has started."""
+        """Begin to connect, as the dialler has started."""
         self._waits = backoff_delays(self.chance.uniform)
         self._attempt = attempt = object()
         self.agenda.after(0, lambda: self._try_connect(attempt, self.agenda.now, 0))
 
     def _try_connect(self, attempt: object, began: float, knocks: int) -> None:
-        """Try to connect, and again if there is no answer."""
+        """Try to connect; repeat that while there is no answer."""
         if attempt is not self._attempt or not self.dialler.is_alive:
             return
         if self.is_clear:
@@ -138,25 +138,25 @@ class RouterConnection:
         self.agenda.after(delay_s, lambda: self._try_connect(following, self.agenda.now, 0))
 
     def cut(self, *, towards_acceptor: bool = True, towards_dialler: bool = True) -> None:
-        """Let nothing through any more, one way or both; no end is told."""
+        """Stop octets in one or both directions; neither end is notified."""
         self.is_cut[0] |= towards_acceptor
         self.is_cut[1] |= towards_dialler
         self._obey()
 
     def heal(self) -> None:
-        """Let everything through again; octets that were held up arrive now."""
+        """Let octets through again; those that were held up arrive now."""
         self.is_cut = [False, False]
         self._obey()
 
     def move(self, distance: Distance) -> None:
-        """Change the distance of the ends; octets under way arrive as before."""
+        """Change the distance between the ends; octets under way arrive as before."""
         self.distance = distance
         if self.wire is not None:
             for way in self.wire.ways:
                 way.move(distance)
 
     def set_cost(self, cost: int) -> None:
-        """Change the cost at both ends, as a change of their configurations would.
+        """Change the cost at both ends, as changes to their configurations do.
 
         The connection stays.
         """
@@ -184,5 +184,5 @@ class RouterConnection:
 
 
 def without_sasl(settings: ConnectionSettings) -> ConnectionSettings:
-    """Return the settings without SASL: peers need not authenticate here."""
+    """Return the settings without SASL: peers do not authenticate in a simulation."""
     return attrs.evolve(settings, sasl_mechanisms=(), sasl_required=False)

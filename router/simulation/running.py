@@ -24,13 +24,13 @@ from router.simulation.truth import GroundTruth
 
 # Simulated time between two reports of progress.
 STEP_S = 0.25
-# Calls of the agenda between two reports at most: in a large network many are due at once.
+# Most calls of the agenda between two reports: in a large network, many are due at one time.
 MOST_STEPS = 2000
 
 
 @attrs.frozen
 class Progress:
-    """Progress of a simulation: seconds of a total, and what is going on."""
+    """Progress of a simulation: seconds out of a total, and what is happening."""
 
     now_s: float
     of_s: float
@@ -118,7 +118,7 @@ class Simulation:
                 self.traffic.ledger.multicast.add(flow.number)
 
     def _is_settled(self) -> bool:
-        """Return whether every router knows the network's state, including each receiver."""
+        """Return whether every router knows the network's state, including all receivers."""
         wanted = self.truth.wanted
         return (
             self.truth.is_right()
@@ -177,7 +177,7 @@ class Simulation:
 
 
 def simulate(topology: Topology, progress: Callable[[Progress], None] = lambda _: None) -> Result:
-    """Simulate what a topology describes."""
+    """Simulate the network that a topology describes, and return the result."""
     return Simulation(topology).run(progress)
 
 
@@ -223,7 +223,7 @@ def _listener(link: PlannedLink, role: Role) -> ListenerSettings:
 
 @contextmanager
 def without_log() -> Iterator[None]:
-    """Suppress what routers log: there are many, and their clock is not that of the log."""
+    """Suppress the log of routers: there are many, and their clock is not the log's."""
     before = structlog.get_config()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     try:

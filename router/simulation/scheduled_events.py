@@ -1,4 +1,4 @@
-"""Events of a simulated network: the events of a topology at their times, each with its undoing."""
+"""Events of a simulated network: those of the topology at their times, and those that undo them."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _UNDONE_BY = {
 
 @attrs.frozen(eq=False)
 class ScheduledEvent:
-    """Event `at` so many seconds after the beginning of traffic.
+    """Event that happens `at` this many seconds after the beginning of traffic.
 
-    `act` carries it out, and returns a description of what it happened to.
+    `act` carries it out, and returns a description of what it has affected.
     """
 
     at: float
@@ -37,7 +37,7 @@ class ScheduledEvent:
 
 
 class EventSchedule:
-    """All events of a network, in the order of time."""
+    """All events of a network, in order of time."""
 
     def __init__(self, network: Network, events: tuple[EventEntry, ...]) -> None:
         self.network = network
@@ -74,7 +74,7 @@ class EventSchedule:
         return act
 
     def _matter(self, event: EventEntry) -> tuple[str, ...]:
-        """Return the routers or the link that the event affects; nothing without a candidate."""
+        """Return the routers or the link that an event affects; empty if there is no candidate."""
         if event.routers:
             return event.routers
         if event.link is not None:

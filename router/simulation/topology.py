@@ -1,6 +1,6 @@
 """Model of topology files, which describe a simulation: routers, links, traffic and events.
 
-Attributes are declared as those of the router's configuration, and share its reader, its errors and
+Attributes are declared like those of a router's configuration, and share its reader, its errors and
 its reference.
 """
 
@@ -61,7 +61,7 @@ _BANDWIDTH_MEGABITS: Final[float | None] = attrs.field(
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class SimulationSettings:
-    """Simulation as a whole."""
+    """Settings of the simulation as a whole."""
 
     seed: int = attrs.field(
         default=1,
@@ -74,7 +74,8 @@ class SimulationSettings:
         default=10.0,
         metadata=setting(
             _SECONDS,
-            "How long traffic flows, once the network has converged; events count from there too.",
+            "How long traffic flows, once the network has converged. The time of events is "
+            "counted from the same moment.",
         ),
     )
     settle_seconds: float = attrs.field(
@@ -123,32 +124,29 @@ class RouterEntry:
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class ShapeEntry:
-    """Many routers at once, and the links between them.
-
-    They are named after the shape, with a number from 1.
-    """
+    """Many routers, named after the shape and numbered from 1, and the links between them."""
 
     name: str = attrs.field(
-        default="r", metadata=setting(_ROUTER, "What the routers are called, before the number.")
+        default="r", metadata=setting(_ROUTER, "Name of the routers, before the number.")
     )
     layout: Layout = attrs.field(
         default="line",
         metadata=setting(
             kinds.choice(get_args(Layout)),
             "How they are linked: one after another (line), in a circle (ring), all to the first "
-            "(star), each to two further ones (tree), each to each (mesh), or by chance, so that "
-            "there is a way from each to each (random).",
+            "(star), each to two more (tree), each to every other (mesh), or randomly, but so "
+            "that all are connected (random).",
         ),
     )
     routers: int = attrs.field(
         default=3,
-        metadata=setting(kinds.whole_number(1, MOST_ROUTERS, "routers"), "How many there are."),
+        metadata=setting(kinds.whole_number(1, MOST_ROUTERS, "routers"), "Number of routers."),
     )
     degree: float = attrs.field(
         default=3.0,
         metadata=setting(
             kinds.number(2, 50, "links"),
-            "With random: how many links a router has, on average.",
+            "With random: average number of links of a router.",
         ),
     )
     cost: int = attrs.field(default=1, metadata=setting(_COST, "Cost of each link."))
@@ -173,8 +171,8 @@ class LinkEntry:
         default=None,
         metadata=setting(
             kinds.names(100, 2, 2),
-            "The two routers; the first of them connects to the second. Of an edge router and "
-            "another one it is the edge router that connects.",
+            "The two routers. The first one connects to the second one, but an edge router always "
+            "connects to an interior one.",
             default="none; needed",
             required=True,
         ),
@@ -201,22 +199,22 @@ class ReceiverEntry:
         default=1,
         metadata=setting(
             kinds.whole_number(1, 100_000, "receivers"),
-            "Without at: how many there are, at randomly chosen routers.",
+            "Without at: the number of receivers, at randomly chosen routers.",
         ),
     )
     address: str | None = attrs.field(
         default=None,
         metadata=setting(
             kinds.address(),
-            "The address they receive from; {n} in it is replaced by the number of the receiver "
-            "among them.",
+            "The address that they receive from; {n} in it is replaced by the number of each "
+            "receiver, from 0.",
             default="none; needed",
             required=True,
         ),
     )
     credit: int = attrs.field(
         default=100,
-        metadata=setting(kinds.whole_number(1, 100_000, "messages"), "The credit that they give."),
+        metadata=setting(kinds.whole_number(1, 100_000, "messages"), "The credit that each has."),
     )
     milliseconds: float = attrs.field(
         default=0.0,
@@ -246,15 +244,15 @@ class SenderEntry:
         default=1,
         metadata=setting(
             kinds.whole_number(1, 100_000, "senders"),
-            "Without at: how many there are, at randomly chosen routers.",
+            "Without at: the number of senders, at randomly chosen routers.",
         ),
     )
     address: str | None = attrs.field(
         default=None,
         metadata=setting(
             kinds.address(),
-            "The address they send to; {n} in it is replaced by the number of the sender among "
-            "them.",
+            "The address that they send to; {n} in it is replaced by the number of each sender, "
+            "from 0.",
             default="none; needed",
             required=True,
         ),
@@ -290,24 +288,25 @@ class EventEntry:
 
     at: float = attrs.field(
         default=0.0,
-        metadata=setting(_SECONDS, "When, in seconds from when traffic begins."),
+        metadata=setting(_SECONDS, "Time of the event, in seconds after traffic begins."),
     )
     action: Action = attrs.field(
         default="kill",
         metadata=setting(
             kinds.choice(get_args(Action)),
-            "Routers are killed without a close, stopped in order, started again, restarted at "
-            "once, paused so that they stand still, and resumed. Links are cut so that nothing "
-            "gets through and nobody is told, healed, or reset so that their connection is lost "
-            "at once. A partition cuts all links between these routers and the others. A cost is "
-            "changed while its link stays.",
+            "Routers: kill them without a close, stop them in order, start them again, restart "
+            "them (kill and start immediately), pause them as a stopped process is paused, or "
+            "resume them. Links: cut them so that nothing gets through and no end is notified, "
+            "heal them, or reset their connections, which are lost immediately. A partition cuts "
+            "all links between these routers and the others. cost changes the cost of a link, "
+            "whose connection stays.",
         ),
     )
     routers: tuple[str, ...] = attrs.field(
         default=(),
         metadata=setting(
             _ROUTERS,
-            "The routers that it happens to; with partition, all of one side.",
+            "The routers that are affected; with partition, all of one side.",
             default="a randomly chosen one",
         ),
     )
@@ -315,7 +314,7 @@ class EventEntry:
         default=None,
         metadata=setting(
             kinds.names(100, 2, 2),
-            "The link that it happens to, by its two routers.",
+            "The link that is affected, by its two routers.",
             default="a randomly chosen one",
         ),
     )
@@ -325,15 +324,15 @@ class EventEntry:
     one_way: bool = attrs.field(
         default=False,
         metadata=setting(
-            kinds.flag(), "With cut: whether what the second sends to the first still gets through."
+            kinds.flag(), "With cut: whether octets from the second to the first still get through."
         ),
     )
     seconds: float | None = attrs.field(
         default=None,
         metadata=setting(
             _SECONDS,
-            "After how long it is undone: what was killed or stopped is started, what was paused "
-            "is resumed, what was cut is healed.",
+            "How long until it is undone: killed or stopped routers are started, paused routers "
+            "are resumed, and cut links are healed.",
             default="never",
         ),
     )
@@ -341,13 +340,13 @@ class EventEntry:
         default=1,
         metadata=setting(
             kinds.whole_number(1, 10_000, "times"),
-            "How often it happens, to others each time where chance picks: a link that is cut and "
-            "healed again and again is one that flaps.",
+            "How often it happens. If routers or links are chosen randomly, they are chosen again "
+            "each time. A link that is cut and healed again and again is one that flaps.",
         ),
     )
     every: float = attrs.field(
         default=5.0,
-        metadata=setting(_PERIOD, "With times: the interval."),
+        metadata=setting(_PERIOD, "With times: the interval between two of them."),
     )
 
 

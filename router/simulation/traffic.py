@@ -1,4 +1,4 @@
-"""Senders and receivers of a simulation, and what they record of each message."""
+"""Senders and receivers of a simulation, and what they record about each message."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class Listener:
         """Handle a message that is sent."""
 
     def told(self, flow: Flow, entry: Entry) -> None:
-        """Handle an outcome that a sender is told, or one that it never will be."""
+        """Handle an outcome that a sender has received, or will never receive."""
 
     def delivered(self, sink: Sink, flow: Flow, entry: Entry) -> None:
-        """Handle a message that a receiver got."""
+        """Handle a message that a receiver has received."""
 
 
 class Flow:
-    """Sender `number` of all, at `router`, sending to `address`."""
+    """Sender to `address` at `router`; `number` is its index among all senders."""
 
     def __init__(
         self, number: int, router: str, entry: SenderEntry, address: str, network: Network
@@ -72,7 +72,7 @@ class Flow:
         network.container(f"sender-{number}", router).add_sender(self.plan)
 
     def begin(self, ledger: Ledger, listener: Listener) -> None:
-        """Send at its rate from now on."""
+        """Send at the configured rate from now on."""
         self._ledger, self._listener = ledger, listener
         self._is_on = True
         self.agenda.after(self.chance.uniform(0, 1 / self.entry.rate), self._tick)
@@ -83,7 +83,7 @@ class Flow:
         self._due = 0
 
     def is_wanting(self) -> bool:
-        """Return whether a message is to be sent or has no outcome yet."""
+        """Return whether a message is still to be sent or has no outcome yet."""
         return bool(self._due or self._numbers)
 
     def _tick(self) -> None:
@@ -117,7 +117,7 @@ class Flow:
 
 
 class Sink:
-    """Receiver `number` of all, at `router`, receiving from `address`."""
+    """Receiver from `address` at `router`; `number` is its index among all receivers."""
 
     def __init__(
         self, number: int, router: str, entry: ReceiverEntry, address: str, network: Network

@@ -1,6 +1,6 @@
-"""True state that all routers should know, computed from the network, and since when they do.
+"""True state of the network that all routers should know, and since when they have known it.
 
-None of it comes from the routing protocol, so the protocol can be checked against it.
+It is not taken from the routing protocol, so that the protocol can be checked against it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from router.simulation.network import Network
 class GroundTruth:
     """Watch on the interior routers of a network, and on the `lines` between them.
 
-    It has to be made before they start. The routers in `wrong_paths` and `wrong_keys` know
-    something other than the truth: of paths, or of where keys are wanted.
+    It must be made before the routers start. `wrong_paths` are the routers whose paths differ from
+    the true ones; `wrong_keys` has the keys for which a router is wrong about who wants them.
     """
 
     def __init__(self, network: Network, lines: Iterable[tuple[str, str]]) -> None:
@@ -25,11 +25,11 @@ class GroundTruth:
         self.costs = {pair: network.joints[pair].connector.cost for pair in lines}
         # costs of the routers that each router can reach
         self.ways: dict[str, dict[str, int]] = {}
-        # by key, the routers where it is really wanted
+        # by key, the routers where the key is really wanted
         self.wanted: dict[str, dict[str, Interest]] = {}
         self.wrong_paths: set[str] = set()
         self.wrong_keys: dict[str, set[str]] = {}
-        # time at which the last router came to know the truth
+        # time at which the last router learned the true state
         self.right_since = network.agenda.now
         self._was_right = True
         # grows with every change of any router's paths
@@ -99,7 +99,7 @@ class GroundTruth:
     # Changes in the network.
 
     def network_changed(self) -> None:
-        """Compute the true state anew: something has happened to routers or links."""
+        """Compute the true state again, as something has happened to routers or links."""
         running = {
             name: host
             for name, host in self.network.hosts.items()
@@ -158,7 +158,8 @@ class GroundTruth:
     def cost_taken(self, start: str, end: str) -> int | None:
         """Return the cost of the path that messages take now from one router to another.
 
-        The path is followed from neighbour to neighbour; None if it leads nowhere or in a circle.
+        The path is followed from neighbour to neighbour. Return None if it ends at another router
+        or leads in a circle.
         """
         total, here, seen = 0, start, {start}
         while here != end:

@@ -1,4 +1,4 @@
-"""Virtual clock: entries run in the order of their times, and nothing takes any time in between."""
+"""Virtual clock: calls run in the order of their times, and time passes only between calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ START_S = 1000.0
 
 @attrs.define(eq=False)
 class ScheduledCall:
-    """Scheduled call, unless it is cancelled."""
+    """Scheduled call, which can be cancelled."""
 
     act: Callable[[], None] | None
 
@@ -23,7 +23,7 @@ class ScheduledCall:
 
 
 class EventScheduler:
-    """Schedule of calls by time, in seconds; calls of the same time run in the order of entry."""
+    """Schedule of calls by time, in seconds; calls for the same time run in order of entry."""
 
     def __init__(self) -> None:
         self.now = START_S
@@ -37,7 +37,7 @@ class EventScheduler:
         return self.now
 
     def at(self, when: float, act: Callable[[], None]) -> ScheduledCall:
-        """Schedule a call at a time; a time in the past means next."""
+        """Schedule a call for a time; a call for a past time runs next."""
         entry = ScheduledCall(act)
         self._next_number += 1
         heapq.heappush(self._due, (max(when, self.now), self._next_number, entry))
@@ -48,9 +48,9 @@ class EventScheduler:
         return self.at(self.now + delay_s, act)
 
     def run(self, until: float, most: int | None = None) -> bool:
-        """Let time pass until `until`, and make the calls due by then, at most `most` of them.
+        """Let time pass until `until`, and make the calls due by then, but at most `most`.
 
-        Return whether all were made.
+        Return whether all of them were made.
         """
         last = None if most is None else self.done + most
         while self._due and self._due[0][0] <= until:
@@ -65,7 +65,7 @@ class EventScheduler:
     ) -> bool:
         """Let time pass until a condition holds, for at most `limit_s` and at most `most` calls.
 
-        Return whether it holds.
+        Return whether the condition holds.
         """
         end = self.now + limit_s
         last = None if most is None else self.done + most

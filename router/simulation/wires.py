@@ -1,7 +1,7 @@
-"""Connections without sockets: two ends, and octets that take their time between them.
+"""Connections without sockets: two ends, and octets that take time to travel between them.
 
-Octets arrive whole and in order, as over TCP. A wire that is cut delivers nothing and loses
-nothing, and goes on when it is healed. A wire that is reset loses what is under way.
+Octets arrive complete and in order, as over TCP. A wire that is cut delivers nothing and loses
+nothing, and continues when it is healed. A wire that is reset loses the octets under way.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from router.net.hub import READ_BYTES, Hub
 from router.net.tracing import Tap
 from router.simulation.virtual_clock import EventScheduler
 
-# Minimum delay of a wire: without one, routers would exchange frames for ever in no time.
+# Minimum delay of a wire: without it, routers could exchange frames forever at the same time.
 LEAST_DELAY_S = 0.00002
-# Capacity of the socket buffers for each way, while the peer does not read.
+# Capacity of the socket buffers in each direction while the peer does not read.
 CAPACITY_BYTES = 1024 * 1024
 # How long a finished end keeps trying to send its last output.
 LINGER_S = 2.0
 
 
 class Site(Protocol):
-    """Place of an end: while it is paused, nothing is read there."""
+    """Router or container at an end: while it is paused, nothing is read there."""
 
     @property
     def runs(self) -> bool:
-        """Return whether anything is done there now."""
+        """Return whether the site is running."""
 
 
 @attrs.frozen
 class Distance:
     """Delay and bandwidth between two ends.
 
-    Octets take `delay_s`, and up to `jitter_s` more by chance. If `octets_per_s` is given, octets
-    leave one after the other at that rate.
+    Octets take `delay_s`, and a random time of up to `jitter_s` more. If `octets_per_s` is given,
+    octets are sent one after the other at that rate.
     """
 
     delay_s: float = 0.001
@@ -60,21 +60,21 @@ class WireDirection:
         self.chance = chance
         self.end: WireEnd | None = None
         self.is_cut = False
-        # octets that were sent and not read yet
+        # number of octets that were sent and not read yet
         self.under_way = 0
         self._arrived_last = 0.0
-        # what has arrived while the wire is cut; None for the end of the stream
+        # octets that have arrived while the wire is cut; None for the end of the stream
         self._held: list[bytes | None] = []
         self._is_over = False
 
     def move(self, distance: Distance) -> None:
-        """Set the delay, jitter and bandwidth of what is sent from now on."""
+        """Set the delay, jitter and bandwidth for octets that are sent from now on."""
         self.delay_s = max(distance.delay_s, LEAST_DELAY_S)
         self.jitter_s = distance.jitter_s
         self.octets_per_s = distance.octets_per_s
 
     def carry(self, octets: bytes | None) -> None:
-        """Let octets arrive after a while, or with None the end of the stream."""
+        """Send octets, which arrive later; None is the end of the stream."""
         if octets is not None:
             self.under_way += len(octets)
         left = self.agenda.now
@@ -101,20 +101,20 @@ class WireDirection:
         self.is_cut = True
 
     def heal(self) -> None:
-        """Deliver what was held up, and everything from now on."""
+        """Deliver octets that were held up, and all others from now on."""
         self.is_cut = False
         held, self._held = self._held, []
         for octets in held:
             self._arrive(octets)
 
     def drop(self) -> None:
-        """Discard everything that arrives from now on, for ever."""
+        """Discard everything that arrives from now on, forever."""
         self._is_over = True
         self._held.clear()
 
 
 class Wire:
-    """Two ways between two ends."""
+    """Connection of two ends, with a direction towards each."""
 
     def __init__(self, agenda: EventScheduler, distance: Distance, chance: Random) -> None:
         self.agenda = agenda
@@ -124,7 +124,7 @@ class Wire:
         )
 
     def fasten(self, first: WireEnd, second: WireEnd) -> None:
-        """Connect two ends by this wire."""
+        """Connect two ends to each other."""
         for end, other, incoming, outgoing in (
             (first, second, self.ways[1], self.ways[0]),
             (second, first, self.ways[0], self.ways[1]),
@@ -133,7 +133,7 @@ class Wire:
             end.fasten(incoming, outgoing, other)
 
     def reset(self) -> None:
-        """Drop the connection, with everything under way; both ends notice at once."""
+        """Drop the connection, with everything under way; both ends notice immediately."""
         ends = [way.end for way in self.ways]
         for way in self.ways:
             way.drop()
@@ -143,7 +143,7 @@ class Wire:
 
 
 class WireEnd:
-    """End of a wire: the owner of an engine's connection, in the place of a pump with a socket."""
+    """End of a wire: the owner of an engine's connection, in place of a pump with a socket."""
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ class WireEnd:
         self.connection = connection
         self.site = site
         self.tally = tally
-        # a hub accepts whatever carries a connection
+        # a hub accepts any object that carries a connection
         pump: Any = self
         self.number = hub.enter(pump)
         self.tap: Tap | None = None
@@ -189,12 +189,12 @@ class WireEnd:
     # Input.
 
     def arrived(self, octets: bytes | None) -> None:
-        """Take octets, or with None the end of the stream; they are read as soon as possible."""
+        """Receive octets, or None for the end of the stream; they are read as soon as possible."""
         self._inbox.append(octets)
         self.work()
 
     def work(self) -> None:
-        """Read what has come, if the site runs, and send what there was no room for."""
+        """Send held back output, and read octets that have arrived if the site is running."""
         if self._is_blocked:
             self._write()
         connection = self.connection
@@ -250,7 +250,7 @@ class WireEnd:
             connection.sent(len(octets))
 
     def room_made(self) -> None:
-        """Go on sending if blocked: the peer has read something."""
+        """Continue to send if blocked, as the peer has read something."""
         if self._is_blocked and not self.is_over:
             self._soon(self._write)
 
@@ -267,7 +267,7 @@ class WireEnd:
             self._soon(self._finish)
 
     def _finish(self) -> None:
-        """Close now, or when the output has left: the connection is finished."""
+        """Close the finished connection, now or when its output has been sent."""
         if self._is_blocked:
             assert self._outgoing is not None
             self._outgoing.agenda.after(LINGER_S, self.close)
@@ -281,12 +281,12 @@ class WireEnd:
     # End of the connection.
 
     def lose(self) -> None:
-        """Let this end notice that the connection is gone, as soon as its site runs."""
+        """Make this end notice that the connection is lost, as soon as its site runs."""
         self._inbox.clear()
         self.arrived(None)
 
     def close(self) -> None:
-        """Close this end, and resolve what the connection carried; the peer notices later."""
+        """Close this end, and resolve the connection's deliveries; the peer notices later."""
         if self.is_over:
             return
         connection, hub = self.connection, self.exchange
@@ -301,7 +301,7 @@ class WireEnd:
             self.ended()
 
     def vanish(self) -> None:
-        """Leave without a close: the process is gone, and its system tells the peer."""
+        """Leave without a close: the process is gone, and its system notifies the peer."""
         if not self.is_over:
             self._leave()
 
@@ -338,7 +338,7 @@ class WireEnd:
 
 
 class _Gone:
-    """Stand-in for the end of a connection that is over."""
+    """Placeholder for the end of a connection that is over."""
 
     def send(self) -> None:
         """Do nothing: nothing can be sent any more."""

@@ -148,7 +148,7 @@ def test_multiple_values_are_written_as_an_array() -> None:
             "array of described values",
         ),
         (listed(ULong(0x25), "oops"), "amqp:decode-error", "rejected.error"),
-        (listed(ULong(0x25), Described(ULong(0x24), [])), "amqp:decode-error", "is no error"),
+        (listed(ULong(0x25), Described(ULong(0x24), [])), "amqp:decode-error", "archetype error"),
         (
             listed(ULong(0x12), "l", UInt(0), True, None, None, Described(ULong(0x29), [])),
             "amqp:decode-error",

@@ -92,7 +92,7 @@ def test_a_map_within_can_stay_as_it_is_too() -> None:
     assert isinstance(properties.get_map("nested"), EncodedMap)
     assert properties.get_map("nested") == {Symbol("a"): [1, None]}
     assert properties.get_map("none") is None
-    with pytest.raises(ValueError, match="no map"):
+    with pytest.raises(ValueError, match="not a map"):
         properties.get_map("product")
 
 

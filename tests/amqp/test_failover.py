@@ -48,6 +48,7 @@ def test_what_is_written_is_what_dispatch_writes_and_is_read_again() -> None:
         ({"hostname": "b"}, B),
         ({"hostname": "c", "network-host": "b"}, FailoverServer("b", 5672, "c")),
         ({"network-host": "b", "scheme": "AMQP"}, B),
+        ({"network-host": "b", "scheme": "AMQPS"}, FailoverServer("b", 5671, "b", "amqps")),
         ({"network-host": "b", "scheme": "amqps"}, FailoverServer("b", 5671, "b", "amqps")),
         ({"network-host": "b", "scheme": 7, "more": [1]}, B),
         ({}, None),

@@ -95,8 +95,8 @@ def test_sections_in_their_order(sections: str) -> None:
         ("PMV", "the message-annotations section after the properties section"),
         ("AAV", "the application-properties section after the application-properties section"),
         ("VV", "the amqp-value section after the amqp-value section"),
-        ("BV", "the amqp-value section after the data section: a body is of one kind"),
-        ("BS", "the amqp-sequence section after the data section: a body is of one kind"),
+        ("BV", "the amqp-value section after the data section: a body has one kind of section"),
+        ("BS", "the amqp-sequence section after the data section: a body has one kind of section"),
         ("SB", "the data section after the amqp-sequence section"),
         ("BFF", "the footer section after the footer section"),
         ("BFB", "the data section after the footer section"),
@@ -122,10 +122,10 @@ def test_sections_out_of_order(sections: str, problem: str) -> None:
         ("005376f0", "constructor 0xf0 in the amqp-sequence section"),
         ("00537712", "constructor 0x12 in the amqp-value section"),
         ("0053770053013f", "constructor 0x3f in the amqp-value section"),
-        ("00532445", "a described value 0x24 is no section"),
-        ("00800000000100000070c00100", "a described value 0xffff is no section"),
-        ("00a30161c00100", "a described value 0x00 is no section"),
-        ("00b3ffffffff61", "a descriptor of 4294967295 octets is no section"),
+        ("00532445", "descriptor 0x24 does not name a section"),
+        ("00800000000100000070c00100", "descriptor 0xffff does not name a section"),
+        ("00a30161c00100", "descriptor 0x00 does not name a section"),
+        ("00b3ffffffff61", "a descriptor of 4294967295 octets does not name a section"),
         ("005201", "constructor 0x52 where a section's descriptor belongs"),
     ],
 )
@@ -164,7 +164,7 @@ def test_a_message_must_not_end_inside_of_a_section() -> None:
     for at in range(len(octets) + 1):
         problem = scanned(octets[:at]).problem
         assert (problem == "") is (at in ends)
-        assert problem == "" or problem.startswith("the message ends inside of the ")
+        assert problem == "" or problem.startswith("the message ends inside the ")
 
 
 def test_a_nested_value_costs_no_memory() -> None:

@@ -77,7 +77,7 @@ def test_what_is_wrong_with_a_file_is_said(text: str, words: str) -> None:
         ({"cost": 2, "advised": 1}, ""),
         ({"advised": 0}, "a cost is from 1 to 1000000"),
         ({"cost": 900_000, "advised": 1_000_001}, "a cost is from 1 to 1000000"),
-        ({"samples": 99}, "it rests on 99 samples, fewer than 100 (--least-samples)"),
+        ({"samples": 99}, "it has 99 samples, fewer than 100 (--least-samples)"),
     ],
 )
 def test_bounds(change: dict[str, Any], words: str) -> None:

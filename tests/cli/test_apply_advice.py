@@ -94,7 +94,7 @@ def test_costs_change_wherever_the_connectors_are_and_connections_stay(
         why,
         "~ b - c  cost 1 -> 2  connector to-c of b",
         why,
-        "  a - b  cost 2 -> 3  left out: it rests on 7 samples, fewer than 100 (--least-samples)",
+        "  a - b  cost 2 -> 3  left out: it has 7 samples, fewer than 100 (--least-samples)",
         "  b - a  cost 9 -> 10  left out: its cost is 2 now",
         f"  a - x  cost 9 -> 10  left out: {silent}",
     ]

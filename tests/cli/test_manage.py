@@ -112,7 +112,7 @@ def test_many_are_created_at_once_or_none(start_router: StartRouter) -> None:
     bad = [*many, {"type": "address", "prefix": "a b"}]
     refused = asked(router, "create", "--stdin", stdin=json.dumps(bad))
     assert refused.code == 1
-    assert refused.errors.startswith("trioute: 400 of 301, number 301: prefix: ")
+    assert refused.errors.startswith("trioute: 400 in entity 301 of 301: prefix: ")
     assert told(router, *query) == before
     made = asked(router, "create", "--stdin", "--type", "address", stdin=json.dumps(many))
     assert made.code == 0

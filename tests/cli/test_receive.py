@@ -109,7 +109,7 @@ def test_too_few_come_in_time(other_side: OtherSide) -> None:
     ended, _ = received(other_side, Message(body="x"), "--count", "2", "--timeout", "1", "--quiet")
     assert ended.code == 1
     assert ended.lines == ["x"]
-    assert ended.errors == "trioute: 1 of 2 messages came, and no further one within 1 s\n"
+    assert ended.errors == "trioute: received 1 of 2 messages, and no other one within 1 s\n"
 
 
 def test_a_timeout_ends_what_has_no_count(router_process: RouterProcess) -> None:
@@ -128,7 +128,7 @@ def test_a_drain_finds_too_few(router_process: RouterProcess) -> None:
     url = router_process.url("receive/drain2")
     ended = run("receive", url, "--drain", "--count", "2", "--quiet")
     assert ended.code == 1
-    assert ended.errors == "trioute: only 0 of 2 messages were there\n"
+    assert ended.errors == "trioute: only 0 of 2 messages were available\n"
 
 
 def test_both_ends_agree_on_what_went_between(router_process: RouterProcess) -> None:

@@ -30,7 +30,7 @@ port = 0
 @pytest.mark.parametrize(
     ("bus", "told"),
     [
-        ("amqps://127.0.0.1", "amqps:// cannot be used here"),
+        ("amqps://127.0.0.1", "amqps:// is not supported here"),
         ("127.0.0.1:99999", "'99999' is not a port number (1 to 65535)"),
         ("", "the host is missing"),
     ],
@@ -57,7 +57,7 @@ def test_a_peer_that_says_nothing() -> None:
         bus = f"127.0.0.1:{server.getsockname()[1]}"
         ended = run("manage", "query", "-b", bus, "--timeout", "0.2")
     assert ended.code == 3
-    assert ended.errors == "trioute: the peer did not open within 0.2 s\n"
+    assert ended.errors == "trioute: the peer did not open the connection within 0.2 s\n"
 
 
 def test_no_answer_in_time(router_process: RouterProcess) -> None:

@@ -54,7 +54,7 @@ def test_on_a_hangup_the_file_is_read_again(tmp_path: Path) -> None:
     with running_router(tmp_path, PLAIN) as router:
         file_of(tmp_path, f"{PLAIN}{ADDRESS}")
         router.process.send_signal(signal.SIGHUP)
-        wait_for(router, "configuration read again .*differences=1")
+        wait_for(router, "configuration reloaded .*differences=1")
         file_of(tmp_path, f"{PLAIN}[[address]]\n")
         router.process.send_signal(signal.SIGHUP)
         wait_for(router, r"configuration refused .*address\[0\]: does not say which")
@@ -70,7 +70,7 @@ def test_what_a_hangup_undoes_is_put_aside(tmp_path: Path) -> None:
     state = save(tmp_path, file)
     with running_router(tmp_path, PLAIN, "--state", state) as router:
         router.process.send_signal(signal.SIGHUP)
-        wait_for(router, "configuration read again .*differences=1")
+        wait_for(router, "configuration reloaded .*differences=1")
         assert not state.exists()
         saved = load_saved(backup_path(state))
         assert saved is not None
@@ -145,7 +145,7 @@ def test_a_file_of_dispatch_is_run_and_read_again(tmp_path: Path) -> None:
         wait_for(router, "not supported .*requireSsl")
         file_of(tmp_path, (CONF % "yes").replace("}", "    linkCapacity: 9\n}"))
         router.process.send_signal(signal.SIGHUP)
-        wait_for(router, "configuration read again .*differences=1")
+        wait_for(router, "configuration reloaded .*differences=1")
 
 
 def test_less_security_has_to_be_asked_for(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ async def test_a_peer_that_never_opens(mock_clock: MockClock) -> None:
         with pytest.raises(ConnectFailed) as failed:
             async with connect(url, timeout_s=7):
                 pass
-    assert str(failed.value) == "the peer did not open within 7 s"
+    assert str(failed.value) == "the peer did not open the connection within 7 s"
 
 
 async def test_a_peer_that_speaks_something_else() -> None:
@@ -212,7 +212,7 @@ async def test_why_we_are_not_let_in() -> None:
 
     async with serving(script) as url:
         for user, reason in (
-            ("", "the server offers SASL PLAIN SCRAM-SHA-1, and we have ANONYMOUS"),
+            ("", "the server offers SASL PLAIN SCRAM-SHA-1; this side can use ANONYMOUS"),
             ("ada:wrong@", "the server refuses user ada (SASL outcome 1)"),
         ):
             with pytest.raises(ConnectFailed) as failed:

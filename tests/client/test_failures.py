@@ -22,13 +22,16 @@ THERE = Redirect("c", "h", 1, "a")
         (Error("amqp:not-found", "no node a", {"address": "a"}), "amqp:not-found: no node a"),
         (Error("amqp:not-found", "no node", {"address": 1}), "amqp:not-found: no node"),
         (Error("amqp:not-found", None, {"address": "a"}), "amqp:not-found: a"),
-        (Error(MOVED, "gone", THERE.info()), f"{MOVED}: gone; go to amqp://h:1/a (hostname c)"),
-        (Error(MOVED, None, THERE.info()), f"{MOVED}: go to amqp://h:1/a (hostname c)"),
+        (
+            Error(MOVED, "gone", THERE.info()),
+            f"{MOVED}: gone; redirected to amqp://h:1/a (hostname c)",
+        ),
+        (Error(MOVED, None, THERE.info()), f"{MOVED}: redirected to amqp://h:1/a (hostname c)"),
         (Error(MOVED, f"redirected to {THERE}", THERE.info()), f"{MOVED}: redirected to {THERE}"),
-        (Error(MOVED), f"{MOVED}: go to an unnamed place"),
+        (Error(MOVED), f"{MOVED}: redirected to an unnamed place"),
         (
             Error("amqp:connection:redirect", "", {"port": 1}),
-            "amqp:connection:redirect: go to an unnamed place",
+            "amqp:connection:redirect: redirected to an unnamed place",
         ),
         # only a redirect leads anywhere
         (Error("amqp:not-found", "no", THERE.info()), "amqp:not-found: no: a"),

@@ -190,7 +190,7 @@ async def test_a_request_that_is_not_taken(word: str) -> None:
 
     told = "amqp:not-allowed: not today" if word == "reject" else "released"
     async with asking_one_that(behave) as management:
-        with pytest.raises(NoResponse, match=f"did not take the request: {told}"):
+        with pytest.raises(NoResponse, match=f"did not accept the request: {told}"):
             await management.request("ANY")
 
 

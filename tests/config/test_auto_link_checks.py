@@ -18,12 +18,12 @@ WHOLE = 'address = "q"\ndirection = "in"\n'
         (
             f"{WHOLE}[[autoLink]]\n{WHOLE}",
             "autoLink[1].name",
-            "is the name of autoLink[0] too",
+            "is also the name of autoLink[0]",
         ),
         (
             f'{WHOLE}name = "x"\n[[autoLink]]\n{WHOLE}containerId = "b"\nname = "x"',
             "autoLink[1].name",
-            "is the name of autoLink[0] too",
+            "is also the name of autoLink[0]",
         ),
         (WHOLE + "phase = 10", "autoLink[0].phase", "is not allowed"),
         (WHOLE.replace('"in"', '"both"'), "autoLink[0].direction", "is not allowed"),

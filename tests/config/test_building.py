@@ -27,7 +27,7 @@ def test_findings_become_mistakes_where_they_stand() -> None:
     lines = {("listener",): 1, ("listener", 0, "port"): 9, ("listener", 2): 5}
     mistakes = built.mistakes(data, lines, "f", lambda path: ("here", *path))
     assert [str(mistake).partition(":")[2].partition(";")[0] for mistake in mistakes] == [
-        "5: here.listener[2].port: 1 is taken: listener[1] listens on 127.0.0.1:1 too",
+        "5: here.listener[2].port: 1 is taken: listener[1] also listens on 127.0.0.1:1",
         "9: here.listener[0].port: -1 is not allowed",
     ]
 

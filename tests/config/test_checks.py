@@ -92,9 +92,9 @@ BAD = {
         port = 1
         """,
         """
-        f:4: listener[1].port: 1 is taken: listener[0] listens on 127.0.0.1:1 too; give another
+        f:4: listener[1].port: 1 is taken: listener[0] also listens on 127.0.0.1:1; give another
             port or another host
-        f:6: listener[2].port: 1 is taken: listener[0] listens on 127.0.0.1:1 too; give another
+        f:6: listener[2].port: 1 is taken: listener[0] also listens on 127.0.0.1:1; give another
             port or another host
         """,
     ),
@@ -106,7 +106,7 @@ BAD = {
         socketAddressFamily = "IPv6"
         """,
         """
-        f:3: listener[1].port: "amqp" is taken: listener[0] listens on 127.0.0.1:5672 too; give
+        f:3: listener[1].port: "amqp" is taken: listener[0] also listens on 127.0.0.1:5672; give
             another port or another host
         """,
     ),
@@ -120,7 +120,7 @@ BAD = {
         name = "a"
         """,
         """
-        f:6: listener[1].name: "a" is the name of listener[0] too; give each a name of its own
+        f:6: listener[1].name: "a" is also the name of listener[0]; give each its own name
         """,
     ),
     "no names where only names differ": (
@@ -134,9 +134,9 @@ BAD = {
         """,
         """
         f:3: listener[1].name: is missing, and listener[0] has none either on the same host and
-            port; give each a name of its own
+            port; give each its own name
         f:6: connector[1].name: is missing, and connector[0] has none either on the same host and
-            port; give each a name of its own
+            port; give each its own name
         """,
     ),
     "an address of two names, and two of one": (
@@ -149,7 +149,7 @@ BAD = {
         name = "n"
         """,
         """
-        f:6: address[1].name: "n" is the name of address[0] too; give each a name of its own
+        f:6: address[1].name: "n" is also the name of address[0]; give each its own name
         """,
     ),
     "neither prefix nor pattern, and both": (
@@ -174,8 +174,10 @@ BAD = {
         pattern = "a/b/#"
         """,
         """
-        f:4: address[1].prefix: "a.b/" covers what address[0] covers; give each address once
-        f:6: address[2].pattern: "a/b/#" covers what address[0] covers; give each address once
+        f:4: address[1].prefix: "a.b/" covers the same addresses as address[0]; give each
+            address only once
+        f:6: address[2].pattern: "a/b/#" covers the same addresses as address[0]; give each
+            address only once
         """,
     ),
     "a fallback beside phases": (
@@ -195,9 +197,9 @@ BAD = {
         """,
         """
         f:3: address[0].enableFallback: true cannot be combined with a phase other than 0, which
-             has no fallback; take it out, or take waypoint and the phases out
+             has no fallback; remove it, or remove waypoint and the phases
         f:7: address[1].enableFallback: true cannot be combined with a phase other than 0, which
-             has no fallback; take it out, or take waypoint and the phases out
+             has no fallback; remove it, or remove waypoint and the phases
         """,
     ),
     "dead letters of nobody, and of themselves": (
@@ -215,7 +217,7 @@ BAD = {
         """,
         """
         f:4: address[0].deadLetterAddress: "dead" has no effect, because nothing can be sent to
-            these addresses; take it out or give another distribution
+            these addresses; remove it, or give another distribution
         f:7: address[1].deadLetterAddress: "b.dead" must not be the address itself; give
             another address
         """,
@@ -296,7 +298,7 @@ BAD = {
         """,
         """
         f:2: connector[0].redirectHosts: ["a", "b"] has no effect, because redirects are not
-            followed; set allowRedirect = true or take it out
+            followed; set allowRedirect = true, or remove it
         """,
     ),
     "PLAIN without users": (
@@ -316,7 +318,7 @@ BAD = {
         """,
         """
         f:2: listener[0].usersFile: "users" has no effect, because PLAIN is not offered; add
-            "PLAIN" to saslMechanisms or take usersFile out
+            "PLAIN" to saslMechanisms, or remove usersFile
         """,
     ),
     "users that are not there": (
@@ -348,7 +350,7 @@ BAD = {
         """,
         """
         f:2: listener[0].authenticatePeer: true lets no peer in, because only ANONYMOUS is
-            offered; add "PLAIN" to saslMechanisms or take authenticatePeer out
+            offered; add "PLAIN" to saslMechanisms, or remove authenticatePeer
         """,
     ),
     "HTTP with what is for AMQP": (
@@ -360,9 +362,9 @@ BAD = {
         role = "normal"
         """,
         """
-        f:4: listener[0].maxFrameSize: has no effect on a listener for HTTP; take it out; such a
+        f:4: listener[0].maxFrameSize: has no effect on a listener for HTTP; remove it; such a
             listener has host, port, name, socketAddressFamily, http, metrics, healthz
-        f:5: listener[0].role: has no effect on a listener for HTTP; take it out; such a listener
+        f:5: listener[0].role: has no effect on a listener for HTTP; remove it; such a listener
             has host, port, name, socketAddressFamily, http, metrics, healthz
         """,
     ),
@@ -372,7 +374,7 @@ BAD = {
         metrics = true
         """,
         """
-        f:2: listener[0].metrics: true has no effect on a listener for AMQP; take it out or set
+        f:2: listener[0].metrics: true has no effect on a listener for AMQP; remove it, or set
             http = true
         """,
     ),
@@ -385,7 +387,7 @@ BAD = {
         """,
         """
         f:1: listener[0].port: is missing; there is no default port for HTTP; give a port
-        f:1: listener[0]: serves nothing; leave metrics or healthz true
+        f:1: listener[0]: serves nothing; set metrics or healthz to true
         """,
     ),
     "half a login": (
@@ -425,7 +427,7 @@ BAD = {
         """,
         """
         f:3: connector[0].saslPassword: is not available: the environment variable
-            TRIOUTE_NOT_SET is not set or empty
+            TRIOUTE_NOT_SET is not set, or is empty
         """,
     ),
     "a buffer larger than the router": (

@@ -19,7 +19,7 @@ failoverHosts = ["b", "*"]
         parse_configuration(text, source="f")
     assert str(caught.value) == (
         "f:4: connector[0].failoverHosts: would show the password to any host that the peer names; "
-        'name the hosts, or take "*" or the saslUsername out'
+        'name the hosts, or remove "*" or the saslUsername'
     )
 
 

@@ -68,7 +68,7 @@ def test_one_beside_many_is_checked_alone() -> None:
     assert seen.counts == [101, 1, 1]
     wanted, edits = with_one_more(runs, "a7")
     (taken,) = rechecks.find_mistakes(runs, wanted, edits)
-    assert "covers what address[7] covers" in str(taken)
+    assert "covers the same addresses as address[7]" in str(taken)
     # it has to do with one, and the words are those of the whole
     assert seen.counts[3:] == [2, 104]
     wanted, edits = with_one_more(runs, "e")

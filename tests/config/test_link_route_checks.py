@@ -47,7 +47,8 @@ BAD = {
         containerId = "c"
         """,
         """
-        f:7: linkRoute[1].pattern: "a.b.#" forwards the same links as linkRoute[0]; give each once
+        f:7: linkRoute[1].pattern: "a.b.#" forwards the same links as linkRoute[0]; give each only
+            once
         """,
     ),
     "one name twice": (
@@ -62,7 +63,7 @@ BAD = {
         name = "n"
         """,
         """
-        f:9: linkRoute[1].name: "n" is the name of linkRoute[0] too; give each a name of its own
+        f:9: linkRoute[1].name: "n" is also the name of linkRoute[0]; give each its own name
         """,
     ),
     "what is no direction": (

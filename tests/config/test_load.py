@@ -102,7 +102,7 @@ prefx = "a"
         f:7: listener[0].max_frame_size: is not a known attribute; did you mean maxFrameSize?
         f:9: listener[1].http: "yes" is not allowed; give true or false
         f:10: listener[1].saslMechanisms: ["PLAIN", "SCRAM"] is not allowed; give a list of
-            "ANONYMOUS" or "PLAIN", or of both, or the same as one text with spaces
+            "ANONYMOUS" or "PLAIN", or of both, or the same in one text with spaces
         f:13: connector[0].saslPassword: (a secret) is not allowed; give text, or env:VARIABLE,
             file:PATH, pass:TEXT or literal:TEXT
         f:15: address[0].prefx: is not a known attribute; did you mean prefix?
@@ -137,7 +137,7 @@ def test_what_is_not_toml_keeps_its_place(text: str, place: str) -> None:
 
 
 def test_what_no_python_reads() -> None:
-    assert mistakes("a = " + "9" * 5000) == ["f: has a number of too many digits"]
+    assert mistakes("a = " + "9" * 5000) == ["f: has a number with too many digits"]
     [mistake] = mistakes("a = " + "[" * 100_000)
     assert "nested" in mistake
 

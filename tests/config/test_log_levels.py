@@ -33,7 +33,7 @@ def test_levels_are_enabled(text: str, levels: list[str]) -> None:
     "text", ["", " , ", "loud", "info++", "+", "INFO", "none, info", 3, None, "info " * 999]
 )
 def test_what_is_none_of_them_is_refused(text: Any) -> None:
-    with pytest.raises(ValueNotAllowed, match="levels with commas"):
+    with pytest.raises(ValueNotAllowed, match="levels separated by commas"):
         parse_enabled(text)
 
 

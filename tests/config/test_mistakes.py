@@ -33,7 +33,7 @@ def test_paths(path: Path, text: str) -> None:
         (True, "true"),
         (1, "1"),
         (-(10**30), "-1" + "0" * 30),
-        pytest.param(16**5000, "a number of many digits", id="many digits"),
+        pytest.param(16**5000, "a number with many digits", id="many digits"),
         (0.5, "0.5"),
         ("x", '"x"'),
         ('"\n', '"\\"\\n"'),

@@ -86,7 +86,7 @@ def test_costs_are_for_interior_routers(entity: str) -> None:
     text = of_mode("interior", f"[[{entity}]]\ncost = 5")
     assert found(text) == (
         f"f:5: {entity}[0].cost: 5 has no effect on a {entity} without the role "
-        'inter-router; take it out, or give role = "inter-router"'
+        'inter-router; remove it, or give role = "inter-router"'
     )
     parse_configuration(f'{text}\nrole = "inter-router"', source="f")
 

@@ -170,7 +170,7 @@ def test_a_secret_is_a_reference_and_never_shown(
     assert (settings.token.kind, findings) == ("env", ())
     for wrong in ("hunter2", "pass:hunter2", "literal:hunter2", "env:", 7):
         _, (finding,) = read_settings(plugin, {"token": wrong})
-        assert finding.allowed == "give env:VARIABLE or file:PATH, where the secret is"
+        assert finding.allowed == "give env:VARIABLE or file:PATH, where the secret is stored"
         assert not finding.shown
 
 

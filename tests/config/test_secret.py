@@ -38,7 +38,7 @@ def test_a_variable_is_read_at_each_use(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("BROKER_PASSWORD", "two")
     assert secret.reveal() == "two"
     monkeypatch.delenv("BROKER_PASSWORD")
-    with pytest.raises(SecretUnavailable, match="variable BROKER_PASSWORD is not set or empty"):
+    with pytest.raises(SecretUnavailable, match="variable BROKER_PASSWORD is not set, or is empty"):
         secret.reveal()
 
 

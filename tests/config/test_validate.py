@@ -29,8 +29,8 @@ def test_each_is_named_with_its_place_and_what_is_allowed() -> None:
         listeners=(ListenerSettings(name="one", port=1), ListenerSettings(name="two", port=1))
     )
     assert taken == (
-        "the configuration: listener[1].port (two): 1 is taken: listener[0] listens on "
-        "127.0.0.1:1 too; give another port or another host"
+        "the configuration: listener[1].port (two): 1 is taken: listener[0] also listens on "
+        "127.0.0.1:1; give another port or another host"
     )
     (unsaid,) = mistakes(addresses=(AddressSettings(name="a"),))
     assert "address[0] (a): does not say which addresses it covers" in unsaid

@@ -47,7 +47,7 @@ def test_an_attach_that_is_never_answered_is_given_up(silent: set[str]) -> None:
     [line] = router.auto_links.lines_of("out q")
     assert line.status is Status.FAILED
     assert line.error is not None
-    assert line.error.description == "the container has not answered the attach for 10 s"
+    assert line.error.description == "the container has not answered the attach within 10 s"
     router.wait(300)
     # there is never more than one session of it
     assert len(container.connection.local_sessions) <= 1
@@ -67,7 +67,7 @@ def test_a_begin_that_is_never_answered_is_waited_for_once() -> None:
     assert len(container.begun) == 1
     [line] = router.auto_links.lines_of("out q")
     assert line.error is not None
-    assert line.error.description == "the container has not answered the begin for 10 s"
+    assert line.error.description == "the container has not answered the begin within 10 s"
     # it comes in the end
     container.silent = set()
     container.catch_up()

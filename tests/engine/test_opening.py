@@ -591,7 +591,7 @@ def test_a_handshake_may_take_for_ever_where_that_is_wanted() -> None:
     ],
 )
 def test_who_has_taken_one_port_for_another_is_told_so(octets: bytes, what: str) -> None:
-    for talk, words in ((server(), "this port is not for"), (client(), "that port is for")):
+    for talk, words in ((server(), "this port does not serve"), (client(), "that port serves")):
         talk >> octets
         (closing,) = closings(talk)
         assert closing.error is not None

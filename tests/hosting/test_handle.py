@@ -139,7 +139,7 @@ async def test_management_clients_see_what_it_reports(
         await state.over.wait()
         assert (
             state.reason
-            == "ValueError: an entity of router.plugin.watching.thing needs a name that is text"
+            == "ValueError: an entity of router.plugin.watching.thing needs a name: non-empty text"
         )
 
 

@@ -202,7 +202,7 @@ def test_what_cannot_be_changes_nothing(
         for wrong, reason in [
             (f'[[listener]]\nname = "taken"\nport = {taken.getsockname()[1]}\n', "in use"),
             ('[[listener]]\nname = "nowhere"\nhost = "192.0.2.1"\nport = 1\n', "assign"),
-            ('[[listener]]\nname = "first"\n', "is the name of"),
+            ('[[listener]]\nname = "first"\n', "is also the name of"),
             ('[[listener]]\nport = "first"\n', "is not allowed"),
             ('[[listener]]\nsaslMechanisms = ["PLAIN"]\nusersFile = "none"\n', "cannot be read"),
             ('[router]\nid = "other"\n', "router.id cannot be changed"),

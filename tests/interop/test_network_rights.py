@@ -58,7 +58,7 @@ def test_rights_are_carried_between_routers_and_edges(routers: StartRouter) -> N
             assert status == 403, f"{at} -> {asked}: {why}"
             is_here = 'readers has management = "read"' in why
             assert is_here is (at == asked)
-            assert is_here or "does not state that its sender may change things" in why
+            assert is_here or "does not state that the sender may change things" in why
     # the nodes for their answers have gone with them, which is nothing wrong
     logs = [router.log_text() for router, _ in started.values()]
     gone = [line for log in logs for line in log.splitlines() if "resource-deleted" in line]

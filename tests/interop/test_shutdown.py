@@ -91,4 +91,4 @@ def test_a_second_signal_ends_it_at_once(routers: StartRouter, address: str) -> 
         rude.hear_until(Close)
         router.process.send_signal(signal.SIGINT)
         router.process.wait(30)
-    assert "stopped at once" in router.log_text()
+    assert "stopped immediately" in router.log_text()

@@ -67,7 +67,7 @@ def test_the_others_get_everything_once_it_is_dropped(
         lines = [line for line in router.log_text().splitlines() if "resource-limit" in line]
         (line,) = lines
         assert "link detached" in line
-        assert "it accepts no transfers: the socket takes no more" in line
+        assert "it accepts no transfers: the output buffer is full" in line
         # the connection is there, and the peer is told when it reads
         stuck.send(HEARTBEAT)
         detach = stuck.hear_until(Detach)

@@ -133,10 +133,10 @@ async def test_many_are_created_at_once_or_none() -> None:
         bad = [*many[:50], {**many[50], "distribution": "nosuch"}, *many[51:]]
         refused = await ask(running, "CREATE", bad)
         assert refused.status == 400
-        assert refused.description.startswith('of 100, number 51: distribution: "nosuch" is not')
+        assert refused.description.startswith('in entity 51 of 100: distribution: "nosuch" is not')
         doubled = await ask(running, "CREATE", [*many, many[7]])
         assert doubled.status == 400
-        assert "covers what address" in doubled.description
+        assert "covers the same addresses as address" in doubled.description
         assert running.node.configuration == CONFIGURATION
         assert (await ask(running, "CREATE", [])).status == 400
         connector = {"type": "connector", "port": 1, "name": "c"}
@@ -209,12 +209,12 @@ async def test_what_collides_is_refused() -> None:
     async with running_node(configuration) as running:
         port = running.address[1]
         for kind, body, told in (
-            ("listener", {"name": "first", "port": 0, "host": "::1"}, "is the name of listener[0]"),
+            ("listener", {"name": "first", "port": 0, "host": "::1"}, "name of listener[0]"),
             ("listener", {"name": "other", "port": port}, f"127.0.0.1:{port} (other)"),
-            ("connector", {"name": "c", "port": 2}, "is the name of connector[0]"),
+            ("connector", {"name": "c", "port": 2}, "is also the name of connector[0]"),
             ("connector", {"name": "c", "port": 3}, "Name conflicts with an existing entity: "),
-            ("router.config.address", {"prefix": "closest"}, "covers what address[0]"),
-            ("router.config.address", {"prefix": "x", "name": "many"}, "is the name of address"),
+            ("router.config.address", {"prefix": "closest"}, "covers the same addresses as"),
+            ("router.config.address", {"prefix": "x", "name": "many"}, "also the name of address"),
             ("router.config.address", {}, "give a prefix or a pattern"),
             (
                 "router.config.address",

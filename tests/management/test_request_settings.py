@@ -158,7 +158,7 @@ def test_settings_become_others() -> None:
     assert changed_settings(LISTENER, old, {"name": "l", "port": "5"}) == old
     new = changed_settings(LISTENER, old, {"port": "6", "maxFrameSize": None, "usersFile": None})
     assert new == ListenerSettings(name="l", port=6)
-    with pytest.raises(Refused, match="name cannot be changed: the entity is known by it"):
+    with pytest.raises(Refused, match="name cannot be changed: it identifies the entity"):
         changed_settings(LISTENER, old, {"name": "m"})
     with pytest.raises(Refused, match="type cannot be changed: it is read-only"):
         changed_settings(LISTENER, old, {"type": "connector"})

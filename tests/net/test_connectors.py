@@ -275,7 +275,7 @@ async def test_where_the_configuration_does_not_allow_it_nobody_goes(waits: Wait
                     assert state(running)["failoverUrls"] == urls(home)
             async with home.visited():
                 assert other.is_untouched()
-    (line,) = of(logs, "failover place left out")
+    (line,) = of(logs, "failover host ignored")
     assert line["reason"] == "localhost is not among failoverHosts"
     assert line["to"] == f"amqp://localhost:{other.port}"
     (line,) = of(logs, "failover list ignored")
@@ -349,7 +349,7 @@ async def close_with_a_reason(peer: Peer) -> None:
     [
         (refuse_by_sasl, "FAILED", "unauthorized", "the server refuses anonymous peers (SASL"),
         (refuse_after_open, "FAILED", "refused", "amqp:invalid-field: that container is here"),
-        (offer_no_mechanism, "FAILED", "unauthorized", "offers SASL SCRAM-SHA-256, and we have"),
+        (offer_no_mechanism, "FAILED", "unauthorized", "SASL SCRAM-SHA-256; this side can use"),
         (speak_no_sasl, "CONNECTING", "protocol", "the server does not support SASL"),
         (speak_something_else, "CONNECTING", "protocol", "answered the header with"),
         (hang_up, "CONNECTING", "protocol", "closed the socket before its open"),

@@ -30,7 +30,7 @@ def test_the_examples_can_be_read(file: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "mistake"),
     [
-        ("", "there is no router; write a [[router]], or many by a [[shape]]"),
+        ("", "there is no router; add a [[router]], or several with a [[shape]]"),
         ("[[shape]\n", "is not TOML"),
         ("[[shape]]\nrouter = 3", "t:2: shape[0].router: is not a known attribute; did you mean"),
         ('[[shape]]\nlayout = "star"\nrouters = 0', "t:3: shape[0].routers: 0 is not allowed"),
@@ -70,9 +70,9 @@ def test_the_examples_can_be_read(file: Path) -> None:
         ('[[shape]]\n[[event]]\naction = "partition"', "event[0].routers: is missing"),
         (
             '[[router]]\nname = "a"\n[[event]]\naction = "cut"',
-            'event[0].action: "cut" needs a link, and there is none',
+            'event[0].action: "cut" needs a link, but there is none',
         ),
-        ("[[shape]]\n[[address]]", "address[0]: has to have either a prefix or a pattern"),
+        ("[[shape]]\n[[address]]", "address[0]: must have either a prefix or a pattern"),
         ("[[shape]]\nrouters = 4000\n[[shape]]\nname='s'\nrouters = 4000", "makes 8000 routers"),
     ],
 )

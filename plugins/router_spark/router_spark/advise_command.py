@@ -1,4 +1,4 @@
-"""The command that advises costs."""
+"""Command that advises costs."""
 
 from __future__ import annotations
 
@@ -46,24 +46,24 @@ LINES = (
     default=DEFAULTS.step,
     show_default=True,
     type=click.FloatRange(1),
-    help="The factor by which a cost changes at most.",
+    help="The largest factor by which a cost changes.",
 )
 @click.option(
     "--least-samples",
     default=DEFAULTS.least_samples,
     show_default=True,
     type=click.IntRange(1),
-    help="Samples that a change rests on at least.",
+    help="The minimum number of samples for a change.",
 )
 @click.option(
     "--gain",
     default=DEFAULTS.gain,
     show_default=True,
     type=click.FloatRange(0, 1, min_open=True),
-    help="The share of the time between routers that a change has to save.",
+    help="The minimum share of the time between routers that a change saves.",
 )
 @click.option(
-    "--only-measured", is_flag=True, help="Lead no message to a line that none has passed."
+    "--only-measured", is_flag=True, help="Lead no messages over a line without measurements."
 )
 @run_options
 def advise_command(
@@ -77,8 +77,9 @@ def advise_command(
 ) -> None:
     """Advise costs of the connections between routers.
 
-    One line at a time: apply it, let the network run, and run `trioute-spark advise` again from
-    the same --from on. What has made messages slower is undone.
+    The advice changes one line at a time: apply it, let the network run, and run
+    `trioute-spark advise` again with the same --from. A change that has made messages slower is
+    undone.
     """
     if advice is not None and not advice.parent.is_dir():
         raise BadInput(f"--advice {advice}: there is no folder {advice.parent}")
@@ -88,7 +89,7 @@ def advise_command(
         sampled = within_period(deliveries, DELIVERIES, run.period)
         observed = observe(sampled, events, start=run.period.start).get(())
         if observed is None:
-            raise BadInput("no event says what the connections between routers cost")
+            raise BadInput("no event has the cost of a connection between routers")
         proposals = propose(observed, bounds)
         if advice is not None:
             made, valid = datetime.now(UTC), timedelta(hours=valid_hours)
@@ -99,12 +100,12 @@ def advise_command(
         spark = deliveries.sparkSession
         return {"changes": changes(spark, proposals), "lines": lines(spark, observed)}
 
-    # events before the period say what lines cost
+    # events before the period tell the costs of lines
     run_job(run, "advise", (DELIVERIES, EVENTS), compute, read=attrs.evolve(run.period, start=None))
 
 
 def changes(spark: SparkSession, proposals: Sequence[Proposal]) -> DataFrame:
-    """Return a row for each change that is advised."""
+    """Return a row for each advised change."""
     rows = [
         (
             "-".join(each.line.pair),
@@ -124,7 +125,7 @@ def changes(spark: SparkSession, proposals: Sequence[Proposal]) -> DataFrame:
 
 
 def lines(spark: SparkSession, observed: Observed) -> DataFrame:
-    """Return a row for each line, with what was measured in both directions."""
+    """Return a row for each line, with the measurements of both directions."""
     rows = []
     for line in observed.lines:
         measured: list[float | None] = []

@@ -29,7 +29,7 @@ Matrix = Mapping[tuple[str, str], float]
 
 
 def heat_map(cells: Matrix, most: int = 25) -> str:
-    """Draw a traffic matrix: senders as rows, receivers as columns, the busiest `most` first."""
+    """Draw a traffic matrix of the busiest senders (rows) and receivers (columns)."""
     senders = _busiest(cells, 0, most)
     receivers = _busiest(cells, 1, most)
     values = [[cells.get((a, b), 0.0) for b in receivers] for a in senders]
@@ -55,7 +55,7 @@ def heat_map(cells: Matrix, most: int = 25) -> str:
 
 
 def topology(lines: Matrix) -> str:
-    """Draw routers on a circle, and between them the load in both directions together."""
+    """Draw routers on a circle, joined by lines that show the sum of the load both ways."""
     routers = sorted({name for pair in lines for name in pair})
     both: dict[tuple[str, str], float] = {}
     for (a, b), load in lines.items():
@@ -129,7 +129,7 @@ def latencies(quantiles: Sequence[tuple[str, float, float, float]]) -> str:
 def step_of(span_s: int) -> int:
     """Return the length of a time step, in seconds, for a chart of `span_s` seconds.
 
-    It is the shortest that gives at most `MOST_STEPS` steps, or a day if none does.
+    It is the shortest length that gives at most `MOST_STEPS` steps, or a day if none does.
     """
     return next((step for step in STEPS if span_s <= MOST_STEPS * step), max(STEPS))
 

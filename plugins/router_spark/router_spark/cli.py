@@ -1,4 +1,4 @@
-"""Command line: one command for each job."""
+"""Command line of the analysis: one command for each job."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from router_spark.session import spark_session
 from router_spark.validating import all_sequences, check_files, move_away, torn_files
 from router_spark.writing import check_out
 
-FAULTS: Final = {"lost": "lost rows", "duplicates": "rows that came twice"}
+FAULTS: Final = {"lost": "lost rows", "duplicates": "duplicate rows"}
 """Faults that `validate` reports, by the column with their number."""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="trioute-spark")
 def main() -> None:
-    """Analyse what routers have written into DIRECTORY: flows, deliveries and events.
+    """Analyse what routers have written to DIRECTORY: flows, deliveries and events.
 
-    Without --out, a job prints what it has found.
+    Without --out, a job prints its results.
     """
 
 
@@ -40,20 +40,20 @@ def main() -> None:
 @click.option(
     "--quarantine",
     type=click.Path(path_type=Path),
-    help="Move files that cannot be read into this folder.",
+    help="Move torn files to this folder.",
 )
 @run_options
 def validate(run: Run, quarantine: Path | None) -> None:
     """Find torn files, lost rows and duplicates.
 
-    Exits with 1 if there are any, apart from files that were moved away.
+    Exits with 1 if there are any, apart from torn files that were moved to --quarantine.
     """
     check_out(run.out, overwrite=run.overwrite)
     if quarantine is not None and quarantine.resolve().is_relative_to(run.directory.resolve()):
-        raise BadInput(f"--quarantine {quarantine}: is within {run.directory}, where jobs read")
+        raise BadInput(f"--quarantine {quarantine}: is inside {run.directory}, which jobs read")
     checked = check_files(run.directory, run.period)
     for each in checked:
-        say(f"{each.dataset.name}: {len(each.whole):,} files are whole, {len(each.torn):,} are not")
+        say(f"{each.dataset.name}: {len(each.whole):,} whole files, {len(each.torn):,} torn files")
         for torn in each.torn if quarantine is not None else ():
             say(f"moved {move_away(torn, run.directory, Path(str(quarantine)))}")
     faults: list[str] = []
@@ -79,11 +79,11 @@ def validate(run: Run, quarantine: Path | None) -> None:
     default="report.html",
     show_default=True,
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The page to write.",
+    help="The file to write the page to.",
 )
 @run_options
 def report(run: Run, page: Path) -> None:
-    """Write a page with what the network has done."""
+    """Write a page that shows the traffic, latencies and losses of the network."""
     datasets = (FLOWS, DELIVERIES)
     files = [checked_files(run.directory, each, run.period) for each in datasets]
     earlier = previous_period(run.period)

@@ -15,10 +15,16 @@ DEFAULTS = incidents.Limits()
 
 
 @click.command("traffic")
-@click.option("--rounds", default=2, show_default=True, type=click.IntRange(1), help="Of fitting.")
+@click.option(
+    "--rounds",
+    default=2,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Number of rounds in which estimates are fitted to counters.",
+)
 @run_options
 def traffic_command(run: Run, rounds: int) -> None:
-    """Say who sends how much to whom."""
+    """Show how much each client sends to each receiver."""
     run_job(
         run,
         "traffic",
@@ -36,11 +42,11 @@ def traffic_command(run: Run, rounds: int) -> None:
     default=60,
     show_default=True,
     type=click.IntRange(0),
-    help="Seconds after --to in which messages may still be on their way.",
+    help="Seconds after --to in which messages may still be in transit.",
 )
 @run_options
 def paths_command(run: Run, slack: int) -> None:
-    """Show each sampled message's way, and where it was lost."""
+    """Show the path of each sampled message, and where it was lost."""
     start, end = run.period.start, run.period.end
     read = attrs.evolve(run.period, end=None if end is None else end + timedelta(seconds=slack))
     run_job(
@@ -68,10 +74,10 @@ def latency_command(run: Run) -> None:
 
 
 @click.command("offsets")
-@click.option("--reference", help="The router whose clock is right.")
+@click.option("--reference", help="The router whose clock is taken as correct.")
 @run_options
 def offsets_command(run: Run, reference: str | None) -> None:
-    """Estimate how far the routers' clocks are apart."""
+    """Estimate the offsets between the routers' clocks."""
     run_job(
         run,
         "offsets",
@@ -83,7 +89,7 @@ def offsets_command(run: Run, reference: str | None) -> None:
 @click.command("losses")
 @run_options
 def losses_command(run: Run) -> None:
-    """Count what was not accepted, and who decided that."""
+    """Count deliveries that were not accepted, and show who decided that."""
     run_job(run, "losses", (DELIVERIES,), lambda deliveries: {"losses": losses.losses(deliveries)})
 
 
@@ -106,13 +112,13 @@ def losses_command(run: Run) -> None:
     default=DEFAULTS.gap_s,
     show_default=True,
     type=click.IntRange(1),
-    help="Seconds without an event after which the next is another incident.",
+    help="Seconds without an event that end an incident.",
 )
 @run_options
 def incidents_command(run: Run, /, **limits: int) -> None:
-    """Find wars for a link, redirect storms, flapping peers and route changes.
+    """Find steal wars, redirect storms, flapping peers and route changes.
 
-    An incident has at least as many events as its option says.
+    The options set the minimum number of events of each kind of incident.
     """
     run_job(
         run,
@@ -123,7 +129,13 @@ def incidents_command(run: Run, /, **limits: int) -> None:
 
 
 @click.command("skew")
-@click.option("--top", default=10, show_default=True, type=click.IntRange(1), help="How many.")
+@click.option(
+    "--top",
+    default=10,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Maximum number of addresses and of containers to list.",
+)
 @run_options
 def skew_command(run: Run, top: int) -> None:
     """Find the addresses, containers and links with the most load."""
@@ -149,7 +161,7 @@ def skew_command(run: Run, top: int) -> None:
 @click.option("--least-hours", default=24, show_default=True, type=click.IntRange(3))
 @run_options
 def capacity_command(run: Run, limit: float, least_hours: int) -> None:
-    """Forecast when links reach a limit."""
+    """Forecast when links will reach a limit."""
     run_job(
         run,
         "capacity",

@@ -1,8 +1,8 @@
 """Merge the small files of past days, so that jobs open fewer of them.
 
 By default a router writes a file a minute for each dataset. When a day is over, each router's files
-become one, which has each row once. The merged file is written to a hidden folder, which then
-replaces the original one by two renames; in between, readers see neither. If that is interrupted,
+are merged into one, with each row once. The merged file is written to a hidden folder, which then
+replaces the original one by two renames; in between, readers see neither. If this is interrupted,
 the next run completes or undoes it.
 """
 
@@ -36,7 +36,7 @@ COMPACTED: Final = "-compacted.parquet"
 
 @attrs.frozen
 class Compacted:
-    """Merged file, with the number of files that it replaces, of its rows, and of duplicates."""
+    """Merged file, with the numbers of files that it replaces, of its rows, and of duplicates."""
 
     path: Path
     files: int
@@ -47,8 +47,8 @@ class Compacted:
 def compact(directory: Path, datasets: tuple[Dataset, ...], before: date) -> Iterator[Compacted]:
     """Merge the files of each dataset, day and router, for the days before `before`.
 
-    Yields a result for each merged folder. Raises BadInput if files cannot be merged; their folder
-    is unchanged then.
+    Yields a result for each merged folder. Raises BadInput if the files of a folder cannot be
+    merged, and leaves that folder unchanged.
     """
     if not directory.is_dir():
         raise BadInput(f"{directory}: is not a folder")
@@ -96,9 +96,9 @@ def _compact_folder(folder: Path, dataset: Dataset) -> Compacted | None:
 
 
 def _merge(paths: list[Path], merged: Path, dataset: Dataset) -> tuple[int, int]:
-    """Write the rows of all files into one; return their number, and that of duplicates.
+    """Write the rows of all files into one; return the numbers of rows and of duplicates.
 
-    A row group has rows of one run of the router only, so that its statistics tell which ones.
+    A row group has rows of only one run of the router, so that its statistics identify the run.
     """
     footers, torn = read_footers(paths, dataset)
     if torn:
@@ -126,16 +126,16 @@ def _merge(paths: list[Path], merged: Path, dataset: Dataset) -> tuple[int, int]
 
 
 def _ends_of_runs(batch: pa.Table) -> tuple[object, object]:
-    """Return the runs of the first and the last row; they are the same one if there is one only."""
+    """Return the runs of the first and the last row, which differ if there are several runs."""
     epochs = batch.column("router_epoch")
     return epochs[0].as_py(), epochs[-1].as_py()
 
 
 def _first_of_each(paths: list[Path]) -> dict[Path, Mask]:
-    """Return for each file which of its rows to keep: the first one of each identity."""
+    """Return, for each file, a mask of the rows to keep: the first row of each identity."""
     if not paths:
         return {}
-    columns = list(IDENTITY[1:])  # one folder, one router
+    columns = list(IDENTITY[1:])  # a folder has files of one router only
     tables = [pq.read_table(path, columns=columns, partitioning=None) for path in paths]
     merged = pa.concat_tables(tables)
     for name in columns:
@@ -152,7 +152,7 @@ def _first_of_each(paths: list[Path]) -> dict[Path, Mask]:
 
 
 def _batches(path: Path, schema: pa.Schema, keep: Mask | None) -> Iterator[pa.Table]:
-    """Yield the rows of a file, or those to keep, in batches that are of one row group each."""
+    """Yield the rows of a file, or only those to keep, in batches within one row group each."""
     begin = 0
     with pq.ParquetFile(path) as file:
         for number in range(file.num_row_groups):
@@ -177,7 +177,7 @@ def _write(writer: pq.ParquetWriter, waiting: list[pa.Table], row_group: int) ->
 
 
 def _as(schema: pa.Schema, table: pa.Table) -> pa.Table:
-    """Return a table with the columns of the newest schema; missing ones are null."""
+    """Return a table with the columns of the newest schema; missing columns are null."""
     columns = [
         table.column(field.name).cast(field.type)
         if field.name in table.schema.names

@@ -1,8 +1,9 @@
-"""Find the files whose rows may be in other files as well, by their footers alone.
+"""Find the files whose rows may be in other files as well, from their footers alone.
 
-To compare all rows takes a sort of them, several times what a job takes. Within a run of a router
-rows are numbered, and the exporter writes each into one file: so a file whose ranges of numbers no
-other file overlaps has no duplicates, and a file with the same ranges as another is a copy of it.
+Comparing all rows requires sorting them, which takes several times as long as a job. Within a run
+of a router, rows are numbered, and the exporter writes each row into one file. So a file whose
+ranges of numbers overlap those of no other file has no duplicates, and a file with the same ranges
+as another one is a copy of it.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ IDENTITY: Final = ("router", "router_epoch", "seq")
 
 @attrs.frozen
 class SortedFiles:
-    """Files by what is to be done: `distinct` have no row twice, `doubtful` have to be compared."""
+    """Files by treatment: rows of `distinct` files are unique, those of `doubtful` may not be."""
 
     distinct: list[Footer]
     doubtful: list[Footer]
 
 
 def sort_files(footers: Sequence[Footer]) -> SortedFiles:
-    """Sort files, and leave out copies."""
+    """Sort files into distinct and doubtful ones, and omit copies."""
     if not all(each.runs for each in footers):
         # rows of any run may be in the files whose runs are unknown
         return SortedFiles([], list(footers))
@@ -41,7 +42,7 @@ def sort_files(footers: Sequence[Footer]) -> SortedFiles:
 
 
 def _overlapping(files: Sequence[Footer]) -> set[int]:
-    """Return the positions of files that have numbers in common with another one."""
+    """Return the positions of files that have numbers in common with other files."""
     ranges: dict[tuple[str, int], list[tuple[int, int, int]]] = {}
     for position, footer in enumerate(files):
         for run in footer.runs:
@@ -50,7 +51,7 @@ def _overlapping(files: Sequence[Footer]) -> set[int]:
     overlapping: set[int] = set()
     for found in ranges.values():
         found.sort()
-        # the range so far that ends last, and the file that it is of
+        # the last end of the ranges so far, and the file with that range
         end, owner = -1, -1
         for first, last, position in found:
             if first <= end:

@@ -22,7 +22,7 @@ Value = TypeVar("Value", int, str, datetime)
 
 @attrs.frozen(order=True)
 class RowRange:
-    """Range of the sequence numbers that a file has of one run of a router."""
+    """Range of the sequence numbers, from one run of a router, in a file."""
 
     router: str
     router_epoch: int
@@ -34,9 +34,9 @@ class RowRange:
 class Footer:
     """Metadata of a file. `earliest` and `latest` are the limits of the dataset's time column.
 
-    `runs` are the runs of routers whose rows the file has; it is empty if they are unknown, since
-    there are no statistics, or rows of several runs in one row group. `greatest_hop` is that of its
-    deliveries; None if there are none, or no statistics.
+    `runs` are the runs of routers whose rows the file has; it is empty if they are unknown, because
+    there are no statistics, or a row group has rows of several runs. `greatest_hop` is the greatest
+    hop of its deliveries, or None if it has none, or no statistics.
     """
 
     path: Path
@@ -58,7 +58,7 @@ class TornFile:
 
 
 def find_files(directory: Path, dataset: Dataset, period: Period) -> list[Path]:
-    """Return the finished files of the days within a period, in order. Raises BadInput."""
+    """Return the finished files of all days in a period, in order. Raises BadInput."""
     folder = dataset_folder(directory, dataset)
     try:
         days = [each for each in sorted(folder.iterdir()) if each.name.startswith("dt=")]
@@ -86,7 +86,7 @@ def day_of(folder: Path) -> date:
     try:
         return date.fromisoformat(folder.name.removeprefix("dt="))
     except ValueError:
-        raise BadInput(f"{folder}: is not named as a day, as dt=2026-11-25") from None
+        raise BadInput(f"{folder}: is not named as a day, such as dt=2026-11-25") from None
 
 
 def finished_files(folder: Path) -> list[Path]:
@@ -100,7 +100,7 @@ def finished_files(folder: Path) -> list[Path]:
 
 
 def read_footers(paths: Sequence[Path], dataset: Dataset) -> tuple[list[Footer], list[TornFile]]:
-    """Read the footers of all files, in parallel; return those of whole files, and torn files."""
+    """Read the footers of all files, in parallel; return them, and the files that are torn."""
     with ThreadPoolExecutor(THREADS) as pool:
         read = list(pool.map(lambda path: _read_footer(path, dataset), paths))
     return (

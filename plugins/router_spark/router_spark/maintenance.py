@@ -1,4 +1,4 @@
-"""Commands that stream, or maintain files: stream, compact and register."""
+"""Commands that run streams or maintain files: stream, compact and register."""
 
 from __future__ import annotations
 
@@ -55,22 +55,22 @@ JOBS: Final[Mapping[str, StreamedJob]] = {
     "--out",
     required=True,
     type=click.Path(path_type=Path),
-    help="Write the tables into this folder, and how far the stream is.",
+    help="Write the tables, and the progress of the stream, to this folder.",
 )
 @click.option(
     "--every",
     "interval_s",
     type=click.FloatRange(1),
     metavar="SECONDS",
-    help="Look for new files so often, until stopped. Without it, end when all have been read.",
+    help="Look for new files at this interval, until stopped. [default: end when all are read]",
 )
 @session_options
 def stream_command(
     session: SessionSettings, job: str, directory: Path, out: Path, interval_s: float | None
 ) -> None:
-    """Compute a job again for each hour that gets rows, as files appear in DIRECTORY.
+    """Compute a job for each hour that gets new rows, as files appear in DIRECTORY.
 
-    Run it again with the same --out to go on where it ended.
+    Run it again with the same --out to continue where it ended.
     """
     streamed = JOBS[job]
     stream = Stream(directory, out, streamed.dataset, streamed.job)
@@ -87,10 +87,10 @@ def stream_command(
 @click.option(
     "--before",
     metavar="DAY",
-    help="Leave this day and later ones alone, as 2026-11-25; today, unless it is given.",
+    help="Merge only days before this one, such as 2026-11-25. [default: today]",
 )
 def compact_command(directory: Path, before: str | None) -> None:
-    """Merge the files of each day that is over, and of each router, into one."""
+    """Merge the files of each router and past day into one."""
     count = 0
     for merged in compact(directory, DATASETS, _day(before)):
         count += 1
@@ -106,26 +106,30 @@ def _day(text: str | None) -> date:
     try:
         day = date.fromisoformat(text)
     except ValueError:
-        raise BadInput(f"--before {text}: not a day, as 2026-11-25") from None
+        raise BadInput(f"--before {text}: not a day, such as 2026-11-25") from None
     if day > today:
-        raise BadInput(f"--before {text}: is not over; {today} is the latest that is allowed")
+        raise BadInput(f"--before {text}: is in the future; the latest allowed day is {today}")
     return day
 
 
 @click.command("register")
 @click.argument("directory", type=click.Path(path_type=Path))
-@click.option("--catalog", "name", default="default", show_default=True, help="Its name.")
-@click.option("--namespace", default="telemetry", show_default=True, help="Of the tables.")
+@click.option(
+    "--catalog", "name", default="default", show_default=True, help="Name of the catalogue."
+)
+@click.option(
+    "--namespace", default="telemetry", show_default=True, help="Namespace of the tables."
+)
 @click.option(
     "--property",
     "properties",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A property of the catalogue, as `uri=https://...`; PyIceberg's own configuration has "
-    "the others.",
+    help="A property of the catalogue, such as `uri=https://...`. Other properties come from "
+    "PyIceberg's own configuration.",
 )
-@click.option("--from", "first", metavar="TIME", help="Begin here (ISO 8601, UTC).")
-@click.option("--to", "last", metavar="TIME", help="End before this (ISO 8601, UTC).")
+@click.option("--from", "first", metavar="TIME", help="Start of the period (ISO 8601, UTC).")
+@click.option("--to", "last", metavar="TIME", help="End of the period (ISO 8601, UTC).")
 def register_command(
     directory: Path,
     name: str,

@@ -1,4 +1,4 @@
-"""Time range of a job."""
+"""Period of a job."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from router_spark.errors import BadInput
 
 @attrs.frozen
 class Period:
-    """Time range from `start` up to but not including `end`. None means without a limit."""
+    """Time range from `start` up to but not including `end`; None means no limit."""
 
     start: datetime | None = None
     end: datetime | None = None
@@ -37,7 +37,7 @@ class Period:
 
 
 def parse_period(start: str | None, end: str | None) -> Period:
-    """Parse the limits of a period in ISO 8601; without an offset they are UTC. Raises BadInput."""
+    """Parse the limits of a period in ISO 8601, in UTC unless stated. Raises BadInput."""
     period = Period(parse_time("--from", start), parse_time("--to", end))
     if period.start is not None and period.end is not None and period.start >= period.end:
         raise BadInput(f"--from {start} is not before --to {end}")
@@ -45,13 +45,13 @@ def parse_period(start: str | None, end: str | None) -> Period:
 
 
 def parse_time(option: str, text: str | None) -> datetime | None:
-    """Parse one limit, the value of `option`. Raises BadInput."""
+    """Parse one limit of a period, the value of `option`. Raises BadInput."""
     if text is None:
         return None
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
         raise BadInput(
-            f"{option} {text}: not a time in ISO 8601, as 2026-11-25 or 2026-11-25T14:30:00Z"
+            f"{option} {text}: not a time in ISO 8601, such as 2026-11-25 or 2026-11-25T14:30:00Z"
         ) from None
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)

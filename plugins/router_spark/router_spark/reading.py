@@ -1,4 +1,4 @@
-"""Read a dataset with the newest schema, or fail with an error of one line."""
+"""Read a dataset with the newest schema, or fail with a one-line error."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ SPARK_TYPES: Final[dict[str, DataType]] = {
 """Spark's type for each Arrow type of the schema."""
 
 GREATEST: Final = "greatest"
-"""Key of a column's greatest value in its metadata."""
+"""Key, in the metadata of a column, of its greatest value."""
 
 
 def spark_schema(dataset: Dataset, greatest_hop: int | None = None) -> StructType:
     """Return a dataset's columns as a Spark schema.
 
-    The greatest hop, where it is known, is in the metadata of the column `hop`, as `GREATEST`.
+    The greatest hop, if it is known, is in the metadata of the column `hop`, as `GREATEST`.
     """
     metadata = {} if greatest_hop is None else {"hop": {GREATEST: greatest_hop}}
     return StructType(
@@ -58,13 +58,13 @@ def spark_schema(dataset: Dataset, greatest_hop: int | None = None) -> StructTyp
 
 
 def check_footer(footer: Footer, dataset: Dataset, newest: int = VERSION) -> None:
-    """Raise BadInput if a file is too new, or lacks columns of its version, or types differ."""
+    """Raise BadInput if a file has a newer version, lacks columns, or has other types."""
     version = footer.version
     if version is None:
         raise BadInput(f"{footer.path}: has no column schema_version, or only nulls in it")
     if version > newest:
         raise BadInput(
-            f"{footer.path}: is of version {version} of the schema; "
+            f"{footer.path}: has version {version} of the schema; "
             f"this release reads up to version {newest}"
         )
     types = dict(zip(footer.schema.names, footer.schema.types, strict=True))
@@ -109,7 +109,7 @@ def checked_files(
 
 
 def read_files(spark: SparkSession, files: Sequence[Footer], dataset: Dataset) -> DataFrame:
-    """Read files with the newest schema: columns that a file lacks are null."""
+    """Read files with the newest schema; columns that a file lacks are null."""
     if not files:
         return spark.createDataFrame([], spark_schema(dataset))
     hops = [each.greatest_hop for each in files if each.greatest_hop is not None]
@@ -121,7 +121,7 @@ def read_files(spark: SparkSession, files: Sequence[Footer], dataset: Dataset) -
 def read_rows(
     spark: SparkSession, files: Sequence[Footer], dataset: Dataset, period: Period
 ) -> DataFrame:
-    """Read the rows of a period, each once, also if it is in several files."""
+    """Read the rows of a period without duplicates, even if rows are in several files."""
     found = sort_files(files)
     rows = within_period(read_files(spark, found.distinct, dataset), dataset, period)
     if found.doubtful:

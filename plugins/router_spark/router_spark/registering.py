@@ -1,7 +1,7 @@
 """Register files with an Iceberg catalogue, so that query engines see them as tables.
 
 Routers write files and do not use the catalogue. One process registers new files, as often as
-desired: commits come from one place, and an unreachable catalogue does not delay routers. Files
+desired, so commits come from one place, and an unreachable catalogue does not delay routers. Files
 stay in place; the table refers to them.
 """
 
@@ -22,7 +22,7 @@ from router_spark.periods import Period
 
 @attrs.frozen
 class Registered:
-    """Number of files and of rows that were added to a table."""
+    """Numbers of files and of rows that were added to a table."""
 
     table: str
     files: int
@@ -30,14 +30,14 @@ class Registered:
 
 
 def open_catalog(name: str, properties: Mapping[str, str]) -> Catalog:
-    """Open a catalogue with properties, or by its name in PyIceberg's own configuration."""
+    """Open a catalogue with these properties, or with those in PyIceberg's configuration."""
     return load_catalog(name, **properties)
 
 
 def register(
     catalog: Catalog, namespace: str, directory: Path, dataset: Dataset, period: Period
 ) -> Registered:
-    """Add the files of a period that a table does not have yet, in one commit.
+    """Add the files of a period that are not in a table yet, in one commit.
 
     Creates the table if there is none, and adds columns that are new in the schema. Raises BadInput
     if the dataset has no folder.

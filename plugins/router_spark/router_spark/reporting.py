@@ -26,7 +26,7 @@ def previous_period(period: Period) -> Period | None:
 def report_page(
     flows: DataFrame, deliveries: DataFrame, before: DataFrame | None, period: Period
 ) -> str:
-    """Return the page for a period; `before` has the flow records of the previous one."""
+    """Return the page for a period; `before` has the flow records of the previous period."""
     flows = flows.cache()
     try:
         sections = [
@@ -66,8 +66,8 @@ def _matrix(flows: DataFrame, deliveries: DataFrame) -> Section:
 
 def _topology(flows: DataFrame) -> Section:
     lines = {(row[0], row[1]): float(row[2]) for row in overview.load_of_lines(flows).collect()}
-    body = charts.topology(lines) if lines else "<p>No routers are joined.</p>"
-    return Section("Load between routers", "Deliveries in both directions together.", body)
+    body = charts.topology(lines) if lines else "<p>No routers are connected.</p>"
+    return Section("Load between routers", "Sum of the deliveries in both directions.", body)
 
 
 def _latency(deliveries: DataFrame) -> Section:
@@ -105,7 +105,7 @@ def _reasons(deliveries: DataFrame) -> Section:
         )
         for row in losses.losses(deliveries).limit(TOP).collect()
     ]
-    names = ("outcome", "decided by", "reason", "at router", "on the way to", "deliveries", "share")
+    names = ("outcome", "decided by", "reason", "at router", "sent to", "deliveries", "share")
     return Section("Why", "Estimated from samples.", format_rows(names, rows))
 
 
@@ -120,17 +120,17 @@ def _top_talkers(flows: DataFrame) -> Section:
         )
         for row in skew.hot_containers(flows, TOP).collect()
     ]
-    names = ("", "container", "deliveries", "share", "share with those above")
+    names = ("", "container", "deliveries", "share", "cumulative share")
     return Section("Top talkers", "The clients with the most deliveries.", format_rows(names, rows))
 
 
 def _changes(flows: DataFrame, before: DataFrame | None) -> Section:
     if before is None:
-        return Section("What has changed", "There are no flow records of the period before.", "")
+        return Section("What has changed", "There are no flow records of the previous period.", "")
     rows = [
         (row["address"], row["before"], row["now"], row["change"])
         for row in overview.changes(flows, before, TOP).collect()
     ]
-    text = "Addresses to which more or less is sent than in the period before, of the same length."
+    text = "Addresses with more or fewer deliveries than in the previous period of the same length."
     body = format_rows(("address", "before", "now", "change"), rows)
     return Section("What has changed", text, body)

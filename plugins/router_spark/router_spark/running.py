@@ -51,7 +51,8 @@ def run_job(
 ) -> None:
     """Read the datasets, call `compute` with their DataFrames, and write or print its tables.
 
-    `read` is the period to read, if it is longer than the run's. Raises BadInput and JobFailed.
+    `read` is the period to read, if it is longer than the period of the run. Raises BadInput and
+    JobFailed.
     """
     check_out(run.out, overwrite=run.overwrite)
     period = run.period if read is None else read
@@ -78,25 +79,25 @@ def deliver(run: Run, name: str, compute: Callable[[], Tables]) -> None:
 
 
 def with_session(run: Run, name: str, compute: Callable[[SparkSession], Tables]) -> None:
-    """Start Spark and run a job that reads its input itself."""
+    """Start Spark and run a job that reads its own input."""
     say(f"starting Spark at {run.session.master}")
     with spark_session(name, run.session) as spark:
         deliver(run, name, lambda: compute(spark))
 
 
 def session_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of a Spark session to a command; its first parameter gets their values."""
+    """Add the options of a Spark session to a command, whose first parameter gets their values."""
 
-    @click.option("--master", default="local[2]", show_default=True, help="Where Spark runs.")
+    @click.option("--master", default="local[2]", show_default=True, help="The Spark master.")
     @click.option("--memory", default="4g", show_default=True, help="Memory of Spark's driver.")
     @click.option(
         "--shuffle-partitions",
         default=8,
         show_default=True,
         type=click.IntRange(1),
-        help="Parts that Spark splits groups into: 2 to 4 for each core.",
+        help="Number of shuffle partitions: 2 to 4 for each core.",
     )
-    @click.option("--verbose", is_flag=True, help="Show the log of Spark.")
+    @click.option("--verbose", is_flag=True, help="Show Spark's log.")
     @functools.wraps(command)
     def wrapper(
         master: str,
@@ -112,13 +113,13 @@ def session_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def run_options(command: Callable[Concatenate[Run, P], None]) -> Callable[..., None]:
-    """Add the argument and options of all jobs to a command; its first parameter gets a `Run`."""
+    """Add the argument and options of all jobs to a command, whose first parameter gets a `Run`."""
 
     @click.argument("directory", type=click.Path(path_type=Path))
-    @click.option("--from", "start", metavar="TIME", help="Begin here (ISO 8601, UTC).")
-    @click.option("--to", "end", metavar="TIME", help="End before this (ISO 8601, UTC).")
-    @click.option("--out", type=click.Path(path_type=Path), help="Write Parquet into this folder.")
-    @click.option("--overwrite", is_flag=True, help="Replace what is in --out.")
+    @click.option("--from", "start", metavar="TIME", help="Start of the period (ISO 8601, UTC).")
+    @click.option("--to", "end", metavar="TIME", help="End of the period (ISO 8601, UTC).")
+    @click.option("--out", type=click.Path(path_type=Path), help="Write Parquet to this folder.")
+    @click.option("--overwrite", is_flag=True, help="Replace the content of --out.")
     @click.option(
         "--rows", default=20, show_default=True, type=click.IntRange(1), help="Rows to print."
     )

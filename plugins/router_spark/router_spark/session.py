@@ -34,7 +34,7 @@ class SessionSettings:
 
     @property
     def is_local(self) -> bool:
-        """Return whether everything runs in this process's own JVM."""
+        """Return whether Spark runs entirely in the JVM of this process."""
         return self.master.split("[")[0] == "local"
 
 
@@ -47,8 +47,8 @@ def check_master(master: str) -> None:
         return
     if not master.startswith(("spark://", "k8s://")):
         raise BadInput(
-            f"--master {master}: not a master of Spark; "
-            "allowed are local[N], spark://HOST:PORT, k8s://HOST:PORT and yarn"
+            f"--master {master}: not a Spark master; "
+            "use local[N], spark://HOST:PORT, k8s://HOST:PORT or yarn"
         )
     # spark://a:1,b:2 names standby masters: one of them is enough
     hosts = master.removeprefix("k8s://").removeprefix("spark://").split(",")
@@ -61,7 +61,7 @@ def check_master(master: str) -> None:
                 return
         except (OSError, ValueError) as error:
             reasons.append(str(error))
-    raise BadInput(f"--master {master}: cannot be connected to: {'; '.join(reasons)}")
+    raise BadInput(f"--master {master}: cannot connect: {'; '.join(reasons)}")
 
 
 @contextmanager
@@ -69,7 +69,7 @@ def spark_session(name: str, settings: SessionSettings) -> Iterator[SparkSession
     """Start Spark for a job, and stop it afterwards. Raises BadInput and JobFailed."""
     check_master(settings.master)
     if not re.fullmatch(r"[1-9]\d*[mg]", settings.memory):
-        raise BadInput(f"--memory {settings.memory}: not an amount of memory, as 512m or 4g")
+        raise BadInput(f"--memory {settings.memory}: not an amount of memory, such as 512m or 4g")
     # otherwise workers run whichever python3 is first on the path
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     if settings.is_local:
@@ -103,8 +103,8 @@ def _builder(name: str, settings: SessionSettings, jvm_options: str) -> SparkSes
         .config("spark.sql.adaptive.enabled", "true")
         .config("spark.sql.shuffle.partitions", str(settings.shuffle_partitions))
         .config("spark.sql.execution.arrow.pyspark.enabled", "true")
-        # the line of source behind each column would be noted for errors, of which a user sees one
-        # line; without it, a job is put together a quarter faster
+        # Spark would record the source line of each column for error messages, of which users see
+        # only the first line; without it, a job is built a quarter faster
         .config("spark.python.sql.dataFrameDebugging.enabled", "false")
         # a torn file is an error: without its rows the result would be wrong
         .config("spark.sql.files.ignoreCorruptFiles", "false")

@@ -1,10 +1,10 @@
 """Run jobs as a stream: when files appear, recompute the hours of their rows.
 
 The job for one hour is the same function as in batch. Spark's file source finds new files, and thus
-the hours that have new rows; each of these is recomputed from all files, without duplicates, and
-replaces the previous result. The result of an hour therefore depends on the files alone: not on the
-time or order of their arrival, on restarts of the stream, or on how late a row is. Watermarks would
-bound the state of a stream, and drop rows that are later than they allow; here there is no state.
+the hours that have new rows; each of these hours is recomputed from all files, without duplicates,
+and replaces the previous result. The result of an hour therefore depends on the files alone: not on
+the time or order of their arrival, on restarts of the stream, or on how late a row is. Watermarks
+would bound the state of a stream, but drop rows that are too late; here there is no state.
 (docs/decisions/0106-streams-without-state.md)
 """
 
@@ -52,13 +52,13 @@ class Stream:
 
 
 def start(spark: SparkSession, stream: Stream, interval_s: float | None = None) -> StreamingQuery:
-    """Start a stream; without an interval it ends when all files have been read.
+    """Start a stream; if there is no interval, it ends when all files have been read.
 
     It keeps its progress in the folder `_checkpoint`. Raises BadInput if the dataset has no folder.
     """
     folder = dataset_folder(stream.directory, stream.dataset)
     # A torn file fails the stream, with an error that names it. The batch that has failed stays
-    # planned: it must be able to run without the file once that has been moved away.
+    # planned: it must be able to run without the file once that was moved.
     spark.conf.set("spark.sql.files.ignoreCorruptFiles", "false")
     spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")
     writer = (
@@ -93,7 +93,7 @@ def compute_hour(stream: Stream, spark: SparkSession, hour: datetime) -> None:
 
 
 def hour_rows(stream: Stream, spark: SparkSession, hour: datetime) -> DataFrame:
-    """Return the rows of an hour, each once. Raises BadInput if a file is torn."""
+    """Return the rows of an hour, without duplicates. Raises BadInput if a file is torn."""
     period = Period(hour, hour + timedelta(hours=1))
     footers, torn = read_footers(
         find_files(stream.directory, stream.dataset, period), stream.dataset

@@ -17,7 +17,7 @@ from router_spark.reading import check_footer, read_files
 
 @attrs.frozen
 class Checked:
-    """Files of one dataset that have rows, and files that cannot be used."""
+    """Files of one dataset that have rows, and files that are unusable."""
 
     dataset: Dataset
     whole: list[Footer]
@@ -25,7 +25,7 @@ class Checked:
 
 
 def check_files(directory: Path, period: Period) -> list[Checked]:
-    """Check the files of all datasets in a directory, by their footers. Raises BadInput."""
+    """Check the files of all datasets in a directory by their footers. Raises BadInput."""
     there = [each for each in DATASETS if (directory / each.name).is_dir()]
     if not there:
         names = ", ".join(each.name for each in DATASETS)
@@ -59,7 +59,7 @@ def move_away(file: TornFile, directory: Path, quarantine: Path) -> Path:
 
 
 def torn_files(spark: SparkSession, checked: list[Checked]) -> DataFrame:
-    """Return a row for each file that cannot be used: dataset, file and reason."""
+    """Return a row for each unusable file: dataset, file and reason."""
     rows = [
         (each.dataset.name, str(torn.path), torn.reason) for each in checked for torn in each.torn
     ]
@@ -67,7 +67,7 @@ def torn_files(spark: SparkSession, checked: list[Checked]) -> DataFrame:
 
 
 def all_sequences(spark: SparkSession, checked: list[Checked]) -> DataFrame:
-    """Return lost rows and duplicates of all datasets, with the column `dataset` in front."""
+    """Return lost rows and duplicates of all datasets, with the column `dataset`."""
     found = spark.createDataFrame(
         [],
         "dataset string, router string, router_epoch long, rows long, first_seq long, "

@@ -17,13 +17,13 @@ def check_out(out: Path | None, *, overwrite: bool) -> None:
     if not out.is_dir():
         raise BadInput(f"--out {out}: is not a folder")
     if any(out.iterdir()) and not overwrite:
-        raise BadInput(f"--out {out}: is not empty; --overwrite replaces what is there")
+        raise BadInput(f"--out {out}: is not empty; --overwrite replaces its content")
 
 
 def write_table(frame: DataFrame, out: Path, name: str) -> Path:
-    """Write a table as Parquet files to its folder in `out`, replacing what is there."""
+    """Write a table as Parquet files to its folder in `out`, and replace earlier files there."""
     folder = out / name
-    # Parquet would begin a dictionary of their values, and give it up after a megabyte
+    # Parquet would begin a dictionary of their values, and abandon it after a megabyte
     plain = {
         f"parquet.enable.dictionary#{field.name}": "false"
         for field in frame.schema.fields
@@ -34,7 +34,7 @@ def write_table(frame: DataFrame, out: Path, name: str) -> Path:
 
 
 def hardly_repeats(field: StructField) -> bool:
-    """Return whether a column has ids, times or durations, of which hardly two are equal."""
+    """Return whether a column has ids, times or durations, which are almost all different."""
     return isinstance(field.dataType, BinaryType | TimestampType) or field.name.endswith("_ns")
 
 

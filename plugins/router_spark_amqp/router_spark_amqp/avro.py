@@ -12,7 +12,7 @@ from router_spark_amqp.readers import OptionError
 
 
 class AvroError(ValueError):
-    """A datum does not fit the schema."""
+    """Datum that does not match the schema."""
 
 
 class Avro:
@@ -26,20 +26,20 @@ class Avro:
             self._library: ModuleType = importlib.import_module("fastavro")
         except ImportError:
             raise OptionError(
-                "option format is avro, and fastavro is missing:"
+                "option format is avro, but fastavro is missing:"
                 " pip install trioute-spark-amqp[avro]"
             ) from None
         try:
             self._schema = self._library.parse_schema(json.loads(options.avro_schema or ""))
         except (ValueError, KeyError, self._library.schema.SchemaParseException) as error:
-            raise OptionError(f"option avroSchema is no Avro schema: {error}") from None
+            raise OptionError(f"option avroSchema is not an Avro schema: {error}") from None
 
     def read(self, body: bytes) -> object:
         """Decode a body. Raises AvroError."""
         try:
             value: object = self._library.schemaless_reader(io.BytesIO(body), self._schema, None)
         except (ValueError, EOFError, IndexError, TypeError, OverflowError) as error:
-            raise AvroError(f"a body is not Avro of this schema: {error!r}") from None
+            raise AvroError(f"a body does not match the Avro schema: {error!r}") from None
         return value
 
     def write(self, row: dict[str, object]) -> bytes:

@@ -1,4 +1,4 @@
-"""Batch source: one task drains an address and accepts the messages once all rows were read."""
+"""Batch source: one task drains an address, and accepts the messages once all rows are read."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from router_spark_amqp.selectors import selector_of
 
 
 class AmqpBatchReader(DataSourceReader):
-    """Batch reader of one address. It takes the messages that the sender has now, and no more.
+    """Batch reader of one address, which takes only the messages that the sender has now.
 
     The messages stay unsettled until Spark has taken the last row; then they are accepted. If the
     task fails before that, it accepts none of them and they are delivered again, possibly to the
     next attempt. If the job fails after that, they are lost. A query that must not lose any should
     be a stream with the trigger `availableNow`.
 
-    Each evaluation of the DataFrame is a new read, of the messages that are there then. A read
+    Each evaluation of the DataFrame is a new read, of the messages that are available then. A read
     takes at most `maxRowsPerBatch` rows (100,000 by default) and about `maxBytes` octets; the rest
     stays with the sender.
     """
 
     def __init__(self, options: Options, schema: StructType) -> None:
-        # No second batch follows, so no credit is granted for one. A lost link fails the task: the
-        # next attempt connects again.
+        # There is no second batch, so no credit is granted for one. A lost link fails the task, and
+        # its next attempt connects again.
         self._options = attrs.evolve(
             options,
             credit=options.rows_per_read,
@@ -45,7 +45,10 @@ class AmqpBatchReader(DataSourceReader):
         return [InputPartition(None)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Drain the address, yield all rows, then accept them; in a task. Raises SourceLost."""
+        """Drain the address, yield all rows, then accept them; called in a task.
+
+        Raises SourceLost.
+        """
         reader = RowReader(self._options, self._schema)
         intake = Intake(self._options, drains=True)
         intake.start(0)
@@ -60,11 +63,11 @@ class AmqpBatchReader(DataSourceReader):
 class AmqpFilteringReader(AmqpBatchReader):
     """Batch reader that has the peer select messages by the filters of a query (`pushFilters`).
 
-    What the peer does not select stays with it. Spark applies all filters again, so that a peer
-    without selectors makes no difference to the rows.
+    Messages that are not selected stay with the peer. Spark applies all filters again, so that the
+    rows are the same with a peer that does not support selectors.
     """
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
-        """Make a selector of as many filters as can be said in one; return all of them."""
+        """Make a selector from the filters that it can express; return all filters."""
         self._options = attrs.evolve(self._options, pushed_selector=selector_of(filters))
         return filters

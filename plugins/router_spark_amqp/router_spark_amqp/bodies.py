@@ -1,10 +1,10 @@
 """Convert JSON and Avro bodies to the cells of a row, checked against Spark's schema.
 
-Bodies are read one by one, so that one which does not match the schema does not affect others. A
+Bodies are read one by one, so that a body that does not match the schema does not affect others. A
 value must have the type of its column, with these exceptions: a float column takes integers; a
 decimal column takes any number, rounded to its scale; strings are parsed for columns of decimals,
-binary (base64), dates and timestamps (ISO 8601); and a string column takes anything but octets, as
-JSON, like Spark's own JSON reader.
+binary (base64), dates and timestamps (ISO 8601); and a string column takes any value except octets,
+as JSON, like Spark's own JSON reader.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _BITS: dict[type[DataType], int] = {ByteType: 8, ShortType: 16, IntegerType: 32,
 
 
 class BadBody(ValueError):
-    """A body does not match the schema."""
+    """Body that does not match the schema."""
 
 
 def body_reader(options: Options, fields: Sequence[StructField]) -> Callable[[bytes | None], Cells]:
@@ -62,7 +62,7 @@ def body_reader(options: Options, fields: Sequence[StructField]) -> Callable[[by
 
     def row(value: object) -> Cells:
         if not isinstance(value, dict):
-            raise BadBody(f"a body is a {type(value).__name__}, and no record")
+            raise BadBody(f"a body is a {type(value).__name__}, not a record")
         return tuple(_cell(value.get(name), name, read) for name, read in cells)
 
     load: Callable[[bytes], object] = _load_json
@@ -114,8 +114,8 @@ def cell_reader(kind: DataType, where: str) -> ReadCell:
     if isinstance(kind, StructType):
         return _struct([(each.name, cell_reader(each.dataType, where)) for each in kind.fields])
     raise OptionError(
-        f"column {where} is {kind.simpleString()}: allowed are strings, numbers, booleans, binary,"
-        " dates, timestamps, arrays, structs, and maps with string keys"
+        f"column {where} is {kind.simpleString()}: supported types are strings, numbers, booleans,"
+        " binary, dates, timestamps, arrays, structs, and maps with string keys"
     )
 
 
@@ -123,7 +123,7 @@ def _string(value: object) -> object:
     if isinstance(value, str):
         return value
     if isinstance(value, bytes):
-        raise TypeError("octets where a string belongs")
+        raise TypeError("octets instead of a string")
     # JSON text, as Spark's own JSON reader gives
     return json.dumps(value, separators=(",", ":"))
 
@@ -136,7 +136,7 @@ def _boolean(value: object) -> object:
 
 def _float(value: object) -> object:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{value!r} is no number")
+        raise TypeError(f"{value!r} is not a number")
     return float(value)
 
 
@@ -144,7 +144,7 @@ def _binary(value: object) -> object:
     if isinstance(value, bytes):
         return value
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text of base64")
+        raise TypeError(f"{value!r} is not base64 text")
     try:
         return base64.b64decode(value, validate=True)
     except binascii.Error as error:
@@ -155,12 +155,12 @@ def _date(value: object) -> object:
     if isinstance(value, date) and not isinstance(value, datetime):
         return value
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no date")
+        raise TypeError(f"{value!r} is not a date")
     return date.fromisoformat(value)
 
 
 def _timestamp(value: object) -> object:
-    """Read a timestamp; without a time zone it is UTC."""
+    """Read a timestamp; one without a time zone is in UTC."""
     moment = _moment(value)
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
@@ -174,14 +174,14 @@ def _moment(value: object) -> datetime:
     if isinstance(value, datetime):
         return value
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no timestamp of ISO 8601")
+        raise TypeError(f"{value!r} is not an ISO 8601 timestamp")
     return datetime.fromisoformat(value)
 
 
 def _integer(bound: int) -> ReadCell:
     def read(value: object) -> object:
         if isinstance(value, bool) or not isinstance(value, int):
-            raise TypeError(f"{value!r} is no whole number")
+            raise TypeError(f"{value!r} is not a whole number")
         if not -bound <= value < bound:
             raise ValueError(f"{value} is too large for its column")
         return value
@@ -195,7 +195,7 @@ def _decimal(kind: DecimalType) -> ReadCell:
 
     def read(value: object) -> object:
         if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
-            raise TypeError(f"{value!r} is no number")
+            raise TypeError(f"{value!r} is not a number")
         number = Decimal(str(value)) if isinstance(value, float) else Decimal(value)
         if not number.is_finite() or abs(number) >= bound:
             raise ValueError(f"{value} is too large for its column")
@@ -210,7 +210,7 @@ def _decimal(kind: DecimalType) -> ReadCell:
 def _array(item: ReadCell) -> ReadCell:
     def read(value: object) -> object:
         if not isinstance(value, list):
-            raise TypeError(f"a {type(value).__name__} where an array belongs")
+            raise TypeError(f"a {type(value).__name__} instead of an array")
         return [None if each is None else item(each) for each in value]
 
     return read
@@ -219,7 +219,7 @@ def _array(item: ReadCell) -> ReadCell:
 def _map(item: ReadCell) -> ReadCell:
     def read(value: object) -> object:
         if not isinstance(value, dict):
-            raise TypeError(f"a {type(value).__name__} where a map belongs")
+            raise TypeError(f"a {type(value).__name__} instead of a map")
         return [(key, None if each is None else item(each)) for key, each in value.items()]
 
     return read
@@ -228,7 +228,7 @@ def _map(item: ReadCell) -> ReadCell:
 def _struct(fields: Sequence[tuple[str, ReadCell]]) -> ReadCell:
     def read(value: object) -> object:
         if not isinstance(value, dict):
-            raise TypeError(f"a {type(value).__name__} where a struct belongs")
+            raise TypeError(f"a {type(value).__name__} instead of a struct")
         return {name: _cell(value.get(name), name, item) for name, item in fields}
 
     return read

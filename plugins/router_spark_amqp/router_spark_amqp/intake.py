@@ -1,8 +1,8 @@
 """Connection of a source, in a thread that runs Trio.
 
-Spark's thread asks for batches and commits them. The intake's thread receives messages and holds
+Spark's thread requests batches and commits them. The intake's thread receives messages and holds
 them, unsettled, until their batch is committed. Only the intake's thread uses the AMQP client: a
-commit hands it the deliveries to settle.
+commit passes it the deliveries to settle.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ LOG = logging.getLogger("router_spark_amqp")
 # Pauses between attempts to reconnect: the first, and the longest.
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 5.0
-# Longest silence of a peer while it is being drained.
+# Longest time without a message from a peer during a drain.
 DRAIN_TIMEOUT_S = 60.0
 
 
 class SourceLost(RuntimeError):
-    """The source has no connection and has given up reconnecting."""
+    """Loss of a source's connection, after reconnecting was given up."""
 
 
 class Intake:
-    """Receiver of one address, until `stop`. With `drains` it takes only what is there now.
+    """Receiver of one address, until `stop`. With `drains` it only takes the available messages.
 
     At most `options.stream_credit` rows and about `options.max_bytes` octets are held at a time.
-    When a limit is reached no more messages are taken, and the sender runs out of credit or the
+    When a limit is reached, no more messages are taken, so the sender runs out of credit or the
     session's window closes.
     """
 
@@ -77,9 +77,9 @@ class Intake:
             raise SourceLost(f"cannot receive from {place}: {self._failure}") from self._failure
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait up to `timeout_s` for a row; return whether there is one that no batch has.
+        """Wait up to `timeout_s` for a row; return whether there is one that is in no batch.
 
-        Returns earlier if no more rows will come.
+        Returns earlier if no more rows will arrive.
         """
         with self._changed:
             self._changed.wait_for(
@@ -137,10 +137,10 @@ class Intake:
                 trio.from_thread.run(self._accept, rows, trio_token=self._token)
             except trio.RunFinishedError:
                 # the messages will be delivered again
-                LOG.warning("%d messages could not be accepted: stopped", len(rows))
+                LOG.warning("%d messages could not be accepted: the source was stopped", len(rows))
 
     def stop(self) -> None:
-        """Release or modify what is not committed, close the connection, and wait for that."""
+        """Release or modify uncommitted messages; close the connection, and wait for its end."""
         if self._thread.is_alive() and self._token is not None:
             try:
                 trio.from_thread.run_sync(self._scope.cancel, trio_token=self._token)
@@ -167,8 +167,8 @@ class Intake:
     async def _live(self) -> None:
         """Receive, reconnecting when the link is lost, until stopped or out of time.
 
-        Except for the first, a link that is lost soon and without a message counts as a failed
-        attempt: a peer that accepts each attach and then fails must not be retried for ever.
+        A link that is lost soon and without a message counts as a failed attempt, unless it is the
+        first one: a peer that accepts each attach and then fails must not be retried for ever.
         """
         self._token = trio.lowlevel.current_trio_token()
         pause_s = FIRST_PAUSE_S
@@ -214,7 +214,7 @@ class Intake:
     async def _attach(self, connection: ClientConnection) -> Receiver:
         """Attach, with a selector if there is one. Raises ClientError.
 
-        A selector that was only made of the query's filters is left out if the peer refuses it.
+        If the peer refuses a selector that was made from the query's filters, it is omitted.
         """
         options = self._options
         selectors = [both(options.selector, options.pushed_selector)]
@@ -243,7 +243,7 @@ class Intake:
                 with self._changed:
                     self._is_dry = True
                     self._changed.notify_all()
-                # keep the link, to settle what is held, but ask for no more
+                # keep the link to settle the held messages, but take no more
                 await trio.sleep_forever()
             rows: list[Row] = []
             octets = self._ledger.octets
@@ -260,7 +260,7 @@ class Intake:
                 self._changed.notify_all()
 
     async def _has_message(self, receiver: Receiver) -> bool:
-        """Wait for a message; return False if a drain is over."""
+        """Wait for a message; return False if the drain is over."""
         if not self._drains:
             return await receiver.wait_for_message()
         idle_s = self._options.idle_s
@@ -294,7 +294,7 @@ class Intake:
             self._ledger.lose_link()
 
     def _give_back(self) -> None:
-        """Release waiting rows; modify those of batches, which may have been processed."""
+        """Release waiting rows; modify rows in batches, which may have been processed."""
         with self._changed:
             waiting, batched = self._ledger.give_up()
         try:

@@ -1,7 +1,7 @@
 """Bookkeeping of received messages: waiting, in a batch, or committed by Spark.
 
-It is independent of threads, and of AMQP except for the delivery of each row, which the caller
-settles after taking the row out.
+It does not depend on threads, or on AMQP except for the delivery of each row, which the caller
+settles after removing the row.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import attrs
 
 
 class Settled(Protocol):
-    """Delivery of a row, which can be settled; `router.client.ReceivedMessage` is one."""
+    """Delivery of a row, which can be settled; `router.client.ReceivedMessage` implements it."""
 
     def accept(self) -> None:
         """Settle as accepted: the message was processed."""
@@ -48,7 +48,7 @@ class Batch:
 class Ledger:
     """Rows that are held: first waiting, then in a batch until it is committed.
 
-    `count` and `octets` are totals of both, by which the caller limits what is held.
+    `count` and `octets` are the totals of all held rows, which the caller limits.
     """
 
     def __init__(self) -> None:
@@ -104,9 +104,9 @@ class Ledger:
         return taken
 
     def lose_link(self) -> int:
-        """Drop waiting rows that a lost link has made impossible to settle; return their number.
+        """Drop waiting rows that cannot be settled because their link is lost; return their number.
 
-        They will be delivered again, unlike rows that were sent settled, which stay. Batches keep
+        They will be delivered again. Rows that were sent settled will not, and stay. Batches keep
         their rows, which Spark may be reading.
         """
         dropped = [row for row in self._waiting if not row.is_settled]
@@ -115,7 +115,7 @@ class Ledger:
         return len(dropped)
 
     def give_up(self) -> tuple[list[Row], list[Row]]:
-        """Remove all rows; return the waiting ones, and those of uncommitted batches."""
+        """Remove all rows; return the waiting rows, and the rows of uncommitted batches."""
         waiting = list(self._waiting)
         batched = [row for batch in self._batches for row in batch.rows]
         self._waiting.clear()

@@ -31,7 +31,7 @@ Cells = dict[str, object]
 JSON_TYPE = Symbol("application/json")
 AVRO_TYPE = Symbol("application/avro")
 
-# Columns of a source that a sender cannot set. They are ignored, so that a sink takes rows as read.
+# Columns of a source that a sender cannot set. A sink ignores them, so that it takes rows as read.
 _TOLD_ONLY = frozenset(
     {
         "delivery_annotations",
@@ -44,7 +44,7 @@ _TOLD_ONLY = frozenset(
     }
 )
 _NUMBERS = (ShortType(), IntegerType(), LongType())
-# Types that a sink takes besides that of the source.
+# Types that a sink accepts in addition to the type in a source.
 _ALSO: dict[str, tuple[DataType, ...]] = {
     "body": (StringType(),),
     "user_id": (StringType(),),
@@ -64,8 +64,8 @@ class MessageWriter:
             check_columns(schema)
             if options.address is None and "to" not in schema.fieldNames():
                 raise OptionError(
-                    "option address is missing: allowed is the name of a node, or a column `to`"
-                    " with one for each row"
+                    "option address is missing: give the name of a node, or a column `to` with"
+                    " the address of each row"
                 )
         else:
             if options.address is None:
@@ -77,7 +77,7 @@ class MessageWriter:
         self._header = Header(durable=True) if options.durable else None
 
     def write(self, batch: pa.RecordBatch, ids: Iterator[str]) -> list[bytes]:
-        """Encode a batch. One id is taken for each row, and used if the row has no `message_id`."""
+        """Encode a batch. Each row takes one of `ids`, and uses it if it has no `message_id`."""
         if self._is_raw:
             return self._write_raw(batch, ids)
         return [
@@ -127,23 +127,23 @@ class MessageWriter:
 
 
 def check_columns(schema: StructType) -> None:
-    """Raise OptionError if a column is not one of format `raw`, or has a type that does not fit."""
+    """Raise OptionError if a column does not belong to format `raw`, or has an unsuitable type."""
     for field in schema.fields:
         expected = COLUMNS.get(field.name)
         if expected is None:
             raise OptionError(
-                f"format raw has no column {field.name}; allowed are {', '.join(COLUMNS)}"
+                f"format raw has no column {field.name}; its columns are {', '.join(COLUMNS)}"
             )
         allowed = (expected, *_ALSO.get(field.name, ()))
         if not any(_alike(field.dataType, each) for each in allowed):
             kinds = " or ".join(dict.fromkeys(each.simpleString() for each in allowed))
             raise OptionError(
-                f"column {field.name} is {field.dataType.simpleString()}: allowed is {kinds}"
+                f"column {field.name} is {field.dataType.simpleString()}: it must be {kinds}"
             )
 
 
 def _alike(kind: DataType, expected: DataType) -> bool:
-    """Return whether two types are equal; whether the values of maps may be null is ignored."""
+    """Return whether two types are equal, apart from whether the values of maps may be null."""
     if isinstance(kind, MapType) and isinstance(expected, MapType):
         return kind.keyType == expected.keyType and kind.valueType == expected.valueType
     return kind == expected
@@ -191,7 +191,7 @@ def _header(cells: Cells, *, is_durable: bool) -> Header:
 
 
 def _texts(value: object) -> dict[str, object] | None:
-    """Return a map, which Arrow gives as pairs, as a dictionary."""
+    """Return a map, which Arrow represents as pairs, as a dictionary."""
     return None if value is None else dict(value)  # type: ignore[call-overload]
 
 

@@ -41,7 +41,7 @@ class Mode(StrEnum):
 
 
 class Delivery(StrEnum):
-    """Place of messages until Spark commits them: unsettled at their sender, or in spool files."""
+    """Where messages are until Spark commits them: unsettled at the sender, or in spool files."""
 
     HOLD = "hold"
     SPOOL = "spool"
@@ -70,7 +70,7 @@ class Options:
     durable: bool = False
     selector: str | None = None
     push_filters: bool = False
-    # made of filters that Spark has pushed down; it applies them again
+    # made from filters that Spark has pushed down; Spark applies them again
     pushed_selector: str | None = None
 
     @property
@@ -126,7 +126,7 @@ def parse_options(given: Mapping[str, str]) -> Options:
     for name in texts:
         if name not in _KNOWN:
             allowed = ", ".join(sorted((*OPTIONS, *_PLACE)))
-            raise OptionError(f"there is no option {name}; allowed are {allowed}")
+            raise OptionError(f"there is no option {name}; the options are {allowed}")
     url = _url(texts)
     values = {
         attribute: read(name, texts[name.lower()])
@@ -144,32 +144,32 @@ def need_address(options: Options) -> str:
     """Return the address to receive from. Raises OptionError if there is none."""
     if options.address is None:
         raise OptionError(
-            "option address is missing: allowed is the name of a node, such as orders, here or"
-            " behind the slash of option url"
+            "option address is missing: give the name of a node, such as orders, here or after"
+            " the slash in option url"
         )
     return options.address
 
 
 def _check_together(options: Options) -> None:
-    """Raise OptionError if options that are valid by themselves cannot be combined."""
+    """Raise OptionError if options that are each valid cannot be combined."""
     if options.format is Body.AVRO and options.avro_schema is None:
         raise OptionError("option avroSchema is missing: format avro needs a schema, as JSON")
     if options.delivery is Delivery.SPOOL and options.spool_directory is None:
         raise OptionError(
             "option spoolDirectory is missing: delivery spool needs a folder that the driver and"
-            " all executors see, one for each query"
+            " all executors can access, and that no other query uses"
         )
     if options.delivery is Delivery.HOLD and options.spool_directory is not None:
-        raise OptionError("option spoolDirectory is for delivery spool, and delivery is hold")
+        raise OptionError("option spoolDirectory is for delivery spool, but delivery is hold")
     if options.stream_credit < options.rows_per_batch:
         raise OptionError(
-            f"option credit is {options.credit}: allowed are {options.rows_per_batch}"
-            " (maxRowsPerBatch) and more"
+            f"option credit is {options.credit}: it must be at least {options.rows_per_batch}"
+            " (maxRowsPerBatch)"
         )
 
 
 def _url(texts: Mapping[str, str]) -> Url:
-    shape = "allowed is amqp://[user:password@]host[:port][/address]"
+    shape = "it must be amqp://[user:password@]host[:port][/address]"
     if not texts.get("url"):
         raise OptionError(f"option url is missing: {shape}")
     try:
@@ -179,5 +179,5 @@ def _url(texts: Mapping[str, str]) -> Url:
     user = texts.get("user", url.user)
     password = texts.get("password", url.password)
     if password is not None and not user:
-        raise OptionError("option user is missing: there is a password, and nobody whose it is")
+        raise OptionError("option user is missing: a password was given without a user")
     return attrs.evolve(url, user=user, password=password)

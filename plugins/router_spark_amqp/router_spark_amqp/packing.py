@@ -30,7 +30,7 @@ def wire(rows: Sequence[Row]) -> pa.RecordBatch:
 
 
 def packed(rows: Sequence[Row], partitions: int) -> list[Packed]:
-    """Divide rows into partitions of consecutive rows, as `shares` says."""
+    """Divide rows into partitions of consecutive rows, with the sizes from `shares`."""
     return [Packed(pack(wire(rows[begin:end]))) for begin, end in shares(len(rows), partitions)]
 
 

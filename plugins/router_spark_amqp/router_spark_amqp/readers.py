@@ -14,7 +14,7 @@ _Word = TypeVar("_Word", bound=StrEnum)
 
 
 class OptionError(ValueError):
-    """An option is invalid; the message says which, why, and what is allowed."""
+    """Invalid option; the message says which one, why, and what is allowed."""
 
 
 def read_text(name: str, text: str) -> str:
@@ -28,14 +28,14 @@ def read_path(name: str, text: str) -> Path:
     """Read an absolute path; a relative one would depend on the process that opens it."""
     path = Path(read_text(name, text))
     if not path.is_absolute():
-        raise OptionError(f"option {name} is {text!r}: allowed is an absolute path")
+        raise OptionError(f"option {name} is {text!r}: it must be an absolute path")
     return path
 
 
 def read_flag(name: str, text: str) -> bool:
-    """Read `true` or `false`, in any case."""
+    """Read `true` or `false`, ignoring case."""
     if text.lower() not in ("true", "false"):
-        raise OptionError(f"option {name} is {text!r}: allowed are true and false")
+        raise OptionError(f"option {name} is {text!r}: it must be true or false")
     return text.lower() == "true"
 
 
@@ -46,7 +46,7 @@ def read_seconds(name: str, text: str) -> float:
     except ValueError:
         value = 0.0
     if not 0 < value <= 86_400:
-        raise OptionError(f"option {name} is {text!r}: allowed are seconds, above 0 up to 86400")
+        raise OptionError(f"option {name} is {text!r}: it must be above 0 and at most 86400 s")
     return value
 
 
@@ -57,7 +57,7 @@ def whole(lowest: int, highest: int) -> Callable[[str, str], int]:
         digits = text.strip()
         if not digits.isascii() or not digits.isdigit() or not lowest <= int(digits) <= highest:
             raise OptionError(
-                f"option {name} is {text!r}: allowed is a whole number from {lowest} to {highest}"
+                f"option {name} is {text!r}: it must be a whole number from {lowest} to {highest}"
             )
         return int(digits)
 
@@ -72,6 +72,6 @@ def one_of(kind: type[_Word]) -> Callable[[str, str], _Word]:
             return kind(text.lower())
         except ValueError:
             allowed = ", ".join(kind)
-            raise OptionError(f"option {name} is {text!r}: allowed are {allowed}") from None
+            raise OptionError(f"option {name} is {text!r}: it must be one of {allowed}") from None
 
     return read

@@ -51,7 +51,7 @@ _NO_PROPERTIES = Properties()
 
 @attrs.frozen
 class Arrived:
-    """Row of `WIRE`, with the decoded message. If it cannot be decoded, `error` says why."""
+    """Row of `WIRE`, with the decoded message. If it cannot be decoded, `error` is the reason."""
 
     payload: bytes
     message_format: int
@@ -68,7 +68,7 @@ def wire_batch(messages: Iterable[tuple[bytes, int, bool]]) -> pa.RecordBatch:
 
 
 class RowReader:
-    """Decoder of batches of `WIRE` to a query's columns. Raises OptionError if these do not fit."""
+    """Decoder of `WIRE` batches to a query's columns. Raises OptionError if they do not fit."""
 
     def __init__(self, options: Options, schema: StructType) -> None:
         self._is_strict = options.mode is Mode.FAILFAST
@@ -141,17 +141,17 @@ class RowReader:
 
 
 def check_raw(schema: StructType) -> None:
-    """Raise OptionError if a column is not one of format `raw`, or has another type."""
+    """Raise OptionError if a column does not belong to format `raw`, or has another type."""
     for field in schema.fields:
         expected = COLUMNS.get(field.name)
         if expected is None:
             raise OptionError(
-                f"format raw has no column {field.name}; allowed are {', '.join(COLUMNS)}"
+                f"format raw has no column {field.name}; its columns are {', '.join(COLUMNS)}"
             )
         if expected != field.dataType:
             raise OptionError(
                 f"column {field.name} is {field.dataType.simpleString()}:"
-                f" allowed in format raw is {expected.simpleString()}"
+                f" in format raw it must be {expected.simpleString()}"
             )
 
 
@@ -160,7 +160,7 @@ def check_envelope(field: StructField) -> None:
     if not isinstance(field.dataType, StructType):
         raise OptionError(
             f"column {ENVELOPE} is {field.dataType.simpleString()}:"
-            " allowed is a struct of columns of format raw"
+            " it must be a struct of columns of format raw"
         )
     check_raw(field.dataType)
 
@@ -216,7 +216,8 @@ def _map(name: str) -> Callable[[Arrived], object]:
 def _body(arrived: Arrived) -> bytes | None:
     """Return the body as octets, or the whole payload if the message cannot be decoded.
 
-    Data and binary values are unchanged, strings are UTF-8, other values are as `as_text` has them.
+    Data and binary values are unchanged, strings are UTF-8, and other values are converted by
+    `as_text`.
     """
     body = arrived.message.body
     if arrived.error is not None:

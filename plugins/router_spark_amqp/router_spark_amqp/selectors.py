@@ -1,7 +1,7 @@
-"""Selectors: filters of Spark in the language that brokers know from JMS.
+"""Selectors: filters of Spark in the selector language of JMS, which brokers support.
 
-A selector can name the fields of the header and properties that JMS has, and no others: what cannot
-be said is left to Spark alone.
+A selector can refer only to the fields of header and properties that JMS has. Filters that it
+cannot express are left to Spark alone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-# By column; those of format raw, and of the struct `_amqp` of other formats.
+# By column of format raw, which other formats have in the struct `_amqp`.
 IDENTIFIERS: Final = {"subject": "JMSType", "priority": "JMSPriority"}
 STRUCT: Final = "_amqp"
 ESCAPE: Final = "\\"
@@ -40,16 +40,16 @@ _COMPARED: Final[dict[type[Filter], str]] = {
 
 
 def selector_of(filters: Iterable[Filter]) -> str | None:
-    """Return a selector for as many of the filters as can be said; None if that is none of them.
+    """Return a selector for all filters that a selector can express, or None if there are none.
 
-    A message that it does not select is one that the filters do not keep, either.
+    It selects every message that the filters would keep, and possibly more.
     """
     said = [text for text in map(_said, filters) if text is not None]
     return " AND ".join(said) or None
 
 
 def both(one: str | None, other: str | None) -> str | None:
-    """Return the selector of messages that two of them select; None stands for all messages."""
+    """Return the selector of messages that both selectors select; None stands for all messages."""
     if one is None or other is None:
         return one or other
     return f"({one}) AND ({other})"
@@ -59,7 +59,7 @@ def _said(given: Filter) -> str | None:
     match given:
         case Not():
             inner = _said(given.child)
-            # what is unknown is not kept either way, in SQL as in a selector
+            # a message for which the result is unknown is not kept, in SQL as in a selector
             return None if inner is None else f"NOT ({inner})"
         case IsNull() | IsNotNull():
             name = _identifier(given.attribute)

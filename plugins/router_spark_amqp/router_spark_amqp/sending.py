@@ -17,7 +17,10 @@ Octets = list[bytes]
 
 
 class WriteFailed(RuntimeError):
-    """Not all rows of a task were accepted. Spark retries the task, which sends them all again."""
+    """Failure to have all rows of a task accepted.
+
+    Spark retries the task, which sends all of its rows again.
+    """
 
 
 def send_all(options: Options, chunks: Iterator[Octets]) -> int:
@@ -65,7 +68,7 @@ async def _wait_for_room(sender: Sender, timeout_s: float) -> None:
 
 
 async def _wait_for_outcomes(sender: Sender, timeout_s: float) -> None:
-    """Wait for all outcomes. Raises WriteFailed if none comes within `timeout_s`."""
+    """Wait for all outcomes. Raises WriteFailed if none arrives within `timeout_s`."""
     while unsettled := sender.unsettled:
         with trio.move_on_after(timeout_s):
             await sender.wait_until_settled()
@@ -75,7 +78,7 @@ async def _wait_for_outcomes(sender: Sender, timeout_s: float) -> None:
 
 
 class _Outcomes:
-    """Numbers of the outcomes other than accepted, and the first error among them."""
+    """Numbers of outcomes other than accepted, and the first error among them."""
 
     def __init__(self) -> None:
         self._others: Counter[str] = Counter()

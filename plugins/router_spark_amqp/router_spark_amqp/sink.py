@@ -35,8 +35,8 @@ class AmqpWriter(DataSourceArrowWriter):
     """Writer of a DataFrame's rows, at least once.
 
     A row that is not accepted fails its task. Spark retries the task, which sends all of its rows
-    again. A row without a `message_id` gets `job/partition/row`, which is the same in each attempt
-    if the partition has the same rows in the same order.
+    again. A row without a `message_id` gets the id `job/partition/row`, which is the same in each
+    attempt if the partition has the same rows in the same order.
     """
 
     def __init__(self, options: Options, schema: StructType) -> None:
@@ -46,14 +46,14 @@ class AmqpWriter(DataSourceArrowWriter):
         self._job = secrets.token_hex(8)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Sent:
-        """Send a partition; in a task. Raises WriteFailed."""
+        """Send a partition; called in a task. Raises WriteFailed."""
         return _send(self._options, self._schema, self._job, iterator)
 
 
 class AmqpStreamWriter(DataSourceStreamArrowWriter):
     """Writer of the rows of each micro-batch, at least once.
 
-    It works like `AmqpWriter`, but a row without a `message_id` gets
+    It works like `AmqpWriter`, but a row without a `message_id` gets the id
     `queryId/batchId/partition/row`, which is the same after a restart if the plan gives each
     partition the same rows in the same order.
     """
@@ -63,7 +63,7 @@ class AmqpStreamWriter(DataSourceStreamArrowWriter):
         self._schema = schema
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Sent:
-        """Send a partition; in a task. Raises WriteFailed."""
+        """Send a partition; called in a task. Raises WriteFailed."""
         context = _context()
         query = context.getLocalProperty("sql.streaming.queryId")
         batch = context.getLocalProperty("streaming.sql.batchId")

@@ -34,14 +34,14 @@ class AmqpDataSource(DataSource):
         return "amqp"
 
     def schema(self) -> StructType:
-        """Return the columns of format `raw`, for a query that names none.
+        """Return the columns of format `raw`, for a query that does not specify columns.
 
         Raises OptionError for other formats, which need a schema.
         """
         options = parse_options(self.options)
         if options.format is not Body.RAW:
             raise OptionError(
-                f"format {options.format} needs the columns of the body: say .schema(...)"
+                f"format {options.format} needs the columns of the body: call .schema(...)"
             )
         return RAW
 
@@ -55,18 +55,18 @@ class AmqpDataSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of a batch. Raises OptionError."""
         options = self._checked(schema)
-        # a reader that takes filters is refused where Spark's own setting is off
+        # Spark refuses a reader that takes filters if its own setting for that is off
         reader = AmqpFilteringReader if options.push_filters else AmqpBatchReader
         return reader(options, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the writer of a batch.
 
-        Raises OptionError, also for mode overwrite: sent messages cannot be overwritten.
+        Raises OptionError, which includes mode overwrite: sent messages cannot be overwritten.
         """
         options = self._writing(schema)
         if overwrite:
-            raise OptionError("mode overwrite cannot be had: allowed is append")
+            raise OptionError("mode overwrite is not supported; use mode append")
         return AmqpWriter(options, schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802

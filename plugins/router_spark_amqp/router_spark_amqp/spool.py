@@ -30,12 +30,12 @@ SUFFIX = ".arrow"
 
 
 class SpoolLost(RuntimeError):
-    """Rows that Spark asks for are no longer in the folder."""
+    """Loss of rows that Spark requests, but that are no longer in the folder."""
 
 
 @attrs.frozen
 class Segment:
-    """File of the rows from position `begin` up to but not including `end`, as its name says."""
+    """File with the rows from position `begin` up to but not including `end`, as in its name."""
 
     path: Path
     begin: int
@@ -43,13 +43,13 @@ class Segment:
 
     @classmethod
     def named(cls, path: Path) -> Self:
-        """Return the segment of a file, from its name."""
+        """Return the segment in a file, whose limits are in the file's name."""
         begin, _, end = path.stem.partition("-")
         return cls(path, int(begin), int(end))
 
 
 class Spooled(InputPartition):
-    """Partition of a segment, read in the task: its rows `begin` up to but not including `end`."""
+    """Partition of a segment, read in the task: rows from `begin` up to but not including `end`."""
 
     def __init__(self, path: Path, begin: int, end: int) -> None:
         super().__init__((str(path), begin, end))
@@ -70,8 +70,8 @@ class Spool:
         except BlockingIOError:
             os.close(self._lock)
             raise OptionError(
-                f"option spoolDirectory is {str(folder)!r}, which another query has:"
-                " allowed is a folder for each query"
+                f"option spoolDirectory is {str(folder)!r}, which another query uses:"
+                " each query needs its own folder"
             ) from None
         for unfinished in folder.glob(f".*{SUFFIX}"):
             unfinished.unlink()
@@ -101,7 +101,7 @@ class Spool:
         return segment
 
     def next_end(self, position: int, limit: int | None) -> int | None:
-        """Return the end of a batch of whole segments from a position on, or None without segments.
+        """Return where a batch of whole segments from a position ends, or None if there are none.
 
         The batch has at most `limit` rows, unless its first segment has more.
         """
@@ -151,7 +151,7 @@ class AmqpSpoolReader(AmqpStreamReader):
 
     A message is accepted once its file is synced, before Spark plans the batch with it. The file is
     deleted when the batch is committed. A batch that is replayed has the same rows again. A message
-    is duplicated if this process dies, or the link is lost, between the sync and the accept.
+    is duplicated if this process dies, or the link is lost, after the sync and before the accept.
     """
 
     def __init__(self, options: Options, schema: StructType) -> None:
@@ -161,10 +161,8 @@ class AmqpSpoolReader(AmqpStreamReader):
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # type: ignore[override]  # noqa: N802
         """Return the end of a batch: of segments after `start`, or else of a new segment.
 
-        Returns `start` if there are no rows.
-
-        Raises SourceLost, OSError if a file cannot be written, and OptionError if another query has
-        locked the folder.
+        Returns `start` if there are no rows. Raises SourceLost, OSError if a file cannot be
+        written, and OptionError if another query has locked the folder.
         """
         spool = self._opened()
         position = start["position"]
@@ -195,7 +193,7 @@ class AmqpSpoolReader(AmqpStreamReader):
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Read and decode a partition; in a task."""
+        """Read and decode a partition; called in a task."""
         assert isinstance(partition, Spooled)
         reader = RowReader(self._options, self._schema)
         with pa.memory_map(str(partition.path)) as file, pa.ipc.open_file(file) as segment:

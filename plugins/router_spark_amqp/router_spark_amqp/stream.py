@@ -28,7 +28,7 @@ class Offset(TypedDict):
     """Position in a stream: the number of rows in batches so far.
 
     `run` identifies the process that counted them. `beat` counts the batches without rows that were
-    planned so that Spark commits the one before.
+    planned so that Spark commits the preceding batch.
     """
 
     run: str
@@ -40,13 +40,14 @@ class AmqpStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Streaming reader of one address, at least once.
 
     A message is accepted once its batch is committed, and Spark commits a batch when it plans the
-    next one. A batch without rows follows the last one, so that this is committed even if no more
-    messages arrive. A message whose batch is not committed is delivered again, in a later batch.
+    next one. A batch without rows follows the last batch with rows, so that the latter is committed
+    even if no more messages arrive. A message whose batch is not committed is delivered again, in a
+    later batch.
 
     A batch that was planned but not committed when the process died is replayed *empty*: its rows
     were in the memory of that process. A batch id therefore does not always stand for the same
-    rows, and a sink that uses it as an idempotency key still writes duplicates. Remove these by
-    message id.
+    rows, and a sink that uses it as an idempotency key still writes duplicates. Remove duplicates
+    by message id.
     """
 
     def __init__(self, options: Options, schema: StructType) -> None:
@@ -72,8 +73,8 @@ class AmqpStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # type: ignore[override]  # noqa: N802
         """Return the end of a batch of the rows received since `start`.
 
-        Without such rows it is the end of an empty batch if the last one is to be committed, and
-        otherwise `start`.
+        Without such rows, this is the end of an empty batch if the last batch is still to be
+        committed, and otherwise `start`.
 
         Raises SourceLost if the source has no connection and has given up reconnecting.
         """
@@ -91,22 +92,25 @@ class AmqpStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 return start
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:  # type: ignore[override]
-        """Return partitions of the rows between two offsets; none if another process did."""
+        """Return partitions of the rows between two offsets.
+
+        There are none if the offsets were planned by another process, which had the rows.
+        """
         if end["run"] != self._run:
             lost = end["position"] - start["position"]
             if lost:
-                LOG.warning("a batch of %d rows is replayed empty; they come again", lost)
+                LOG.warning("a batch of %d rows is replayed empty; they are redelivered", lost)
             return []
         rows = self._started(start).between(start["position"], end["position"])
         return packed(rows, self._options.partitions) if rows else []
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Decode the rows of a partition; in a task."""
+        """Decode the rows of a partition; called in a task."""
         assert isinstance(partition, Packed)
         yield from read_packed(partition, RowReader(self._options, self._schema))
 
     def commit(self, end: Offset) -> None:  # type: ignore[override]
-        """Accept the messages up to an offset, if it is one of this process."""
+        """Accept the messages up to an offset, if this process has planned it."""
         if end["run"] == self._run and self._intake is not None:
             self._intake.commit(end["position"])
 

@@ -42,7 +42,7 @@ def as_json(value: object) -> object:
         return as_json(value.value)
     if isinstance(value, uuid.UUID | Decimal32 | Decimal64 | Decimal128):
         return str(value)
-    raise TypeError(f"{type(value).__name__} is no type of AMQP's")
+    raise TypeError(f"{type(value).__name__} is not an AMQP type")
 
 
 def _time(value: int) -> str:

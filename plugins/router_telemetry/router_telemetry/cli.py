@@ -27,7 +27,7 @@ def main() -> None:
     "--records",
     required=True,
     type=click.Path(path_type=Path, file_okay=False),
-    help="The folder to write to. It must be empty, or not there yet.",
+    help="The folder to write to. It must be empty or not exist yet.",
 )
 @click.option(
     "--share",
@@ -41,22 +41,24 @@ def main() -> None:
     default=1.0,
     show_default=True,
     type=click.FloatRange(LEAST_INTERVAL_S),
-    help="How many simulated seconds the interval of a flow record is.",
+    help="The interval of a flow record, in simulated seconds.",
 )
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="In place of the plan's seed.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**63 - 1), help="Use this seed instead of the plan's."
+)
 @click.option(
     "--ahead",
     multiple=True,
     metavar="ROUTER=SECONDS",
-    help="How far a router's wall clock is ahead of the right time; it may be given repeatedly.",
+    help="How far a router's wall clock is ahead of the correct time; may be repeated.",
 )
 def simulate(
     plan: Path, records: Path, share: float, interval: float, seed: int | None, ahead: list[str]
 ) -> None:
-    """Write the telemetry of a simulated network, described by the topology file PLAN.
+    """Write the telemetry of a simulated network, which the topology file PLAN describes.
 
-    The network is simulated as by `trioute simulate`, and its routers write what they would write
-    with the plugin `telemetry`. The same PLAN, options and seed give the same rows.
+    The network is simulated as by `trioute simulate`, and its routers write the same files as with
+    the plugin `telemetry`. The same PLAN, options and seed give the same rows.
     """
     try:
         topology = load_topology(plan)

@@ -1,4 +1,4 @@
-"""Sampled deliveries that wait in memory to be written, in the form that the router gives them."""
+"""Sampled deliveries that wait in memory to be written, in the router's own format."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from router_telemetry.rows import DAY_US
 from router_telemetry.schema import DELIVERIES, TIMESTAMP, VERSION, Dataset
 
 NS_A_US: Final = 1000
-# By the codes of the plugin contract; any other code is an outcome that AMQP does not define.
+# By code of the plugin contract; any other code is an outcome that AMQP does not define.
 OUTCOMES: Final = {
     0x24: "accepted",
     0x25: "rejected",
@@ -31,7 +31,7 @@ NAMES: Final = [column.name for column in DELIVERIES.columns]
 
 @attrs.frozen
 class _Part:
-    """Samples that were taken together, with consecutive sequence numbers from `seq` on."""
+    """Samples that were taken together; their sequence numbers are consecutive from `seq`."""
 
     router: str
     epoch: int
@@ -105,7 +105,7 @@ class _Part:
         return _encoded(pc.fill_null(found, len(OUTCOMES)), names)
 
     def _link_columns(self, direction: str) -> dict[str, pa.Array]:
-        """Return the columns that describe the link of a direction; null if there is none."""
+        """Return the columns that describe the links of a direction; null where there is none."""
         links = list(self.samples.links.values())
         numbers = pa.array([link.number for link in links], pa.int64())
         place = pc.index_in(self._numbers(f"{direction}_link"), value_set=numbers)
@@ -163,13 +163,13 @@ class DeliveryRows:
         self.on_table: Callable[[pa.Table], None] | None = None
 
     def __len__(self) -> int:
-        """Return the number of rows that wait."""
+        """Return the number of waiting rows."""
         return self._count
 
     def add(self, samples: SampleBatch, lost: int) -> None:
         """Add samples, or count them as lost if too many rows are in memory.
 
-        `lost` is the number that the router has lost so far because they were not taken in time.
+        `lost` is the total number that the router has lost because they were not taken in time.
         """
         self.lost += lost - self._lost_before
         self._seq += lost - self._lost_before
@@ -190,7 +190,7 @@ class DeliveryRows:
         self._count += samples.count
 
     def take(self) -> list[DeliveryBatch]:
-        """Return all rows that wait, by day."""
+        """Remove all waiting rows, and return them by day."""
         batches = [DeliveryBatch(day, parts) for day, parts in self._by_day.items()]
         self._by_day = {}
         self.taken += self._count

@@ -28,13 +28,13 @@ TYPES: Final = (
     plugin.NeighbourLost,
     plugin.RoutersChanged,
 )
-"""Event types that are exported. Outcomes are left out: flow records have their totals."""
+"""Event types that are exported. Outcomes are omitted: flow records have their totals."""
 
 EVENTS_LOST: Final = "events-lost"
 
 
 def kind_of(event: type[plugin.Event]) -> str:
-    """Return the name of a type of events in the column `kind`, such as `link-stolen`."""
+    """Return the name of an event type in the column `kind`, such as `link-stolen`."""
     return re.sub(r"(?<!^)(?=[A-Z])", "-", event.__name__).lower()
 
 

@@ -21,7 +21,7 @@ from router_telemetry.record_stream import ALL, KINDS, RecordStream
 from router_telemetry.rows import US, Row, Rows
 from router_telemetry.schema import DELIVERIES, EVENTS, FLOWS
 
-# Pauses after a file could not be written: the first, and the longest.
+# Pauses after failing to write a file: the first, and the longest.
 FIRST_PAUSE_S: Final = 1.0
 LONGEST_PAUSE_S: Final = 60.0
 # Time limit for writing what is in memory when the plugin stops.
@@ -37,13 +37,13 @@ class Settings:
     directory: Path = attrs.field(
         default=Path("telemetry"),
         metadata=plugin.setting(
-            plugin.file_path(), "The folder to write to. It is made if it does not exist."
+            plugin.file_path(), "The folder to write to. It is created if it does not exist."
         ),
     )
     interval_seconds: float = attrs.field(
         default=10.0,
         metadata=plugin.setting(
-            plugin.number(0.1, 3600, "seconds"), "How long the interval of a flow record is."
+            plugin.number(0.1, 3600, "seconds"), "The interval of a flow record."
         ),
     )
     rotate_seconds: float = attrs.field(
@@ -64,8 +64,8 @@ class Settings:
         default=0.01,
         metadata=plugin.setting(
             plugin.number(0, 1),
-            "The share of deliveries that is sampled where messages enter the network, as 0.01. "
-            "Those that other routers have sampled are recorded in any case.",
+            "The share of deliveries that is sampled where messages enter the network, such as "
+            "0.01. Deliveries that other routers have sampled are always recorded.",
         ),
     )
 
@@ -106,7 +106,7 @@ def _put_table(stream: RecordStream, rows: pa.Table) -> None:
 
 
 class _Write:
-    """Write of one file, in a thread."""
+    """Writing of one file, in a thread."""
 
     def __init__(self, files: Files, batch: Writable) -> None:
         self._files = files
@@ -263,7 +263,7 @@ class _Export:
         """Write a batch. Raises OSError.
 
         A disk that hangs must not keep the plugin from stopping, so the thread is abandoned if this
-        is cancelled. The next call waits for that thread instead of writing the batch again.
+        call is cancelled. The next call waits for that thread instead of writing the batch again.
         """
         write = self._current
         if write is None:

@@ -1,4 +1,4 @@
-"""Write batches of rows as Parquet files, which never change once they have their final names."""
+"""Write batches of rows as Parquet files, which do not change once they have their final names."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ LIMITED = ("schema_version", "router", "router_epoch", "seq", "hop")
 
 
 def storage(dataset: Dataset) -> dict[str, Any]:
-    """Return how a dataset is stored, as arguments of pyarrow's `write_table`.
+    """Return how to store a dataset, as arguments of pyarrow's `write_table`.
 
-    This halves the time that it takes, and the files get smaller. Numbers that grow or vary are
-    stored as differences; ids are random, so that nothing compresses them; and of all others few
-    values are used. Limits are kept for the columns by which readers choose files and row groups,
-    and for `hop`, from which they learn how long paths can be.
+    They halve the time for writing, and make files smaller. Numbers that grow or vary are stored as
+    differences; ids are random and cannot be compressed; all other columns have few different
+    values. Statistics are kept for the columns by which readers choose files and row groups, and
+    for `hop`, from which they learn how long paths can be.
     """
     time = dataset.time_column
     names = [column.name for column in dataset.columns]
@@ -35,7 +35,7 @@ def storage(dataset: Dataset) -> dict[str, Any]:
         "column_encoding": dict.fromkeys(sorted(varying), "DELTA_BINARY_PACKED"),
         "write_statistics": [name for name in names if name in {*LIMITED, time}],
         "row_group_size": ROW_GROUP,
-        # Arrow's schema is left out: it would depend on the encoding of columns in memory
+        # Arrow's schema is omitted: it would depend on the encoding of columns in memory
         "store_schema": False,
     }
 
@@ -73,8 +73,8 @@ class Files:
     def write(self, batch: Writable) -> Path:
         """Write a batch, and return the path of its file.
 
-        Raises OSError. There is no file then, unless only the sync of its folder has failed: when
-        the batch is written again, that file is replaced.
+        Raises OSError. Then there is no file, unless only the sync of its folder has failed; in
+        that case the file is replaced when the batch is written again.
         """
         number = self._number + 1
         day = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=batch.day)
@@ -98,7 +98,7 @@ class Files:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make sure that a new name survives a power failure."""
+    """Sync a folder, so that a new name in it survives a power failure."""
     number = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(number)

@@ -13,8 +13,8 @@ COUNTED: Final = ("deliveries", "presettled", "accepted", "rejected", "released"
 class FlowMeter:
     """Source of flow records: a row for each link whose counters have changed since its last row.
 
-    A link that is detached with unsettled deliveries has a last row in any case. Times are in
-    seconds: `wall` since 1970, and `now` on a monotonic clock.
+    A link that is detached with unsettled deliveries always gets a last row. Times are in seconds:
+    `wall` since 1970, and `now` on a monotonic clock.
     """
 
     def __init__(self, rows: Rows, wall: float, now: float) -> None:
@@ -32,11 +32,14 @@ class FlowMeter:
         self._detached.add(totals.link.number)
 
     def begin_reading(self) -> None:
-        """Record the links that are detached from now on."""
+        """Note from now on which links are detached."""
         self._detached.clear()
 
     def end_interval(self, links: list[LinkTotals], wall: float, now: float) -> None:
-        """Add rows for links whose totals were read since `begin_reading`; begin an interval."""
+        """Add rows for the links, and begin the next interval.
+
+        The totals were read since `begin_reading`.
+        """
         for totals in links:
             # the totals of a link that was detached meanwhile are outdated
             if totals.link.number not in self._detached:

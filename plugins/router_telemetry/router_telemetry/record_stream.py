@@ -1,4 +1,4 @@
-"""Records as messages on an AMQP address, one JSON object each."""
+"""Send records as messages to an AMQP address, each as a JSON object."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from router_telemetry.schema import DATASETS, TIMESTAMP, VERSION
 ALL: Final = "all"
 KINDS: Final = (ALL, *(dataset.name for dataset in DATASETS))
 MOST_WAITING: Final = 10_000
-"""Records that wait for credit. Beyond these, the oldest are dropped."""
+"""Maximum number of records that wait for credit; beyond it, the oldest are dropped."""
 RETRY_S: Final = 1.0
-"""Pause before the address is attached to again."""
+"""Pause before attaching to the address again."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TIMES: Final = {
@@ -29,9 +29,9 @@ _TIMES: Final = {
 
 
 class RecordStream:
-    """Sends records to an address, settled, as fast as receivers give credit.
+    """Sender of records to an address, settled, as fast as receivers give credit.
 
-    Records about messages to this address are left out: each would lead to another one.
+    Records about messages to this address are omitted: each would lead to another record.
     """
 
     def __init__(self, router: plugin.Router, address: str, datasets: str = ALL) -> None:
@@ -50,7 +50,7 @@ class RecordStream:
         return dataset in self._datasets
 
     def put(self, dataset: str, rows: Iterable[Mapping[str, object]]) -> None:
-        """Send rows, by the names of their columns, as soon as there is credit.
+        """Send rows, as mappings from column names, as soon as there is credit.
 
         Times are datetimes, or microseconds since 1970.
         """
@@ -73,7 +73,7 @@ class RecordStream:
                     while True:
                         await self._has_some.wait()
                         await sender.wait_for_room()
-                        # those that are dropped meanwhile are not sent
+                        # records that were dropped meanwhile are not sent
                         dataset, row = self._waiting.popleft()
                         if not self._waiting:
                             self._has_some = trio.Event()
@@ -87,7 +87,7 @@ class RecordStream:
 
 
 def message_of(dataset: str, row: Mapping[str, object]) -> Message:
-    """Return a record as a message: its subject is the dataset, its body the row as JSON."""
+    """Return a record as a message whose subject is the dataset and whose body is JSON."""
     values = {name: _value(value) for name, value in row.items() if value is not None}
     for name in _TIMES[dataset]:
         microseconds = values.get(name)

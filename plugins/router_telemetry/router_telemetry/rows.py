@@ -1,4 +1,4 @@
-"""Rows that wait in memory to be written, by column."""
+"""Rows, stored by column, that wait in memory to be written."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ US: Final = 1_000_000
 DAY_US: Final = 24 * 3600 * US
 
 Row = dict[str, object]
-"""Values of one row by the names of their columns."""
+"""Values of one row, by column name."""
 Columns = dict[str, list[Any]]
-"""Values of all rows by the names of their columns; Arrow checks their types."""
+"""Values of all rows, by column name; Arrow checks their types."""
 
 
 @attrs.frozen
@@ -41,8 +41,8 @@ class Batch:
 class Rows:
     """Rows of one dataset that have not been taken for writing yet.
 
-    Every row gets a sequence number, even if there is no room for it, so that a gap in the files
-    tells how many rows were lost.
+    Every row gets a sequence number, even if there is no room for it, so that gaps in the files
+    show how many rows were lost.
     """
 
     def __init__(self, dataset: Dataset, router: str, epoch: int, most: int) -> None:
@@ -62,7 +62,7 @@ class Rows:
         return {column.name: [] for column in self.dataset.columns}
 
     def __len__(self) -> int:
-        """Return the number of rows that wait."""
+        """Return the number of waiting rows."""
         return len(self._columns["seq"])
 
     def add(self, **values: object) -> None:
@@ -81,7 +81,7 @@ class Rows:
             self.on_row(values)
 
     def take(self) -> list[Batch]:
-        """Return all rows that wait, by day, in order."""
+        """Remove all waiting rows, and return them by day, in order."""
         columns, self._columns = self._columns, self._empty()
         days = [time // DAY_US for time in columns[self.dataset.time_column]]
         self.taken += len(days)

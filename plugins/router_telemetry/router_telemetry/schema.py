@@ -1,7 +1,7 @@
 """Columns of each dataset, and the version of the schema.
 
 The exporter writes according to this module, and jobs read according to it. A new version may add
-columns, which are null in older files. No column is removed, or changes its meaning.
+columns, which are null in older files. No column is removed or changes its meaning.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Column:
 
 @attrs.frozen
 class Dataset:
-    """Kind of records, in its own folder. The day of a file is that of its `time_column`."""
+    """Kind of records, in its own folder. The `time_column` determines the day of a file."""
 
     name: str
     description: str
@@ -48,7 +48,7 @@ _IDENTITY: Final = (
     Column(
         "router_epoch",
         pa.int64(),
-        "When the exporter was started, in microseconds since 1970: another one for each run.",
+        "When the exporter was started, in microseconds since 1970: different for each run.",
     ),
     Column(
         "seq",
@@ -60,12 +60,12 @@ _IDENTITY: Final = (
 
 FLOWS: Final = Dataset(
     "flows",
-    "What one link has carried within one interval. Without deliveries there is no row.",
+    "Deliveries of one link within one interval. Without deliveries there is no row.",
     "interval_start",
     (
         *_IDENTITY,
-        Column("interval_start", TIMESTAMP, "When the interval began, by the wall clock."),
-        Column("interval_us", pa.int64(), "How long it was, by the monotonic clock."),
+        Column("interval_start", TIMESTAMP, "When the interval began, on the wall clock."),
+        Column("interval_us", pa.int64(), "Length of the interval, on the monotonic clock."),
         Column("link_number", pa.int64(), "Number of the link, unique within the epoch."),
         Column("link_name", pa.string(), "Name of the link (section 2.6.1)."),
         Column(
@@ -86,7 +86,7 @@ FLOWS: Final = Dataset(
         ),
         Column("address", pa.string(), "Address of the link; null for an anonymous sender."),
         Column("deliveries", pa.int64(), "Deliveries that were begun."),
-        Column("presettled", pa.int64(), "Of these, the ones that were sent settled."),
+        Column("presettled", pa.int64(), "Deliveries that were sent settled."),
         Column("accepted", pa.int64(), "Deliveries settled as accepted."),
         Column("rejected", pa.int64(), "Deliveries settled as rejected."),
         Column("released", pa.int64(), "Deliveries settled as released."),
@@ -98,35 +98,35 @@ FLOWS: Final = Dataset(
 
 DELIVERIES: Final = Dataset(
     "deliveries",
-    "One sampled delivery at one router. The rows of one `trace_id` are the way of a message.",
+    "One sampled delivery at one router. The rows of one `trace_id` show the path of a message.",
     "arrived",
     (
         *_IDENTITY,
-        Column("arrived", TIMESTAMP, "When the delivery came in, by the router's wall clock."),
+        Column("arrived", TIMESTAMP, "When the delivery arrived, on the router's wall clock."),
         Column(
             "trace_id",
             pa.binary(16),
-            "Which message it is: the same at all routers that the message passes.",
+            "Id of the message, the same at all routers that the message passes.",
         ),
         Column("hop", pa.int16(), "1 where the message entered the network, 2 at the next router."),
         Column(
             "share",
             pa.float64(),
-            "The share of deliveries that is sampled where the message entered the network, as "
-            "0.01: each row stands for 1 / `share` deliveries.",
+            "The share of deliveries that is sampled where the message entered the network, such "
+            "as 0.01: each row stands for 1 / `share` deliveries.",
         ),
         Column("ingress_router", pa.string(), "Router where the message entered the network."),
         Column("origin_container", pa.string(), "Container-id of the client that sent it there."),
         Column("address", pa.string(), "Address that the delivery was sent to."),
-        Column("in_link_number", pa.int64(), "Number of the link that it came in by."),
+        Column("in_link_number", pa.int64(), "Number of the link on which it arrived."),
         Column("in_link_name", pa.string(), "Name of that link."),
         Column("in_container", pa.string(), "Container-id of the peer that sent it."),
         Column("in_role", pa.string(), "Role of that connection, as in `flows`."),
         Column(
             "out_link_number",
             pa.int64(),
-            "Number of the link that it left by; null if it did not leave, as the others with "
-            "`out_` are.",
+            "Number of the link on which it left; null if it did not leave, like all columns with "
+            "`out_`.",
         ),
         Column("out_link_name", pa.string(), "Name of that link."),
         Column(
@@ -135,17 +135,17 @@ DELIVERIES: Final = Dataset(
             "Container-id of the peer that it was sent to: the next router, or the receiver.",
         ),
         Column("out_role", pa.string(), "Role of that connection."),
-        Column("size", pa.int64(), "Octets of the message's first frame as it came in."),
+        Column("size", pa.int64(), "Octets of the message's first frame as it arrived."),
         Column(
             "forward_ns",
             pa.int64(),
-            "Nanoseconds from its arrival until it was written to the next connection, by the "
+            "Nanoseconds from its arrival until it was written to the next connection, on the "
             "monotonic clock; null if it did not leave.",
         ),
         Column(
             "settle_ns",
             pa.int64(),
-            "Nanoseconds from its arrival until its outcome was known, by the monotonic clock; "
+            "Nanoseconds from its arrival until its outcome was known, on the monotonic clock; "
             "null for one that was sent settled.",
         ),
         Column(
@@ -163,22 +163,22 @@ DELIVERIES: Final = Dataset(
         Column(
             "reason",
             pa.string(),
-            "Why the router decided, as an error condition or `delivery-failed`; null otherwise.",
+            "Reason of the router, an error condition or `delivery-failed`; null otherwise.",
         ),
     ),
 )
 
 EVENTS: Final = Dataset(
     "events",
-    "Something that happened. Columns that do not apply to its kind are null.",
+    "One event. Columns that do not apply to its kind are null.",
     "time",
     (
         *_IDENTITY,
-        Column("time", TIMESTAMP, "When it happened, by the wall clock."),
+        Column("time", TIMESTAMP, "When it happened, on the wall clock."),
         Column(
             "kind",
             pa.string(),
-            "What happened, as `link-stolen`; `events-lost` where the exporter could not keep up.",
+            "Kind of event, such as `link-stolen`; `events-lost` if the exporter is too slow.",
         ),
         Column("connection", pa.int64(), "Number of the connection."),
         Column("container", pa.string(), "Container-id of the peer."),
@@ -187,7 +187,7 @@ EVENTS: Final = Dataset(
         Column("link_name", pa.string(), "Name of the link."),
         Column("direction", pa.string(), "Direction of the link, `in` or `out`."),
         Column("address", pa.string(), "Address of the link."),
-        Column("by_peer", pa.bool_(), "Whether the peer ended it."),
+        Column("by_peer", pa.bool_(), "Whether the peer ended the connection or link."),
         Column("condition", pa.string(), "Error condition."),
         Column("description", pa.string(), "Description of the error."),
         Column("other_connection", pa.int64(), "The connection that a link was stolen from."),
@@ -196,14 +196,14 @@ EVENTS: Final = Dataset(
         Column(
             "round_trip_us",
             pa.int64(),
-            "Round trip to a neighbour in microseconds, the shortest of the last; with the kind "
-            "`neighbour-measured`, which comes every few seconds.",
+            "Shortest of the latest round trips to a neighbour, in microseconds; for the kind "
+            "`neighbour-measured`, which occurs every few seconds.",
         ),
-        Column("routers_found", pa.list_(pa.string()), "Routers that can be reached now."),
-        Column("routers_lost", pa.list_(pa.string()), "Routers that cannot be reached any more."),
+        Column("routers_found", pa.list_(pa.string()), "Routers that have become reachable."),
+        Column("routers_lost", pa.list_(pa.string()), "Routers that have become unreachable."),
         Column("target", pa.string(), "Where a peer was redirected to, as host:port/address."),
         Column(
-            "count", pa.int64(), "How many: unsettled deliveries, expired messages, or lost events."
+            "count", pa.int64(), "Number of unsettled deliveries, expired messages, or lost events."
         ),
     ),
 )

@@ -1,8 +1,8 @@
 """Records of a simulated network, as its routers would write them, in virtual time.
 
-The routers run no plugin: what a plugin would have observed is read from outside, at each interval
-of the simulation's clock. A paused router ends no interval until it resumes. For a killed router,
-the flow records of its last interval are missing.
+The routers run no plugin: the observations that a plugin would make are read from outside, at each
+interval of the simulation's clock. A paused router ends no interval until it resumes. For a killed
+router, the flow records of its last interval are missing.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from router_telemetry.rows import US, Rows
 from router_telemetry.schema import EVENTS, FLOWS
 
 BEGINNING: Final = datetime(2026, 1, 1, tzinfo=UTC)
-"""Time at which a simulated network starts, by a correct clock."""
+"""Time at which a simulated network starts, on a correct clock."""
 
 # A simulation waits for the disk, so this limit is never reached.
 MOST_ROWS: Final = 10_000_000
-# Number of waiting rows from which on a router's rows are written, long before samples are lost.
+# Number of waiting rows at which a router's rows are written, long before samples are lost.
 WRITTEN_ROWS: Final = 30_000
 
 Store: TypeAlias = Callable[[Writable], object]
@@ -37,7 +37,7 @@ Store: TypeAlias = Callable[[Writable], object]
 
 
 class WallClock:
-    """Wall clock of a router, in seconds since 1970, which is `ahead_s` ahead of a correct one."""
+    """Wall clock of a router, in seconds since 1970, `ahead_s` ahead of the correct time."""
 
     def __init__(self, clock: Callable[[], float], ahead_s: float) -> None:
         self.ahead_s = ahead_s
@@ -65,7 +65,7 @@ class _Life:
         self._meter = FlowMeter(self._flows, wall(), self._now())
 
     def heard(self, event: plugin.Event) -> None:
-        """Add an event, and the last flow record of a link that is detached."""
+        """Add an event; if a link is detached, add its last flow record as well."""
         if isinstance(event, plugin.LinkDetached):
             self._meter.detached(event.totals, self._now())
         self._events.add(**row_of(event))
@@ -76,7 +76,7 @@ class _Life:
         self._meter.end_interval(self.observation.links(), self._wall(), self._now())
 
     def take_samples(self) -> None:
-        """Add the samples that are over and were not taken yet."""
+        """Add the finished samples that were not taken yet."""
         self._deliveries.add(self.observation.take_samples(), self.observation.lost_samples)
 
     def write_some(self) -> None:
@@ -96,11 +96,11 @@ class _Life:
 
 
 class SimulatedRecords:
-    """Records of all routers of a network, made before the network starts.
+    """Records of all routers of a network; create it before the network starts.
 
     `store_of` returns a store for a router's name and epoch. `share` is the share of deliveries
-    sampled as they enter the network. `ahead_s` has, by router, the seconds by which its wall clock
-    is ahead of the correct time.
+    sampled as they enter the network. `ahead_s` maps the name of a router to the seconds by which
+    its wall clock is ahead of the correct time.
     """
 
     def __init__(
@@ -126,14 +126,14 @@ class SimulatedRecords:
         network.agenda.after(interval_s, self._tick)
 
     def set_clock(self, router: str, ahead_s: float) -> None:
-        """Set a router's wall clock; samples so far keep the times of the old setting."""
+        """Set a router's wall clock; earlier samples keep the times of the previous setting."""
         life = self._lives.get(router)
         if life is not None and not life.observation.is_over:
             life.take_samples()
         self._walls[router].ahead_s = ahead_s
 
     def finish(self) -> None:
-        """End the last interval and write all rows, once the network has been run to its end."""
+        """End the last interval and write all rows; call this when the simulation has ended."""
         self._end_intervals()
         for life in self._lives.values():
             life.write()
@@ -165,5 +165,5 @@ class SimulatedRecords:
 
 
 def files_below(directory: Path) -> Callable[[str, int], Store]:
-    """Return a function from router and epoch to a store of files, as the plugin writes them."""
+    """Return a function that maps a router and an epoch to a store of files, as in the plugin."""
     return lambda router, epoch: Files(directory, router, epoch).write

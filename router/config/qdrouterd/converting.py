@@ -1,4 +1,4 @@
-"""Convert Dispatch's file to our TOML, with its comments and with the report in front."""
+"""Convert a Dispatch file to this router's TOML, with its comments, and with the report on top."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _TAKEN: Final = "# defaults of Dispatch:"
 def format_converted(moved: LoadedDispatch, folder: Path | None = None) -> str:
     """Return the configuration as TOML.
 
-    Files that it names stay relative to the same folder. With a `folder`, they are made absolute,
-    relative to that one. Defaults of Dispatch that differ from ours are written out, so that the
-    router does the same.
+    Paths of files in it stay relative to the same folder. If there is a `folder`, they are made
+    absolute, starting from it. Defaults of Dispatch that differ from those here are written out, so
+    that the router behaves the same.
     """
     lines = [*_head(moved)]
     tables = sorted(moved.translation.tables, key=lambda table: table.section.line)

@@ -1,4 +1,4 @@
-"""Contents of a Dispatch file as they are written, before they are interpreted."""
+"""Content of a Dispatch file as it is written, before it is interpreted."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from router.config.mistakes import Mistake
 
 @attrs.frozen
 class GivenAttribute:
-    """Attribute: its value as it stands, text in the section syntax and anything in JSON.
+    """Attribute with its value as written: text in the section syntax, any value in JSON.
 
-    `above` are the comments over it and `beside` the one behind it, with their #. `cut` says that
-    a # in the middle of the value was taken for the beginning of that comment.
+    `above` are the comments above it and `beside` the one after it, with their #. `cut` says that
+    a # inside the value was taken for the beginning of that comment.
     """
 
     value: object
@@ -26,10 +26,10 @@ class GivenAttribute:
 
 @attrs.frozen
 class Section:
-    """Entity, with the names that are in the file.
+    """Entity, with the names that the file uses.
 
-    Of an attribute that is given twice the last one counts, as in Dispatch; `repeated` are the
-    names and lines of such attributes.
+    If an attribute is given twice, the last one counts, as in Dispatch; `repeated` are the names
+    and lines of such attributes.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""Translate what depends on several attributes of Dispatch's listeners and connectors.
+"""Translate settings of Dispatch's listeners and connectors that take several attributes.
 
-That is authentication, and listeners for HTTP.
+These are authentication, and listeners for HTTP.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _GUARDS: Final = ("sslProfile", "requireSsl")
 
 
 def adapt_endpoint(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> None:
-    """Change a listener or connector so that this router can have it, or leave it out."""
+    """Adapt a listener or connector to this router, or mark it as left out."""
     _fit_cost(table, remark)
     if table.name == "listener":
         if table.values.get("socketAddressFamily") == "IPv6" and "host" not in table.values:
@@ -48,7 +48,7 @@ def _fit_cost(table: Table, remark: Remarks) -> None:
 
 
 def _fit_http(table: Table, remark: Remarks) -> None:
-    """Keep what a listener for HTTP has here: metrics and health."""
+    """Keep the attributes that a listener for HTTP has here: metrics and health."""
     values, place = table.values, format_path(table.place)
     table.allowed_attributes = HTTP_ATTRIBUTES
     values.setdefault("port", "amqp")
@@ -68,7 +68,7 @@ def _fit_http(table: Table, remark: Remarks) -> None:
 
 
 def _fit_authentication(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> None:
-    """Keep the SASL mechanisms that there are, without letting anybody in by mistake."""
+    """Keep the supported SASL mechanisms, without admitting anybody by mistake."""
     values, place = table.values, format_path(table.place)
     wanted = _mechanisms(table)
     known = [name for name in wanted if _takes(fields, "saslMechanisms", [name])]
@@ -126,7 +126,7 @@ def _mechanisms(table: Table) -> list[str]:
 
 
 def _takes(fields: Mapping[str, Setting], key: str, value: object) -> bool:
-    """Return whether our own attribute allows this value."""
+    """Return whether the attribute of this router allows the value."""
     try:
         fields[key].kind.read(value)
     except ValueNotAllowed:

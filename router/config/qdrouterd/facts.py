@@ -1,8 +1,8 @@
 """Facts about Dispatch 1.19: the entities, attributes, kinds and defaults of its configuration.
 
-These are Dispatch's, not ours. Whether an attribute has an effect here is decided by the model of
-our own configuration, which has Dispatch's names. `fate` and `meaning` of an attribute count only
-for as long as the model does not have it.
+They describe Dispatch, not this router. Whether an attribute has an effect here depends on this
+router's model, which uses Dispatch's names. `fate` and `meaning` of an attribute apply only while
+the model does not have the attribute.
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ Kind = Literal["text", "integer", "boolean", "table"] | tuple[str, ...]
 class Attribute:
     """Attribute of a Dispatch entity.
 
-    `default` is what Dispatch does if the attribute is not given, None if that is nothing. A tuple
-    as `kind` lists the words to choose from, which may also be given by their numbers.
-
-    `meaning` completes the sentence "not supported: ...". `old` is a former name. A `vain`
-    attribute had no effect in Dispatch, whatever its value.
+    `default` is the value that Dispatch uses if the attribute is not given, None if there is none.
+    A tuple as `kind` lists the allowed words, which may also be given by their numbers. `meaning`
+    completes the sentence "not supported: ...". `old` is a former name. A `vain` attribute had no
+    effect in Dispatch, whatever its value.
     """
 
     kind: Kind = "text"
@@ -42,7 +41,7 @@ class Attribute:
 
 @attrs.frozen
 class Entity:
-    """Entity of Dispatch; `fate` and `meaning` are as those of attributes."""
+    """Entity of Dispatch; `fate` and `meaning` have the same meaning as for attributes."""
 
     attributes: Mapping[str, Attribute]
     fate: Fate = "missing"
@@ -50,7 +49,7 @@ class Entity:
     repeated: bool = True
 
 
-_BY_NEIGHBOURS: Final = "neighbours tell each other at once what changes"
+_BY_NEIGHBOURS: Final = "neighbours report changes to each other immediately"
 _NAME: Final = Attribute(fate="harmless", meaning="the name is not used here")
 _ROLES: Final = ("normal", "inter-router", "route-container", "edge")
 _FAMILIES: Final = ("IPv4", "IPv6")
@@ -97,9 +96,7 @@ _ENDPOINT: Final[Mapping[str, Attribute]] = {
         meaning="messages are not written to the log; `trioute trace` shows them",
         old="logMessage",
     ),
-    "policyVhost": Attribute(
-        fate="guard", meaning="who may reach which address by it is not checked"
-    ),
+    "policyVhost": Attribute(fate="guard", meaning="access to addresses through it is not checked"),
     "openProperties": Attribute("table"),
 }
 
@@ -120,7 +117,7 @@ ENTITIES: Final[Mapping[str, Entity]] = {
                 "integer",
                 60,
                 "harmless",
-                "routers that no way leads to are out at once",
+                "routers without a route are removed immediately",
                 "remoteLsMaxAge",
             ),
             "workerThreads": Attribute("integer", 4, "harmless", "one thread does all the work"),
@@ -141,10 +138,10 @@ ENTITIES: Final[Mapping[str, Entity]] = {
                 "boolean", fate="harmless", meaning="the log has its times in UTC"
             ),
             "timestampFormat": Attribute(
-                meaning="times in the log are as ISO 8601 has them, whatever is said here"
+                meaning="times in the log always have the format of ISO 8601"
             ),
             "allowUnsettledMulticast": Attribute(
-                "boolean", False, "harmless", "the unsettled may always be multicast"
+                "boolean", False, "harmless", "unsettled messages may always be multicast"
             ),
             "defaultDistribution": Attribute(_DISTRIBUTIONS, "balanced"),
             "metadata": Attribute(),
@@ -210,7 +207,7 @@ ENTITIES: Final[Mapping[str, Entity]] = {
             "module": Attribute(MODULES),
             "enable": Attribute(old="level"),
             "includeTimestamp": Attribute(
-                "boolean", fate="harmless", meaning="there always is a time", old="timestamp"
+                "boolean", fate="harmless", meaning="lines always contain the time", old="timestamp"
             ),
             "includeSource": Attribute(
                 "boolean",
@@ -219,8 +216,8 @@ ENTITIES: Final[Mapping[str, Entity]] = {
                 old="source",
             ),
             "outputFile": Attribute(
-                meaning="the log goes to standard error, or where `trioute-qdrouterd` is told to "
-                "write that of DEFAULT",
+                meaning="the log goes to standard error or, with `trioute-qdrouterd`, to the "
+                "outputFile of DEFAULT",
                 old="output",
             ),
         }
@@ -234,13 +231,11 @@ ENTITIES: Final[Mapping[str, Entity]] = {
             "waypoint": Attribute(
                 "boolean", False, meaning="messages do not pass through a broker on their way"
             ),
-            "ingressPhase": Attribute("integer", meaning="addresses have one phase alone"),
-            "egressPhase": Attribute("integer", meaning="addresses have one phase alone"),
-            "priority": Attribute(
-                "integer", meaning="messages have the priority that their header says"
-            ),
+            "ingressPhase": Attribute("integer", meaning="addresses have only one phase"),
+            "egressPhase": Attribute("integer", meaning="addresses have only one phase"),
+            "priority": Attribute("integer", meaning="messages have the priority in their header"),
             "enableFallback": Attribute(
-                "boolean", False, meaning="what nobody receives is released"
+                "boolean", False, meaning="messages without a receiver are released"
             ),
         }
     ),
@@ -304,13 +299,13 @@ ENTITIES: Final[Mapping[str, Entity]] = {
                 "integer", 0, "guard", "the size of messages is not limited"
             ),
             "enableVhostPolicy": Attribute(
-                "boolean", False, "guard", "who may reach which address is not checked"
+                "boolean", False, "guard", "access to addresses is not checked"
             ),
             "enableVhostNamePatterns": Attribute(
-                "boolean", False, "harmless", "it tells only how vhosts are named"
+                "boolean", False, "harmless", "it only concerns the names of vhosts"
             ),
             "policyDir": Attribute(
-                fate="harmless", meaning="it tells only where further vhosts are"
+                fate="harmless", meaning="it only says where further vhosts are"
             ),
             "defaultVhost": Attribute(
                 default="$default", fate="harmless", meaning="it only names a vhost"

@@ -1,6 +1,6 @@
 """Read Dispatch's JSON form: a list of `[name, {key: value, ...}]`, with comment lines between.
 
-It is read piece by piece, so that every mistake has its line.
+The text is decoded piece by piece, so that the line of every mistake is known.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _Refused(Exception):
 
 
 def read_json(text: str, source: str) -> Document:
-    """Read a file; mistakes name `source` as the file. Raises nothing."""
+    """Read a file. Mistakes name `source` as the file; they are returned, not raised."""
     # comments become spaces, so that positions stay the same
     reader = _Reader(_COMMENT.sub(lambda found: " " * len(found[0]), text))
     sections: list[Section] = []
@@ -66,7 +66,7 @@ class _Reader:
         begin = self.at
         name = self.value("an entity's name")
         if not isinstance(name, str):
-            raise _Refused(begin, "has no name of an entity where one is needed")
+            raise _Refused(begin, "has an entity whose name is not text")
         line = self.line(begin)
         self.expect(",", f"the attributes of {name}")
         self.expect("{", f"the attributes of {name}")
@@ -79,9 +79,9 @@ class _Reader:
                     break
             self.skip()
             begin = self.at
-            key = self.value(f"an attribute's name, of {name}")
+            key = self.value(f"the name of an attribute of {name}")
             if not isinstance(key, str):
-                raise _Refused(begin, "has no name of an attribute where one is needed", name)
+                raise _Refused(begin, "has an attribute whose name is not text", name)
             if key in given:
                 repeated.append((key, self.line(begin)))
             self.expect(":", f"the value of {name}.{key}")
@@ -98,7 +98,7 @@ class _Reader:
         except json.JSONDecodeError as error:
             raise _Refused(error.pos, f"is not JSON in {what}: {error.msg}") from None
         except ValueError:
-            raise _Refused(self.at, f"has a number of too many digits in {what}") from None
+            raise _Refused(self.at, f"has a number with too many digits in {what}") from None
         return value
 
     def expect(self, sign: str, what: str) -> None:

@@ -17,7 +17,7 @@ _AS_OTHERS: Final = "default"
 
 
 class LogSections:
-    """All log sections of a file; `file` is where DEFAULT was written to, and may be empty."""
+    """All log sections of a file; `file` is the output file of DEFAULT, empty if there is none."""
 
     def __init__(self) -> None:
         self.file = ""
@@ -28,7 +28,7 @@ class LogSections:
         self._comments: list[str] = []
 
     def add(self, table: Table, remark: Callable[..., None]) -> None:
-        """Add a section; `remark` is called for what cannot be kept."""
+        """Add a section; call `remark` for each setting that cannot be kept."""
         values, path = table.values, format_path(table.place)
         module, enable, output = (_text(table, key) for key in ("module", "enable", "outputFile"))
         if module is None:
@@ -36,7 +36,7 @@ class LogSections:
             return
         self._first = self._first or table
         self._comments.extend(table.section.above)
-        # "default" is the same as no levels of its own
+        # "default" is the same as no levels for the module
         if enable is not None and enable != _AS_OTHERS:
             try:
                 parse_enabled(enable)
@@ -49,10 +49,10 @@ class LogSections:
         if output is not None:
             line = table.line_of("outputFile")
             if output in ("stdout", "syslog"):
-                text = "the log goes to standard error, which whoever runs the router keeps"
+                text = "the log goes to standard error; redirect that to keep it"
                 remark("missing", line, f"{path}.outputFile", text, output)
             elif module != "DEFAULT":
-                text = "there is one log, and this module's lines are in it, with its name"
+                text = "there is only one log, in which the lines of this module have its name"
                 remark("missing", line, f"{path}.outputFile", text, output)
             elif output != "stderr":
                 self.file = output

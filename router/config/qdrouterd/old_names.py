@@ -1,6 +1,6 @@
-"""Replace names and entities that Dispatch once had by those that it has now.
+"""Replace former names and entities of Dispatch by the current ones.
 
-Old names of attributes that 1.19 still accepts are in `facts`. The ones here are older, from the
+Old names of attributes that 1.19 still accepts are in `facts`. The names here are older, from the
 releases before 1.0, whose files are still in use.
 """
 
@@ -50,7 +50,10 @@ def _container(section: Section) -> tuple[tuple[str, Section], ...]:
 
 
 def _fixed_address(section: Section) -> tuple[tuple[str, Section], ...]:
-    """Replace a prefix with a fanout (how many get a message) and a bias (which one does)."""
+    """Replace a fixedAddress by an address.
+
+    Its fanout says how many receivers get a message, and its bias which one does.
+    """
     given = dict(section.given)
     fanout, bias = given.pop("fanout", None), given.pop("bias", None)
     spread = "closest" if bias is None or bias.value != "spread" else "balanced"
@@ -65,7 +68,7 @@ def _fixed_address(section: Section) -> tuple[tuple[str, Section], ...]:
     if prefix is not None and isinstance(prefix.value, str):
         bare = prefix.value.strip("/")
         if not bare:
-            # an empty prefix, of all addresses, used to set the default
+            # an empty prefix, which covers all addresses, used to set the default
             default = attrs.evolve(given["distribution"], line=section.line)
             return (("router", attrs.evolve(section, given={"defaultDistribution": default})),)
         given["prefix"] = attrs.evolve(prefix, value=bare)
@@ -73,7 +76,7 @@ def _fixed_address(section: Section) -> tuple[tuple[str, Section], ...]:
 
 
 def _link_route_pattern(section: Section) -> tuple[tuple[str, Section], ...]:
-    """Replace a pattern by a link route for each direction, or for the one it names."""
+    """Replace a linkRoutePattern by a link route for each direction, or for the one it names."""
     given = dict(_renamed(section, {"connector": "connection", "dir": "direction"}).given)
     direction = given.pop("direction", GivenAttribute("both", section.line))
     words = ("in", "out") if direction.value == "both" else (direction.value,)

@@ -1,4 +1,4 @@
-"""Read a Dispatch file as a configuration of this router, and report what was translated how."""
+"""Read a Dispatch file as a configuration of this router, and report how it was translated."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def parse_dispatch(
 ) -> LoadedDispatch:
     """Read the text of a Dispatch file; paths in it are relative to `folder`.
 
-    Raises NotMoved with every mistake in it. Settings without which the router would be less secure
-    than the file says are mistakes too, unless `weaker_security` accepts that.
+    Raises InvalidDispatch with every mistake in it. Settings without which the router would be less
+    secure than the file requires are also mistakes, unless `weaker_security` accepts that.
     """
     document = (read_json if form == "json" else read_sections)(text, source)
     made = translate(document, source)
@@ -83,7 +83,7 @@ def _there(numbered: re.Match[str], made: Translation) -> str:
 
 
 def _place(path: DataPath, made: Translation) -> DataPath:
-    """Return the path in Dispatch's file of what is at `path` in ours."""
+    """Return the path in Dispatch's file for a `path` in the translated data."""
     for length in range(len(path), 0, -1):
         found = made.places.get(path[:length])
         if found is not None:

@@ -1,7 +1,7 @@
 """Name the auto-links that a Dispatch file repeats.
 
-In Dispatch each of them is a link of its own. Here an auto-link without a name gets one made from
-its attributes, so a repeated one needs a name that tells it apart.
+In Dispatch each of them is a separate link. Here an auto-link without a name gets one made from its
+attributes, so a repeated one needs a name that distinguishes it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ class RepeatedAutoLinks:
         self._seen: Counter[str] = Counter()
 
     def name_for(self, data: Data) -> str | None:
-        """Return the name to give to an auto-link, which is in the form of our file.
+        """Return the name to give to an auto-link, whose `data` has the form of parsed TOML.
 
-        None if it has a name, or is the first of its kind.
+        Return None if it has a name, or is the first of its kind.
         """
         if "name" in data or not {"address", "direction"} <= data.keys():
             return None

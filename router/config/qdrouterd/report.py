@@ -1,4 +1,4 @@
-"""Report on a Dispatch file: everything that is not, or not quite, as it was in Dispatch."""
+"""Report on a Dispatch file: everything that differs from what it meant in Dispatch."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ class Report:
     def lines(self, name: str = "") -> Iterator[str]:
         """Yield the report, for people: a title for each sort, and its remarks.
 
-        Without what is refused (`refusals`). `name` is shown in place of the path of the file.
+        Remarks that are refused (`refusals`) are omitted. `name` is shown in place of the path of
+        the file.
         """
         for sort, title in _TITLES.items():
             found = self.of(sort)
@@ -69,7 +70,7 @@ class Report:
             yield from (f"  {remark.shown(name or self.source)}" for remark in found)
 
     def summary(self) -> str:
-        """Return the number of remarks by sort, in a sentence without its end."""
+        """Return the number of remarks by sort, as a sentence without a full stop."""
         counts = [
             (len(self.of("guard")), "less secure than in Dispatch"),
             (len(self.of("missing")), "not supported"),

@@ -20,7 +20,6 @@ from router.config.mistakes import Mistake
 from router.config.qdrouterd.document import Document, GivenAttribute, Section
 
 HASH_IS_NO_COMMENT: Final = ("pattern", "bindingKey", "hostname")
-DEEPEST: Final = 32
 
 _BEGIN: Final = re.compile(r"([\w.-]+)[ \t]*\{[ \t]*$")
 _PAIR: Final = re.compile(r"([\w-]+)[ \t]*:[ \t]*(.*)$")
@@ -30,7 +29,7 @@ _SPARE_COMMA: Final = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[\]}])')
 
 
 def read_sections(text: str, source: str) -> Document:
-    """Read a file; mistakes name `source` as the file. Raises nothing."""
+    """Read a file. Mistakes name `source` as the file; they are returned, not raised."""
     reader = _Reader(text, source)
     sections = tuple(reader.sections())
     return Document(sections, tuple(reader.mistakes), tuple(reader.comments))
@@ -51,7 +50,7 @@ class _Reader:
             if found is not None:
                 yield self.section(found[1], self.at, comment)
                 continue
-            # skipped, so that its contents are not reported line by line
+            # skip the section, so that its contents are not reported line by line
             name = re.match(r"[\w.-]+", bare)
             if name is not None and "{" in bare:
                 self.refuse("has text after the opening brace, which must end the line", name[0])
@@ -91,9 +90,9 @@ class _Reader:
         return Section(name, line, given, above, beside, tuple(repeated))
 
     def value(self, key: str, text: str, section: str) -> tuple[object, str, bool] | None:
-        """Return the value that begins with `text`, its comment, and whether that cut it.
+        """Return the value that begins with `text`, its comment, and whether that cut the value.
 
-        None if the value cannot be read.
+        Return None if the value cannot be read.
         """
         path = f"{section}.{key}"
         if text.startswith("{"):
@@ -107,7 +106,7 @@ class _Reader:
             cut = bool(sign) and bool(value) and not value[-1].isspace()
             value, comment = value.strip(), sign + rest
         if not value:
-            self.refuse("has no value", path, "give one, or take the line out")
+            self.refuse("has no value", path, "give a value, or remove the line")
             return None
         if "\\" in value or '"' in value:
             try:
@@ -148,7 +147,7 @@ class _Reader:
             self.refuse("is nested too deeply", path, line=first)
         except ValueError as error:
             at = first + getattr(error, "lineno", 1) - 1
-            reason = getattr(error, "msg", "a number of too many digits")
+            reason = getattr(error, "msg", "a number with too many digits")
             self.refuse(f"is not JSON: {reason}", path, line=at)
         return None
 
@@ -194,9 +193,9 @@ def _braces(line: str) -> int:
 
 
 def _unquoted(lines: list[str]) -> dict[str, object] | None:
-    """Return a table in the old form, which is not JSON but like sections.
+    """Return a table in the old form, which is not JSON but similar to sections.
 
-    None if the lines are not in that form.
+    Return None if the lines are not in that form.
     """
     whole: dict[str, object] = {}
     tables = [whole]
@@ -219,6 +218,6 @@ def _unquoted(lines: list[str]) -> dict[str, object] | None:
 
 
 def _shown(text: str) -> str:
-    # show nothing behind a colon: it may be a password
+    # show nothing after a colon: it may be a password
     key, colon, _ = text.partition(":")
-    return f'"{(key + colon)[:60]}"' if (key + colon).isprintable() else "octets that are no text"
+    return f'"{(key + colon)[:60]}"' if (key + colon).isprintable() else "octets that are not text"

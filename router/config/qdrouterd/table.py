@@ -1,4 +1,4 @@
-"""Entity on its way from Dispatch's file to ours."""
+"""Entity that is being translated from Dispatch's file to this router's."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _DEFAULTS: Final[dict[tuple[str, str], object]] = {
 class Table:
     """Entity that is being translated.
 
-    `values` are Dispatch's, by the names of 1.19; `data` is what our file says. With `left_out`,
-    there is no such entity here. If `allowed_attributes` is not empty, the entity may have no other
-    attributes.
+    `values` are Dispatch's, by the names of 1.19; `data` is the content of the entity here. If
+    `left_out`, there is no such entity here. If `allowed_attributes` is not empty, the entity may
+    have no other attributes.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Table:
         return not self.allowed_attributes or key in self.allowed_attributes
 
     def own_default(self, key: str) -> object:
-        """Return the default of our model.
+        """Return the default of an attribute in this router's model.
 
         It is `attrs.NOTHING` if the default is made from other attributes.
         """

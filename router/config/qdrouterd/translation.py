@@ -1,8 +1,8 @@
-"""Translate a Dispatch file into ours, and record everything that is lost on the way.
+"""Translate a Dispatch file into this router's form, and record everything that is lost.
 
-Entities and attributes have the same names in both, so most of this asks our own model. An
-attribute that the model has is taken, with its value in our form. For any other, `facts` knows what
-the loss means. Defaults of Dispatch are written out wherever they differ from ours.
+Entities and attributes have the same names in both, so most of this consults the router's own
+model. An attribute that the model has is kept, with its value in the model's form. For any other,
+`facts` says what its loss means. Defaults of Dispatch are written out if they differ from ours.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from router.config.setting import Setting, file_name, setting_of
 _PREFIXES: Final = ("org.apache.qpid.dispatch.", "router.config.")
 _SEPARATORS: Final = re.compile(r"[-_ .]+")
 _OURS: Final = {entity.name: entity for entity in OURS}
-# Values that Dispatch corrects: the range, and what it takes for a value below and above it.
+# Values that Dispatch corrects: the range, and the values that it uses below and above the range.
 _RIGHT: Final[Mapping[str, tuple[int, int, int, int]]] = {
     "maxSessions": (1, 32768, 32768, 32768),
     "maxFrameSize": (512, 2**20, 512, 2**20),
     "maxSessionFrames": (1, 2**31 - 1, 2**31 - 1, 2**31 - 1),
     "linkCapacity": (1, 1_000_000, 250, 1_000_000),
 }
-# Service names of ports, except amqp, which our own file accepts too.
+# Service names of ports, except amqp, which this router's file also accepts.
 _SERVICES: Final = {"amqps": 5671}
 
 
@@ -66,7 +66,7 @@ class Translation:
 
 
 def translate(document: Document, source: str) -> Translation:
-    """Translate a Dispatch file into our own terms; raises nothing."""
+    """Translate a Dispatch file; mistakes are returned in the result, not raised."""
     translator = _Translator(source)
     translator.made.mistakes.extend(document.mistakes)
     for section in document.sections:
@@ -219,7 +219,7 @@ class _Translator:
         self.place(kept, ours)
 
     def tell_apart(self, table: Table) -> None:
-        """Give a repeated auto-link a name of its own: it is another link, as in Dispatch."""
+        """Give a repeated auto-link its own name: it is a separate link, as in Dispatch."""
         name = self.repeated.name_for(table.data)
         if name is not None:
             table.data["name"] = name
@@ -227,7 +227,7 @@ class _Translator:
             self.remark("changed", table.section.line, format_path(table.place), text)
 
     def place(self, table: Table, ours: OurEntity) -> None:
-        """Put a table where it is in our file."""
+        """Put a table in its place in the translated data."""
         data, here = self.made.data, table.place
         if not ours.repeated:
             self.single[table.name] = table

@@ -1,4 +1,4 @@
-"""Values of Dispatch's files: read them as Dispatch does, and put them as our own file would."""
+"""Values in Dispatch files: read them as Dispatch does, and convert them to this router's form."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read_value(kind: DispatchKind, value: object) -> object:
 
 
 def to_file_value(kind: Kind, value: object) -> object:
-    """Return a value of Dispatch's as our own file has it, for an attribute of `kind` there.
+    """Return a Dispatch value in the form of this router's file, for an attribute of `kind`.
 
     Raises `router.config.kinds.ValueNotAllowed`, of the kind itself, if there is no such form.
     """
@@ -47,7 +47,7 @@ def to_file_value(kind: Kind, value: object) -> object:
 
 
 def _forms(value: object) -> Iterator[object]:
-    """Yield a value as it stands, and in the other forms that may be meant."""
+    """Yield a value as it is, and in the other forms that may be meant."""
     yield value
     if isinstance(value, str):
         for read in (_integer, _float, _flag, _table):
@@ -100,7 +100,7 @@ def _table(value: object) -> Mapping[str, object]:
 def _choice(words: tuple[str, ...], value: object) -> str:
     if isinstance(value, str) and value in words:
         return value
-    # Dispatch accepts the index of a choice, too
+    # Dispatch also accepts the index of a choice
     try:
         number = _integer(value)
     except ValueNotAllowed:

@@ -1,4 +1,4 @@
-"""Keys by their age, the oldest first. No operation takes longer if there are very many."""
+"""Keys ordered by age, oldest first. The time of each operation does not grow with their number."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from router.core.model.split_table import SplitTable
 
 
 class _Node:
-    """Key, the time since which it counts, and the next older and younger nodes."""
+    """Key, the time when it was last added, and the next older and younger nodes."""
 
     __slots__ = ("key", "older", "since", "younger")
 
@@ -18,11 +18,11 @@ class _Node:
 
 
 class KeysByAge:
-    """Keys, and the time since which each counts, in seconds."""
+    """Keys with the time, in seconds, when each was last added."""
 
     def __init__(self) -> None:
         self._nodes: SplitTable[str, _Node] = SplitTable()
-        # a ring: the oldest comes after this one, the youngest before it
+        # a ring: the oldest node comes after this one, and the youngest before it
         self._ends = _Node("")
 
     def __len__(self) -> int:
@@ -32,7 +32,7 @@ class KeysByAge:
         return key in self._nodes
 
     def add(self, key: str, now: float) -> None:
-        """Add a key as the youngest, or make it the youngest if it is there."""
+        """Add a key as the youngest; a known key becomes the youngest again."""
         node = self._nodes.get(key)
         if node is None:
             node = self._nodes[key] = _Node(key)
@@ -44,17 +44,15 @@ class KeysByAge:
         youngest.younger = self._ends.older = node
 
     def discard(self, key: str) -> bool:
-        """Forget a key; return whether it was there."""
+        """Remove a key; return whether it was known."""
         node = self._nodes.pop(key)
         if node is None:
             return False
         self._unlink(node)
-        # no references are left in either direction
-        node.older = node.younger = node
         return True
 
     def oldest(self) -> tuple[str, float] | None:
-        """Return the oldest key and the time since which it counts; None if there is none."""
+        """Return the oldest key and the time when it was last added; None if there are no keys."""
         node = self._ends.younger
         return None if node is self._ends else (node.key, node.since)
 

@@ -30,7 +30,7 @@ from router.engine.connection import Connection
 from router.engine.failures import NetworkCondition
 from router.errors import AmqpError
 
-# Role of connectors to interior routers, and of the listeners there.
+# Role of connectors to interior routers, and of the interior routers' listeners for them.
 ROLE: Final = "edge"
 
 
@@ -38,9 +38,9 @@ ROLE: Final = "edge"
 class UplinkPlan:
     """Settings of the uplinks.
 
-    `order` names the connectors, the preferred one first, and `wanted` is how many uplinks are
-    active at a time. The edge sends a heartbeat every `heartbeat_s`; after `max_age_s` of silence
-    each end gives up the other.
+    `order` has the names of the connectors, in order of preference, and `wanted` is the number of
+    uplinks that are active at a time. The edge sends a heartbeat every `heartbeat_s`. Each end
+    closes the connection after `max_age_s` of silence.
     """
 
     order: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ def configured_plan(configuration: Configuration) -> UplinkPlan:
 
 
 class _Heartbeat:
-    """Heartbeat state of an uplink: the time of the last message, and of the next beat."""
+    """Heartbeat state of an uplink: the times of the last message and of the next heartbeat."""
 
     def __init__(self, now: float) -> None:
         self.heard_at = now
@@ -70,7 +70,7 @@ class _Heartbeat:
 
 
 class EdgeRouter:
-    """Parts that only an edge router has; `me` is its id."""
+    """Parts of the control plane that only an edge router has; `me` is its id."""
 
     def __init__(self, forwarder: Forwarder, me: str, port: ControlLinks) -> None:
         self.forwarder = forwarder
@@ -83,10 +83,10 @@ class EdgeRouter:
         self._connections: dict[int, Connection] = {}
         # uplinks that opened in this turn, and the routers they lead to
         self._fresh: dict[Connection, str] = {}
-        # the state of each uplink that was last reported
+        # the last reported state of each uplink
         self._told: dict[int, UplinkChanged] = {}
         self._pulses: dict[Connection, _Heartbeat] = {}
-        # number of uplinks given up for silence
+        # number of uplinks that were closed because the interior was silent
         self.silent = 0
 
     def configure(self, plan: UplinkPlan) -> None:
@@ -95,15 +95,15 @@ class EdgeRouter:
         self.uplinks.configure(plan.order, plan.wanted, self.forwarder.turn.now)
         self._act()
 
-    # Uplinks come and go.
+    # Uplinks open and end.
 
     def connection_came(
         self, connection: Connection, router: str, features: frozenset[str]
     ) -> None:
-        """Add an uplink that is open, and whose control link can be used.
+        """Add an uplink that is open and whose control link can be used.
 
-        It can become active at the end of the turn: an interior that refuses this router sends its
-        open and a close at once.
+        The uplink cannot become active before the end of the turn: an interior that refuses this
+        router sends a close right after its open.
         """
         self.forwarder.network.edge_sides[connection] = MESH
         self._connections[connection.number] = connection
@@ -126,7 +126,7 @@ class EdgeRouter:
         self._act()
 
     def _act(self) -> None:
-        """Apply the changes of which uplinks are active."""
+        """Put changes to the set of active uplinks into effect."""
         changes = self.uplinks.take()
         for number, is_active in changes:
             if number in self._connections:
@@ -143,7 +143,7 @@ class EdgeRouter:
             self._note()
 
     def message_received(self, connection: Connection, octets: bytes) -> None:
-        """Handle a control message of an interior; raises `AmqpError` if it is not allowed."""
+        """Handle a control message from an interior; raise `AmqpError` if it is not allowed."""
         pulse = self._pulses.get(connection)
         if pulse is None:
             return
@@ -172,37 +172,38 @@ class EdgeRouter:
     # Addresses.
 
     def address_changed(self, address: Address) -> None:
-        """Handle a link that was added to an address, or removed from it."""
+        """Note that a link was added to or removed from an address."""
         self.proxies.address_changed(address)
         self._note()
 
     def open_route(self, address: Address, side: int) -> bool:
-        """Return whether a message from a side may go to the interior, if it has no consumer here.
+        """Open a path to the interior for a message to an address that has no consumer here.
 
-        If so, the address now has a consumer, for which the message waits.
+        Return whether the address now has a consumer that the message can wait for. A message that
+        came from an interior, whose `side` is `MESH`, does not go back there.
         """
         return side != MESH and self.proxies.open_route(address)
 
     def is_known(self, name: str) -> bool:
-        """Return whether a name may be that of an address beyond the uplinks."""
+        """Return whether an address with this name may exist beyond the uplinks."""
         return self.proxies.may_be_beyond(name)
 
     def lacks(self, name: str) -> bool:
-        """Return whether a name is at another router that is unknown to every interior."""
+        """Return whether a name refers to another router, and every interior says it is unknown."""
         return self.proxies.is_nowhere(name)
 
     def use_of(self, connection: Connection) -> tuple[bool | None, str | None]:
-        """Return whether an uplink is active, and why; (None, None) for other connections."""
+        """Return whether an uplink is active, and the reason; (None, None) for other peers."""
         if connection not in self._pulses:
             return None, None
         uplink = self.uplinks.links.get(connection.number)
         return (None, None) if uplink is None else (uplink.is_active, uplink.reason)
 
     def takes(self, connection: Connection, text: str, *, is_sender: bool) -> bool:
-        """Return whether a peer's link may be attached to an address.
+        """Return whether a peer may attach a link to an address.
 
-        An interior may only send: to an address of this router, or to one that this edge receives
-        from over the same connection.
+        An interior may attach senders only: to an address at this router, or to one for which this
+        edge has a receiver on the same connection.
         """
         if connection not in self._pulses:
             return True
@@ -214,7 +215,7 @@ class EdgeRouter:
         self.forwarder.network.note_edges()
 
     def finish(self) -> None:
-        """Handle, at the end of a turn, what has changed in it."""
+        """Process the changes of a turn, at its end."""
         if self._fresh:
             fresh, self._fresh = self._fresh, {}
             now = self.forwarder.turn.now

@@ -1,9 +1,8 @@
-"""Tell edge routers which of the addresses that they watch have consumers beyond them.
+"""Tell edge routers which of their watched addresses have consumers elsewhere.
 
-An edge watches the addresses that it has senders for, and sends only messages that have a consumer
-elsewhere than at that edge: at another edge here, at this router, or at other routers. Changes
-within a turn are sent once, at its end; if there are very many addresses, the last are examined in
-later turns.
+An edge watches the addresses that it has senders for. It sends messages here only if there is a
+consumer elsewhere: at this router, at another edge, or at another interior. The changes of a turn
+are sent together, at its end; if there are very many addresses, some are examined in later turns.
 """
 
 from __future__ import annotations
@@ -29,9 +28,10 @@ from router.core.routers.routing_state import (
 from router.engine.deferred import CHANGES_AT_ONCE, emptied
 from router.errors import AmqpError
 
-# An edge with more addresses treats the rest as having consumers, and finds out by credit.
+# Most addresses that an edge watches. It treats all others as having consumers: without any, they
+# get no credit.
 MOST_WATCHED: Final = 200_000
-# Prefixes of names with a location: a router of this area, or an edge.
+# Prefixes of names that contain a location: a router of this area, or an edge.
 TOPOLOGICAL: Final = "_topo/0/"
 AT_AN_EDGE: Final = "_edge/"
 
@@ -60,12 +60,15 @@ def split_key(key: str) -> tuple[str, int]:
 
 
 class EdgeWatches:
-    """Watches of one edge: `side` is that of its links; `tell` sends it a message."""
+    """Addresses that one edge watches.
+
+    `side` is the side of the edge's links; `tell` sends a message to the edge.
+    """
 
     def __init__(self, side: int, tell: Callable[[Message], None]) -> None:
         self.side = side
         self.tell = tell
-        # the watched keys, with the state that the edge was sent last
+        # the watched keys, each with the state that was last sent to the edge
         self.told: dict[str, tuple[bool, int] | None] = {}
         # keys to examine, and changes to send at the end of the turn
         self.due: dict[str, None] = {}
@@ -79,7 +82,7 @@ class Watches:
     def __init__(self, forwarder: Forwarder) -> None:
         self.forwarder = forwarder
         self.by_key: dict[str, dict[EdgeWatches, None]] = {}
-        # those of them whose names have a location
+        # the watched keys whose names contain a location
         self._placed: dict[str, None] = {}
         # watchers with due keys, or with changes to send
         self._due: dict[EdgeWatches, None] = {}
@@ -92,9 +95,9 @@ class Watches:
     # Messages of edges.
 
     def received(self, watcher: EdgeWatches, message: Watch) -> None:
-        """Update the addresses that an edge watches; send it the state of each key that it adds.
+        """Update the addresses that an edge watches, and send it the state of each new one.
 
-        Raises `AmqpError` for a key that is not that of an address, and if there are too many.
+        Raises `AmqpError` if a key is not the key of an address, or if there are too many.
         """
         for key in message.removed:
             self._remove(watcher, key)
@@ -110,7 +113,7 @@ class Watches:
             self._note(watcher, key)
 
     def left(self, watcher: EdgeWatches) -> None:
-        """Forget the watches of an edge that is gone, or uses another uplink."""
+        """Forget the watches of an edge that has left, or that now uses another uplink."""
         deferred = self.forwarder.turn.deferred
         told, watcher.told = watcher.told, {}
         deferred.forget(emptied(watcher.due))
@@ -142,12 +145,12 @@ class Watches:
     # Changes.
 
     def address_changed(self, address: Address) -> None:
-        """Note that a consumer here was added to an address, or removed from it."""
+        """Note that an address has gained or lost a consumer at this router."""
         if self.by_key:
             self.key_changed(key_of_address(address))
 
     def key_changed(self, key: str) -> None:
-        """Note that a consumer anywhere was added to the address of a key, or removed."""
+        """Note that the address of a key has gained or lost a consumer somewhere in the network."""
         if key.startswith(EDGE):
             for phase in ("0", MANAGERS_PHASE):
                 self._note_all(mobile_key(f"{AT_AN_EDGE}{key[1:]}/", phase))
@@ -163,7 +166,7 @@ class Watches:
         self._note_all(MOBILE)
 
     def _note_all(self, start: str) -> None:
-        """Examine again all addresses at a router or edge whose keys begin with `start`."""
+        """Examine all addresses at routers or edges again whose keys begin with `start`."""
         if self._placed:
             self._starts[start] = None
             if not self._is_noting:
@@ -186,14 +189,14 @@ class Watches:
 
     def _note_watcher(self, watcher: EdgeWatches) -> None:
         if not self._due:
-            # the change need not concern an address in use here
+            # the change may be of an address that is not in use here
             self.forwarder.network.note_edges()
         self._due[watcher] = None
 
     # Messages to edges.
 
     def tell(self) -> None:
-        """Send each edge, at the end of a turn, the changes that are known by now."""
+        """Send each edge the changes that were found so far. Call this at the end of a turn."""
         if not self._due:
             return
         due, self._due = self._due, {}
@@ -202,14 +205,14 @@ class Watches:
                 watcher.is_looked_at = True
                 self.forwarder.turn.deferred.work_off(self._look_at_due(watcher))
             if watcher.is_looked_at and len(watcher.changed) < KEYS_A_STEP:
-                # wait to send more in one message
+                # wait until there are more changes for one message
                 continue
             changed, watcher.changed = watcher.changed, []
             for message in reached(changed):
                 watcher.tell(message)
 
     def _look_at_due(self, watcher: EdgeWatches) -> Iterator[None]:
-        """Find the state of all keys that are due for an edge."""
+        """Determine the present state of all keys that are due for an edge."""
         while watcher.due:
             keys, watcher.due = watcher.due, {}
             for key in keys:
@@ -255,7 +258,7 @@ class Watches:
         return any(consumer.side != side for place in places for consumer in place.consumers)
 
     def _is_there(self, name: str, side: int) -> bool:
-        """Return whether the router or edge in a name can be reached."""
+        """Return whether the router or edge that a name refers to can be reached."""
         reach = self.forwarder.reach
         if name.startswith(TOPOLOGICAL):
             router = name[len(TOPOLOGICAL) :].partition("/")[0]

@@ -1,8 +1,9 @@
-"""Edge routers of an interior: each has a side of its own, and the network knows it by its id.
+"""Edge routers that are connected to an interior.
 
-Links that an edge attaches are ordinary links of their addresses, with the edge's side. Messages
-to addresses at an edge (`_edge/<id>/…`) go there by proxy links that this router attaches. An edge
-that is silent for longer than it has announced is given up.
+Each connection of an edge has a side of its own. The network knows the edge by its id. Links that
+an edge attaches are ordinary links with that side. Messages to addresses at an edge
+(`_edge/<id>/…`) are sent over proxy links that this router attaches. The connection is closed if
+the edge is silent for longer than it has announced.
 """
 
 from __future__ import annotations
@@ -41,17 +42,17 @@ from router.engine.deferred import CHANGES_AT_ONCE, THINGS_A_STEP
 from router.engine.failures import NetworkCondition
 from router.errors import AmqpError
 
-# Longest silence of an edge that has not announced one, and the least that it may announce.
+# Longest silence of an edge that has not announced a limit, and the least limit that counts.
 MAX_AGE_S: Final = 8.0
 LEAST_AGE_S: Final = 0.5
-# Time that a proxy link to an edge stays without senders.
+# Time for which a proxy link to an edge is kept without senders.
 IDLE_S: Final = 10.0
 # Work of detaching a link, in ordinary steps.
 THINGS_A_LINK: Final = 4
 
 
 class Edge:
-    """Connection of an edge router, which may have several."""
+    """Connection from an edge router; an edge may have several."""
 
     def __init__(
         self, connection: Connection, router: str, watcher: EdgeWatches, now: float
@@ -67,7 +68,7 @@ class Edge:
 
     @property
     def side(self) -> int:
-        """Return the side of its links."""
+        """Return the side of the links on this connection."""
         return self.watcher.side
 
 
@@ -85,7 +86,7 @@ class Edges:
         self.active: dict[str, dict[Edge, None]] = {}
         self._sides = itertools.count(FIRST_EDGE)
         self._deadlines: list[tuple[float, int, Edge]] = []
-        # addresses at edges that are due, and those without senders by the time when the last left
+        # addresses at edges that are due; and those without senders, by the time the last one left
         self._due: dict[Address, None] = {}
         self._idle: OrderedDict[Address, float] = OrderedDict()
         # name prefixes of edges that have connected or left in this turn
@@ -95,7 +96,7 @@ class Edges:
         self._starts: tuple[str, ...] = ()
         self._is_seeing = False
         self._is_looking = False
-        # number of edges given up for silence
+        # number of connections that were closed because the edge was silent
         self.silent = 0
 
     def side_of(self, connection: Connection) -> int:
@@ -108,7 +109,7 @@ class Edges:
     def connection_came(
         self, connection: Connection, router: str, features: frozenset[str]
     ) -> None:
-        """Add a connection of an edge that is open, and whose control link can be used."""
+        """Add an open connection from an edge whose control link can be used."""
         now = self.forwarder.turn.now
         watcher = EdgeWatches(next(self._sides), lambda message: self._tell(connection, message))
         edge = self.by_connection[connection] = Edge(connection, router, watcher, now)
@@ -117,7 +118,7 @@ class Edges:
         self._check_at(edge, now + edge.max_age_s)
 
     def connection_left(self, connection: Connection) -> None:
-        """Remove a connection of an edge that has ended."""
+        """Remove an edge's connection that has ended."""
         edge = self.by_connection.pop(connection, None)
         if edge is None:
             return
@@ -128,7 +129,7 @@ class Edges:
         self.routes.left(connection)
 
     def message_received(self, connection: Connection, octets: bytes) -> None:
-        """Handle a control message of an edge; raises `AmqpError` if it is not allowed."""
+        """Handle a control message from an edge; raise `AmqpError` if it is not allowed."""
         edge = self.by_connection.get(connection)
         if edge is None:
             return
@@ -186,20 +187,20 @@ class Edges:
         self._note()
 
     def _leave(self, edge: Edge) -> None:
-        """Remove the proxy links from an uplink that is not active any more."""
+        """Remove the proxy links from an uplink that is no longer active."""
 
         def unwant(proxy: Proxy) -> None:
             if not edge.is_active:
                 self.lines.unwant(edge.connection, proxy)
 
-        # links that are not attached yet go first
+        # remove links that are not attached yet first
         proxies = reversed(self.lines.of(edge.connection))
         self.forwarder.turn.deferred.go_through(proxies, unwant, at_once=CHANGES_AT_ONCE)
 
     # Messages to addresses at edges.
 
     def address_changed(self, address: Address) -> None:
-        """Handle a link that was added to an address, or removed from it."""
+        """Note that a link was added to or removed from an address."""
         self.watching.address_changed(address)
         if address.name.startswith(AT_AN_EDGE):
             self._due[address] = None
@@ -208,8 +209,8 @@ class Edges:
     def open_route(self, address: Address, side: int) -> bool:
         """Open a link to a connected edge for a message to an address that has no consumer.
 
-        Return whether the address has a consumer now, for which the message waits. A message from
-        the edge's own `side` does not go back there.
+        Return whether the address now has a consumer that the message can wait for. A message that
+        came from the edge itself, with its `side`, does not go back there.
         """
         edge = self._edge_at(address.name)
         if edge is None or edge.side == side:
@@ -219,22 +220,25 @@ class Edges:
         return bool(address.consumers)
 
     def is_known(self, name: str) -> bool:
-        """Return whether a name is that of an address at an edge that is connected here."""
+        """Return whether a name refers to an address at an edge that is connected here."""
         return self._edge_at(name) is not None
 
     def lacks(self, name: str) -> bool:
-        """Return whether a name is at an edge that is not connected to any known router."""
+        """Return whether a name refers to an edge that is not connected to any known router."""
         key = edge_key_in(name)
         reach = self.forwarder.reach
         return key is not None and key not in reach.here and not reach.wanted.get(key)
 
     def use_of(self, connection: Connection) -> tuple[bool | None, str | None]:
-        """Return whether an edge uses its connection; only the edge knows why."""
+        """Return whether an edge uses its connection, and None: only the edge knows the reason.
+
+        For the connection of any other peer, both values are None.
+        """
         edge = self.by_connection.get(connection)
         return (None if edge is None else edge.is_active), None
 
     def takes(self, connection: Connection, text: str, *, is_sender: bool) -> bool:
-        """Return True: links of edges may be attached like all others."""
+        """Return True: edges may attach links like all other peers."""
         return True
 
     def _edge_at(self, name: str) -> Edge | None:
@@ -247,7 +251,7 @@ class Edges:
         self.forwarder.network.note_edges()
 
     def finish(self) -> None:
-        """Handle, at the end of a turn, what has changed in it."""
+        """Process the changes of a turn, at its end."""
         if not self._is_seeing and (self._due or self._moved):
             self._is_seeing = True
             self.forwarder.turn.deferred.work_off(self._seeings())
@@ -255,14 +259,14 @@ class Edges:
         self.routes.finish()
 
     def _seeings(self) -> Iterator[None]:
-        """Update all addresses that are due; new ones go before the rest of a full pass."""
+        """Update all addresses that are due; newly due ones go before the rest of a full pass."""
         while self._due or self._again or self._moved:
             due, self._due = self._due, {}
             for address in due:
                 self._see_to(address)
                 yield
             if self._moved and not self._again:
-                # one full pass, however often an edge has switched
+                # one full pass, no matter how often edges have switched uplinks
                 self._starts, self._moved = tuple(self._moved), {}
                 self._again = list(self.forwarder.table.addresses())
             for _ in range(min(THINGS_A_STEP, len(self._again))):
@@ -298,18 +302,18 @@ class Edges:
         self.lines.tick(now)
 
     def _looks(self) -> Iterator[None]:
-        """Give up the addresses that have been idle for too long by now."""
+        """Give up addresses that have been idle for too long."""
         for _ in range(len(self._idle)):
             address = self._first_idle()
             if address is None:
                 break
             self._give_up(address)
-            # detaching makes room for another link, which is as much work as several steps
+            # detaching a link lets another one be attached: as much work as several steps
             yield from repeat(None, THINGS_A_LINK)
         self._is_looking = False
 
     def _first_idle(self) -> Address | None:
-        """Return the address that has been idle for longest, if that is too long."""
+        """Return the longest idle address if it has been idle for too long, otherwise None."""
         address, since = next(iter(self._idle.items()), (None, inf))
         return address if since + IDLE_S <= self.forwarder.turn.now else None
 
@@ -340,7 +344,7 @@ class Edges:
 
 
 def _proxy(address: Address) -> Proxy:
-    """Return the proxy link on which messages to an address go to the edge that it is at."""
+    """Return the proxy link for messages to an address at an edge."""
     return Proxy(
         address.name, MANAGEMENT_WRITERS if address.phase == MANAGEMENT_WRITERS else 0, False
     )

@@ -1,7 +1,8 @@
 """Send very many keys to the router at the other end of an uplink, a few in each turn.
 
-All keys are sent on a new connection. Changes of keys in the meantime are sent at once. So the
-state of a key is looked up when its turn comes, and a later message is always newer.
+A new connection is sent all keys, with the state of each. Changes in the meantime are sent
+immediately. Therefore the state of a key is looked up only when the key is sent, and a later
+message never has an older state.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Final, Generic, TypeVar
 
 from router.engine.deferred import Deferred
 
-# Keys sent in a step, and steps done at once.
+# Keys sent in a step, and steps done immediately.
 KEYS_A_STEP: Final = 256
 STEPS_AT_ONCE: Final = 2
 
@@ -34,7 +35,7 @@ class KeyStreams(Generic[C]):
         self._untold: dict[C, deque[Iterator[str]]] = {}
 
     def tell(self, connection: C, keys: Iterable[str]) -> None:
-        """Send these keys on a connection, too; the caller must not change them any more."""
+        """Send these keys on a connection as well. The caller must not modify them afterwards."""
         untold = self._untold.get(connection)
         if untold is not None:
             untold.append(iter(keys))
@@ -49,7 +50,7 @@ class KeyStreams(Generic[C]):
             untold.clear()
 
     def go_on(self, connection: C, untold: deque[Iterator[str]]) -> bool:
-        """Send some more keys on a connection; return whether there may be others."""
+        """Send the next keys on a connection; return whether any may be left."""
         if untold:
             keys = list(islice(untold[0], KEYS_A_STEP))
             if len(keys) < KEYS_A_STEP:
@@ -64,7 +65,7 @@ class KeyStreams(Generic[C]):
 
 
 class _Part(Generic[C]):
-    """Task of `Deferred`: the keys that are to be sent on one connection."""
+    """Task for `Deferred` that sends the keys queued for one connection."""
 
     def __init__(self, telling: KeyStreams[C], connection: C, untold: deque[Iterator[str]]) -> None:
         self._telling = telling
@@ -72,5 +73,5 @@ class _Part(Generic[C]):
         self._untold = untold
 
     def step(self) -> bool:
-        """Send some keys; return whether there may be others."""
+        """Send the next keys; return whether any may be left."""
         return self._telling.go_on(self._connection, self._untold)

@@ -1,9 +1,9 @@
 """Messages between an edge router and an interior on their control link, and their encoding.
 
-Each is an AMQP message of one section, an amqp-value with a list: a symbol for the kind, and the
+Each is an AMQP message with one section, an amqp-value with a list: a symbol for the kind, and the
 fields. Additional fields and messages of unknown kinds are ignored, so that later versions can add
-to them. Anything else that cannot be decoded raises `AmqpError`. This is not a part of the routing
-protocol: interior routers do not send it to each other.
+to them. Anything else that cannot be decoded raises `AmqpError`. These messages are not part of the
+routing protocol: interior routers do not send them to each other.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ UNKNOWN_TREATMENT: Final = 255
 
 # Most octets of keys in one message, unless a single key is longer.
 PART_BYTES: Final = 16 * 1024
-# Limits on decoding: octets and keys of a message, characters of a key. No message sent here
-# reaches them, as each key counts for more than sixteen octets in `PART_BYTES`.
+# Limits for decoding: octets and keys in a message, characters in a key. Messages from this router
+# never reach them, as each key counts as more than sixteen octets in `PART_BYTES`.
 LONGEST_BYTES: Final = 64 * 1024
 MOST_KEYS: Final = 1024
 LONGEST_KEY: Final = 48 * 1024
-# Work of a message, and of each key in it, in frames (`Connection.count_work`), and of switching an
-# uplink.
+# Work of handling a message, of each key in it, and of switching an uplink, in frames
+# (`Connection.count_work`).
 WORK: Final = 256
 WORK_A_KEY: Final = 128
 WORK_OF_USE: Final = 1024
@@ -40,16 +40,16 @@ WORK_OF_USE: Final = 1024
 
 @attrs.frozen
 class UplinkUse:
-    """Message of the edge: this connection is an active uplink, or on standby."""
+    """Message from the edge: whether this connection is an active uplink or on standby."""
 
     is_active: bool
 
 
 @attrs.frozen
 class Beat:
-    """Heartbeat of the edge, which the interior answers with the same message.
+    """Heartbeat from the edge, which the interior answers with the same message.
 
-    Each end gives up the other after `max_age_ms` of silence.
+    Each end closes the connection after `max_age_ms` of silence.
     """
 
     number: int
@@ -58,7 +58,7 @@ class Beat:
 
 @attrs.frozen
 class Watch:
-    """Message of the edge: addresses that it watches for consumers, and those it no longer does."""
+    """Message from the edge: addresses to watch for consumers, and addresses to stop watching."""
 
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
@@ -79,17 +79,17 @@ class InteriorAddress:
 
 @attrs.frozen
 class Reached:
-    """Message of the interior: the state of watched addresses."""
+    """Message from the interior: the state of watched addresses."""
 
     places: tuple[InteriorAddress, ...]
 
 
 @attrs.frozen
 class Routes:
-    """Message of either end: keys of link routes that have containers, and that no longer have any.
+    """Message from either end: keys of link routes that have containers, or no longer have any.
 
-    The containers are at the edge that sends it or, if an interior sends it, beyond that edge. The
-    keys are those of link routes in the routing protocol.
+    If an edge sends it, the containers are at that edge; if an interior sends it, they are at any
+    other router than the edge that receives it. The routing protocol uses the same keys.
     """
 
     added: tuple[str, ...] = ()
@@ -110,10 +110,10 @@ class ControlLinks(Protocol):
     """Access to the control links of a router."""
 
     def send(self, connection: Connection, octets: bytes) -> None:
-        """Queue a message behind all earlier ones."""
+        """Queue a message after all earlier ones."""
 
     def fail(self, connection: Connection, error: AmqpError) -> None:
-        """Close a connection at once with this error; its links are lost in this turn."""
+        """Close a connection with this error at the end of the turn; its links are then lost."""
 
 
 def encode_message(message: Message) -> bytes:
@@ -223,9 +223,9 @@ def work_of(message: Message | None) -> int:
 
 
 def watches(changes: Iterable[tuple[str, bool]]) -> Iterator[Watch]:
-    """Yield messages of limited size that announce whether keys are watched from now on.
+    """Yield messages of limited size that announce changes to the watched keys.
 
-    The order is kept from message to message; of one key only the last change counts.
+    The messages keep the order of the changes; only the last change of each key is announced.
     """
     for part in _parts(dict(changes).items()):
         added = tuple(key for key, is_watched in part if is_watched)
@@ -233,7 +233,7 @@ def watches(changes: Iterable[tuple[str, bool]]) -> Iterator[Watch]:
 
 
 def routes(changes: Iterable[tuple[str, bool]]) -> Iterator[Routes]:
-    """Yield messages of limited size that announce whether link routes have containers."""
+    """Yield messages of limited size that announce which link routes have containers."""
     for part in _parts(dict(changes).items()):
         added = tuple(key for key, has_some in part if has_some)
         yield Routes(added, tuple(key for key, has_some in part if not has_some))

@@ -1,10 +1,10 @@
-"""Decide which proxy links an edge router wants, by its own clients' senders and receivers.
+"""Decide which proxy links an edge router wants, given its clients' senders and receivers.
 
-If a client receives from an address, the edge receives from its interior, once for all clients. If
-one sends, the edge watches the address, and sends to the interior only while there is a consumer
-beyond and, with the treatment closest, none here. Each change makes an address due, and all due
-addresses are examined again at the end of the turn; if there are very many, the last follow in
-later turns. (docs/decisions/0066-proxies.md)
+If clients receive from an address, the edge receives from its interior, once for all of them. If
+clients send to it, the edge watches the address, and sends to the interior only while there is a
+consumer beyond and, with the treatment closest, none here. Each change makes an address due. All
+due addresses are examined at the end of the turn, or in later turns if there are very many.
+(docs/decisions/0066-proxies.md)
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ from router.core.routers.routing_state import mobile_key
 from router.engine.connection import Connection
 from router.engine.deferred import CHANGES_AT_ONCE, THINGS_A_STEP, emptied
 
-# Time that an address without senders stays watched, for senders that come back.
+# Time for which an address without senders stays watched, as senders may come back.
 IDLE_S: Final = 10.0
 
-# In octets: longer names do not fit into a key.
+# Longest name that fits into a key, in octets.
 LONGEST_NAME: Final = 8000
 
 Watching = Callable[[Connection, list[tuple[str, bool]]], None]
@@ -56,7 +56,8 @@ Watching = Callable[[Connection, list[tuple[str, bool]]], None]
 class Proxies:
     """Proxy links of an edge router, whose id is `me`.
 
-    `watch` tells an uplink, by its connection, which addresses are watched, or are no longer.
+    `watch` is called with the connection of an uplink, and with the keys that are watched there
+    from now on (True) or no longer (False).
     """
 
     def __init__(self, forwarder: Forwarder, me: str, watch: Watching) -> None:
@@ -68,21 +69,21 @@ class Proxies:
         # the active uplinks, with the state of watched keys from each; the first is the primary,
         # for messages that may take one path only
         self.told: dict[Connection, ListedTable[str, InteriorAddress]] = {}
-        # watched keys; and those without senders here, by the time when the last left
+        # watched keys; and those without senders here, by the time when the last sender left
         self.watched: ListedTable[str, None] = ListedTable()
         self.idle = KeysByAge()
-        # watched keys with a single message for the interior, by its time, until they are known to
-        # have no consumer
+        # watched keys with single messages for the interior, by the time of the last one; they are
+        # assumed to have a consumer until the interior reports that they have none
         self._asked = KeysByAge()
         self._watch = watch
         self._telling = KeyStreams(forwarder.turn.deferred, self._tell_of)
         self._news: ListedTable[str, bool] = ListedTable()
         self._due: ListedTable[str, None] = ListedTable()
-        # another full pass over addresses in use and watched keys follows the one under way
+        # whether another full pass over addresses in use and watched keys follows the present one
         self._once_more = False
         self._again: list[str | Address] = []
         self._then: list[Callable[[], list[str | Address]]] = []
-        # due keys whose treatment beyond has changed
+        # due keys whose treatment at the interior has changed
         self._treated_anew: ListedTable[str, None] = ListedTable()
         self._is_seeing = False
         self._is_looking = False
@@ -91,12 +92,12 @@ class Proxies:
     # Events.
 
     def address_changed(self, address: Address) -> None:
-        """Note that a link was added to an address, or removed from it."""
+        """Note that a link was added to or removed from an address."""
         if not self._is_private(address.name, address):
             self._due[key_of_address(address)] = None
 
     def _hold_emptied(self, address: Address) -> None:
-        """Examine an address again whose hold is empty: it may no longer need one."""
+        """Examine an address again whose hold has become empty: it may not need one any more."""
         self.address_changed(address)
         self.forwarder.network.note_edges()
 
@@ -115,13 +116,13 @@ class Proxies:
         self._once_more = True
 
     def _leave(self, connection: Connection) -> None:
-        """Remove the proxy links from an uplink that is not active any more."""
+        """Remove the proxy links from an uplink that is no longer active."""
 
         def unwant(proxy: Proxy) -> None:
             if connection not in self.told:
                 self.lines.unwant(connection, proxy)
 
-        # links that are not attached yet go first
+        # remove links that are not attached yet first
         proxies = reversed(self.lines.of(connection))
         self.forwarder.turn.deferred.go_through(proxies, unwant, at_once=CHANGES_AT_ONCE)
         if connection.is_open():
@@ -154,8 +155,8 @@ class Proxies:
     def open_route(self, address: Address) -> bool:
         """Open a path to the interior for a message to an address that has no consumer here.
 
-        Return whether the address has a consumer now, a proxy link or a hold, for which the message
-        waits.
+        Return whether the address now has a consumer, a proxy link or a hold, that the message can
+        wait for.
         """
         name = address.name
         if address.phase == FALLBACK or self._is_private(name, address):
@@ -183,7 +184,7 @@ class Proxies:
         return not self._is_known_unreached(mobile_key(name))
 
     def is_nowhere(self, name: str) -> bool:
-        """Return whether a name is at another router that is unknown to every interior."""
+        """Return whether a name refers to another router, and every interior says it is unknown."""
         if not _is_elsewhere(name) or name.startswith(self._mine):
             return False
         return self._is_known_unreached(mobile_key(name))
@@ -197,9 +198,9 @@ class Proxies:
         return name.startswith(self._mine) and table.in_use(name) is not None
 
     def receives_over(self, connection: Connection, text: str) -> bool:
-        """Return whether this edge receives from an address over an uplink; it may have lanes."""
+        """Return whether this edge receives from an address over this uplink, possibly by lanes."""
         name = address_name(text)
-        # a name without a phase is at the phase that the rules give
+        # the rules set the phase of a name
         enters = self.forwarder.table.phase_of(name, is_sender=True)
         return enters == 0 and self.lines.line(connection, Proxy(name, 0, True)) is not None
 
@@ -210,7 +211,7 @@ class Proxies:
         return all(place is not None and not place.is_reached for place in places)
 
     def _bounds(self, address: Address) -> Bounds | None:
-        """Return the bounds for holding messages of an address; None if it may not hold any."""
+        """Return the bounds for held messages to an address; None if holding is not allowed."""
         rule = self.forwarder.table.rule_of(address.name)
         if rule is None or rule.hold is None or address.treatment == MULTICAST:
             return None
@@ -223,7 +224,7 @@ class Proxies:
         if not places or (hold is not None and hold.use is Use.OPEN and None in places):
             use = Use.OPEN
         elif hold is not None and hold.use is not Use.IDLE and self._is_known_unreached(key):
-            # consumers beyond may have lost their connections, too, and be back in a moment
+            # the consumers beyond may have lost their connections as well, and return soon
             use = Use.CLOSING
         else:
             use = Use.IDLE
@@ -249,7 +250,7 @@ class Proxies:
     # Updates of links, watches and holds.
 
     def finish(self) -> None:
-        """Handle, at the end of a turn, what has changed in it."""
+        """Process the changes of a turn, at its end."""
         self.forwarder.network.outward.lanes.finish()
         if not self._is_seeing and (self._due or self._once_more):
             self._is_seeing = True
@@ -262,7 +263,7 @@ class Proxies:
                 self._watch(connection, list(news.items()))
 
     def _seeings(self) -> Iterator[None]:
-        """Update all keys that are due; new ones go before the rest of a full pass."""
+        """Update all keys that are due; newly due ones go before the rest of a full pass."""
         while self._due or self._again or self._then or self._once_more:
             due, self._due = self._due, ListedTable()
             for key in due:
@@ -305,7 +306,7 @@ class Proxies:
         self.finish()
 
     def _looks(self) -> Iterator[None]:
-        """Give up the addresses that have been idle for too long by now."""
+        """Give up addresses that have been idle for too long."""
         for idle, give_up in ((self.idle, self._unwatch), (self._asked, self._give_up)):
             for _ in range(len(idle)):
                 key = self._first_of(idle)
@@ -318,7 +319,7 @@ class Proxies:
         self.forwarder.network.note_edges()
 
     def _first_of(self, idle: KeysByAge) -> str | None:
-        """Return the key that has been idle for longest, if that is too long."""
+        """Return the longest idle key if it has been idle for too long, otherwise None."""
         key, since = idle.oldest() or (None, inf)
         return key if since + IDLE_S <= self.forwarder.turn.now else None
 
@@ -333,7 +334,7 @@ class Proxies:
         receives = address is not None and _has_local(address.consumers)
         is_elsewhere = _is_elsewhere(name)
         if address is not None and address.waiting.count:
-            # their senders may be gone by now
+            # the senders of waiting messages may have left
             self._see_to_watching(key, True)
         self._see_to_watching(key, sends or receives)
         is_multicast = self._is_multicast(key, address)
@@ -341,7 +342,7 @@ class Proxies:
         # if there are only receivers, a link would hold credit that others need
         goes_up = sends or key in self._asked or (is_watched and not receives)
         goes_up = goes_up and phase != FALLBACK
-        # assumed while it is not known, or cannot be
+        # assume that there is a consumer while that is not known, or if the key is not watched
         is_given = key in self._asked or not is_watched
         if address is not None and receives and address.treatment == CLOSEST:
             goes_up = False
@@ -390,7 +391,7 @@ class Proxies:
         self._due[key] = None
 
     def _give_up(self, key: str) -> None:
-        """Stop sending single messages up after a while; waiting ones go first, as above."""
+        """Stop sending single messages to the interior, once none is waiting or unsettled."""
         self._asked.discard(key)
         address = self.forwarder.table.in_use(*split_key(key))
         if address is not None and (address.waiting.count or _is_under_way(address)):
@@ -426,5 +427,5 @@ def _is_under_way(address: Address) -> bool:
 
 
 def _is_elsewhere(name: str) -> bool:
-    """Return whether a name is at another router, so that it cannot have receivers here."""
+    """Return whether a name refers to another router, so that it cannot have receivers here."""
     return name.startswith((AT_AN_EDGE, TOPOLOGICAL))

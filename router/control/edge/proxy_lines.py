@@ -1,7 +1,7 @@
-"""Keep proxy links attached: which are wanted on each connection, and when they are tried again.
+"""Keep the wanted proxy links attached on each connection, and retry those that fail.
 
-The caller may state at any time, and repeatedly, which links are wanted;
-`router.control.link_supervisor` attaches them.
+The caller may request and cancel links at any time; repeating a request has no effect.
+`router.control.link_supervisor` attaches the links.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from router.core.forwarding.forward import Forwarder
 from router.core.network.proxy_links import Proxy, ProxyLink
 from router.engine.connection import Connection
 
-# First retry delay, which doubles with each failure.
+# First retry delay, which doubles with each attempt, and the longest.
 FIRST_RETRY_S: Final = 0.5
 LONGEST_RETRY_S: Final = 30.0
 RETRIES_PER_S: Final = 100
@@ -34,7 +34,7 @@ class ProxyLine(SupervisedLink[ProxyLink]):
 class ProxyLines(LinkSupervisor[ProxyLine]):
     """Proxy links of a router.
 
-    `side_of` returns the side of a connection, and `cost` is the cost of the routers behind it.
+    `side_of` returns the side of a connection, and `cost` is the cost of the routers beyond it.
     """
 
     peer = "router"
@@ -58,13 +58,13 @@ class ProxyLines(LinkSupervisor[ProxyLine]):
         return list(self._lines.get(connection, ()))
 
     def line(self, connection: Connection, proxy: Proxy) -> ProxyLine | None:
-        """Return a line that is wanted, or None."""
+        """Return the line for a proxy link on a connection; None if it is not wanted there."""
         return self._lines.get(connection, {}).get(proxy)
 
     # Wanted links.
 
     def want(self, connection: Connection, proxy: Proxy) -> None:
-        """Keep such a link attached on a connection from now on."""
+        """Keep a proxy link attached on a connection from now on."""
         lines = self._lines.setdefault(connection, {})
         if proxy in lines:
             return
@@ -78,7 +78,7 @@ class ProxyLines(LinkSupervisor[ProxyLine]):
             self.retire(line)
 
     def connection_lost(self, connection: Connection) -> None:
-        """Forget all lines of a connection that is over."""
+        """Forget all lines of a connection that has ended."""
         self._lines.pop(connection, None)
         self.lose(connection)
 
@@ -93,7 +93,7 @@ class ProxyLines(LinkSupervisor[ProxyLine]):
     # Attaching.
 
     def make(self, line: ProxyLine, number: int) -> ProxyLink:
-        """Make a link whose name has its direction, a number and the address."""
+        """Make a link whose name is made of its direction, a number and its address."""
         proxy = line.proxy
         way = "in" if proxy.receives else "out"
         name = f"proxy.{way}.{number}.{proxy.name}"
@@ -111,5 +111,5 @@ class ProxyLines(LinkSupervisor[ProxyLine]):
         self.failures += 1
 
     def retry_s(self, line: ProxyLine) -> float:
-        """Return twice the last delay, up to a bound."""
+        """Return the retry delay, which doubles with each attempt up to a limit."""
         return float(min(FIRST_RETRY_S * 2 ** min(line.attempts, 16), LONGEST_RETRY_S))

@@ -1,11 +1,11 @@
 """Link routes between an edge and its interiors: each advertises those with containers.
 
 Both advertise them on every connection as soon as it is open, active or not, so that an uplink that
-takes over is complete at once. An interior uses the containers of an edge while the connection is
-active; an edge uses those that its active interiors advertise. While an edge has no active uplink,
-the last routes stay in effect, though their containers cannot be reached: a link to such a
+takes over already has all routes. An interior uses the containers of an edge while the connection
+is active; an edge uses those that its active interiors advertise. While an edge has no active
+uplink, the last routes stay in effect, though their containers cannot be reached: a link to such a
 container is refused, and is not attached to an address of the same name. If there are very many
-routes, the last are added and removed in later turns. (docs/decisions/0072-link-routes-of-edges.md)
+routes, some are added and removed in later turns. (docs/decisions/0072-link-routes-of-edges.md)
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MAX_FROM_EDGE: Final = 10_000
 MAX_FROM_EDGE_BYTES: Final = 4 << 20
 MAX_FROM_INTERIOR: Final = 100_000
 MAX_FROM_INTERIOR_BYTES: Final = 64 << 20
-# In octets, as between interior routers.
+# Longest key, in octets; the same as between interior routers.
 LONGEST_KEY: Final = 8192
 # Refused keys are logged again each time their number has grown by this factor.
 LOG_FACTOR: Final = 10
@@ -71,7 +71,7 @@ class AdvertisedRoutes:
         # None until the first message
         self.keys: ListedTable[str, tuple[str, str]] | None = None
         self.is_open = False
-        # number of keys that were refused, or left out as too many
+        # number of keys that were refused, or ignored as too many
         self.refused = 0
         self._said_at = 1
         self._octets = 0
@@ -125,7 +125,7 @@ class AdvertisedRoutes:
         self.connection.account.charge(account.ROUTES, by * route_bytes(key))
 
     def _has_no_room(self, octets: int) -> bool:
-        """Return whether a key of this many octets is too much; raises `AmqpError` for an edge."""
+        """Return whether a key of this size exceeds a limit; raise `AmqpError` for an edge."""
         assert self.keys is not None
         if self.connection.is_client:
             return (
@@ -150,11 +150,11 @@ class AdvertisedRoutes:
         return True
 
     def use(self, *, is_open: bool) -> None:
-        """Start or stop to forward links by these routes."""
+        """Start or stop forwarding links by these routes."""
         if self.is_open == is_open:
             return
         self.is_open = is_open
-        # it may change several times before the last outlet is open
+        # this may be called several times before the last outlet is open
         self._once_more = bool(self.keys)
         self._see_to_outlets()
 
@@ -170,7 +170,7 @@ class AdvertisedRoutes:
         return self._is_going_on
 
     def _see_to_outlets(self) -> None:
-        """Open an outlet for each key while it is used; of many, the last ones in later turns."""
+        """Open or close the outlets of all due keys; if there are many, some in later turns."""
         if not self._is_going_on and (self._due or self._once_more or self._is_over):
             self._is_going_on = True
             self.connection.turn.deferred.work_off(self._steps())
@@ -224,7 +224,7 @@ class EdgeLinkRoutes:
         forwarder.link_routes.watchers.append(self._changed)
 
     def came(self, connection: Connection, router: str, features: frozenset[str]) -> None:
-        """Add an uplink, and advertise the link routes here to its interior."""
+        """Add an uplink, and advertise the link routes of this edge to its interior."""
         self.finish()
         told = self.told[connection] = AdvertisedRoutes(
             self.forwarder.link_routes, connection, router
@@ -238,7 +238,7 @@ class EdgeLinkRoutes:
         self._say(connection, [(key, True) for key in self.forwarder.reach.here])
 
     def left(self, connection: Connection) -> None:
-        """Remove an uplink that is over; `use` follows if it was active."""
+        """Remove an uplink that has ended; `use` follows if it was active."""
         self._hearing.pop(connection, None)
         told = self.told.pop(connection)
         if told.is_open:
@@ -262,10 +262,10 @@ class EdgeLinkRoutes:
         self._see_to()
 
     def _see_to(self) -> None:
-        """Forward over the active uplinks; a lost one counts until another's routes are known.
+        """Use the routes of the active uplinks; those of a lost one stay until others are known.
 
-        Uplinks that are not active any more are closed after all active ones are complete, so that
-        a route that both have is never missing.
+        The routes of uplinks that are no longer active are closed only when those of all active
+        ones are open, so that a route that both have is never missing.
         """
         used = [self.told[each] for each in self._used if each in self.told]
         spoken = [told for told in used if told.keys is not None]
@@ -287,7 +287,7 @@ class EdgeLinkRoutes:
         self.forwarder.network.note_edges()
 
     def finish(self) -> None:
-        """Send the interiors, at the end of a turn, the changes of that turn."""
+        """Send the changes of a turn to the interiors, at the end of the turn."""
         reach = self.forwarder.reach
         if not reach.changed_here:
             return
@@ -303,8 +303,8 @@ class EdgeLinkRoutes:
 class InteriorLinkRoutes:
     """Link routes of an interior's edges, and the keys that it advertises to each edge.
 
-    Nearly always all edges are sent the same keys. So these are recorded once for all edges, and a
-    change costs no more for each edge than to send it the same octets.
+    Nearly always, all edges are sent the same keys. These are therefore recorded once for all
+    edges, and the only work of a change for each edge is to send the same octets.
     """
 
     def __init__(self, forwarder: Forwarder, tell: TellAll) -> None:
@@ -313,15 +313,15 @@ class InteriorLinkRoutes:
         self.told: dict[Connection, AdvertisedRoutes] = {}
         # connections whose routers have `FEATURE`
         self._hearing: dict[Connection, None] = {}
-        # keys last advertised as having containers; with the only edge that has them, to which they
-        # are not sent, or None
+        # keys last advertised as having containers, each with the only edge that has any, to which
+        # it is not sent; or with None if there are others
         self._said: dict[str, str | None] = {}
         self._due: dict[str, tuple[str, str]] = {}
         self._telling = KeyStreams(forwarder.turn.deferred, self._tell_of)
         forwarder.link_routes.watchers.append(self._changed)
 
     def came(self, connection: Connection, router: str, features: frozenset[str]) -> None:
-        """Add a connection of an edge, and advertise the link routes beyond to it."""
+        """Add an edge's connection, and advertise there the link routes of the other routers."""
         self.told[connection] = AdvertisedRoutes(self.forwarder.link_routes, connection, router)
         if FEATURE not in features:
             self.forwarder.observer.event_received(connection, LinkRoutesUnsupported(router))
@@ -337,7 +337,7 @@ class InteriorLinkRoutes:
         else:
             self._telling.tell(connection, list(self._said))
         if all(only == router for only in self._said.values()):
-            # an empty message says that there are none
+            # an empty message reports that there are none
             self._tell((connection,), Routes())
 
     def _tell_of(self, connection: Connection, keys: list[str]) -> None:
@@ -351,7 +351,7 @@ class InteriorLinkRoutes:
         return [key for key, only in self._said.items() if only != edge]
 
     def left(self, connection: Connection) -> None:
-        """Remove a connection that is over."""
+        """Remove a connection that has ended."""
         self._hearing.pop(connection, None)
         self._telling.drop(connection)
         if not self._hearing:
@@ -374,7 +374,7 @@ class InteriorLinkRoutes:
         for key in message.added:
             route = parse_key(key)
             if route is not None and self._is_ours(address_name(route[1])):
-                # these names have a fixed location, whatever an edge advertises
+                # these names have a fixed location, no matter what an edge advertises
                 told.refused += 1
                 if told.is_news():
                     event = RouteRefused(told.router, key, told.refused)
@@ -386,7 +386,7 @@ class InteriorLinkRoutes:
     def _is_ours(self, name: str) -> bool:
         return is_topological(name) or self.forwarder.table.is_own_node(name)
 
-    # Link routes beyond each edge.
+    # Link routes elsewhere than at each edge.
 
     def _changed(self, route: Route) -> None:
         if self._hearing:
@@ -394,7 +394,7 @@ class InteriorLinkRoutes:
             self.forwarder.network.note_edges()
 
     def _note_said(self, key: str, route: Route | None) -> None:
-        """Record the state of a key as sent."""
+        """Record that the present state of a key has been sent."""
         edges = _edges_of(route)
         if len(edges) > 1:
             self._said[key] = None
@@ -404,7 +404,7 @@ class InteriorLinkRoutes:
             self._said.pop(key, None)
 
     def finish(self) -> None:
-        """Send the edges, at the end of a turn, the changes of that turn."""
+        """Send the changes of a turn to the edges, at the end of the turn."""
         if not self._due:
             return
         due, self._due = self._due, {}
@@ -433,7 +433,7 @@ class InteriorLinkRoutes:
 
 
 def _edges_of(route: Route | None) -> set[str | None]:
-    """Return the edges at which a route has containers, and None for any others.
+    """Return the edges at which a route has containers, with None for containers elsewhere.
 
     At most two are returned, as no caller needs more.
     """

@@ -1,11 +1,11 @@
 """Choose which of an edge router's connections to interior routers are active.
 
-As many as are wanted are active; the others are open and on standby. An active uplink stays active
-while it is open: a switch back would cost its senders their credit. A lost one is replaced by the
-first on standby, in the order of the configuration; a new one waits a moment for a preferred one
-that has not connected yet. Two connections to the same interior are never both active, as that
-would gain nothing. No I/O here: connections are identified by number, and `take` returns the
-changes. (docs/decisions/0065-uplinks.md)
+Up to the wanted number of connections are active; the others are open and on standby. An active
+uplink stays active while it is open, because switching back would cost senders their credit. If it
+is lost, the first one on standby replaces it, in the order of the configuration. A new uplink waits
+briefly for a preferred one that has not connected yet. Two connections to the same interior are
+never both active, as that has no benefit. This module does no I/O: connections are identified by
+number, and `take` returns the changes. (docs/decisions/0065-uplinks.md)
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 import attrs
 
-# Time that a new connection waits for a preferred one.
+# Time for which a new connection waits for a preferred one.
 SETTLE_S: Final = 0.5
 
 
@@ -28,10 +28,10 @@ class UplinkChange(NamedTuple):
 
 @attrs.define
 class Uplink:
-    """Uplink: the connector that made it, and the router it leads to.
+    """Uplink, with the connector that made it and the router that it leads to.
 
-    `reason` explains to operators why it is active or not; `since` is when that began, in seconds,
-    and `came` when the connection opened.
+    `reason` explains to operators why it is active or not. `since` is when it became active or
+    passive, in seconds, and `came` is when the connection opened.
     """
 
     connection: int
@@ -46,11 +46,11 @@ class Uplink:
 class Uplinks:
     """Uplinks of an edge router, of which at most `wanted` are active.
 
-    `order` has the names of its connectors, the preferred one first.
+    `order` has the names of its connectors, in order of preference.
     """
 
     def __init__(self, order: Iterable[str] = (), wanted: int = 1) -> None:
-        # by the number of their connections, in the order in which they came
+        # by the number of their connections, in the order in which these opened
         self.links: dict[int, Uplink] = {}
         self.wanted = wanted
         self._places: dict[str, int] = {}
@@ -62,7 +62,7 @@ class Uplinks:
     def configure(self, order: Iterable[str], wanted: int, now: float) -> None:
         """Set how many uplinks are wanted, and their order.
 
-        Active ones stay active, unless there are too many.
+        Active uplinks stay active, unless there are too many.
         """
         self._places = {name: place for place, name in enumerate(order)}
         self.wanted = wanted
@@ -76,7 +76,7 @@ class Uplinks:
         self._choose(now)
 
     def left(self, connection: int, now: float) -> None:
-        """Remove a connection that is over."""
+        """Remove a connection that has ended."""
         uplink = self.links.pop(connection, None)
         if uplink is None:
             return
@@ -89,7 +89,7 @@ class Uplinks:
             self._choose(now)
 
     def take(self) -> list[UplinkChange]:
-        """Return the changes since the last call, first those that are no longer active."""
+        """Return the changes since the last call, deactivations first."""
         changes, self._changes = self._changes, []
         return sorted(changes, key=lambda change: change.is_active)
 
@@ -115,7 +115,7 @@ class Uplinks:
             uplink.reason = self._reason(uplink, routers)
 
     def _is_ready(self, uplink: Uplink, now: float) -> bool:
-        """Return whether an uplink can become active: no preferred one may be about to connect."""
+        """Return whether an uplink can become active: no preferred one is about to connect."""
         if now - uplink.came >= SETTLE_S:
             return True
         here = {each.connector for each in self.links.values()}

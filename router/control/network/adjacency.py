@@ -1,8 +1,8 @@
 """Neighbours of the router: connect the routing protocol to the connections and to the core.
 
-The protocol knows neither connections nor the core: its input are links that are added and lost,
-and messages; its output are messages to send, and changes of the network. The changes are written
-to `RoutingState`, where the core finds them. The changes of a turn are sent together, at its end.
+The protocol knows neither connections nor the core. Its input is messages, and links that are added
+and lost; its output is messages to send, and changes to the network, which are written to
+`RoutingState` for the core. The messages of a turn are sent together, at its end.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ from router.engine.link import Link
 from router.engine.states import ConnectionState
 from router.errors import AmqpError, Scope
 
-# Keys wanted elsewhere that are noted at once, and keys wanted here that are advertised at once.
+# Most keys wanted elsewhere to note, and most keys wanted here to advertise, at a time.
 MOST_AT_ONCE: Final = 32
 MOST_TOLD: Final = 1024
-# A router that was stalled for this long has sent nothing, either. The protocol itself allows for
-# its neighbours' silence.
+# After a stall of this length, peers get more time to accept messages. The protocol itself gives
+# neighbours more time to send them.
 STALL_S: Final = 1.0
 DEFAULTS: Final = Limits()
 OPEN_RCVD = int(ConnectionState.OPEN_RCVD)
@@ -100,7 +100,7 @@ class Neighbours:
         self._by_connection: dict[Connection, Peering] = {}
         self._numbers = count(1)
         self._outboxes = Outboxes()
-        # the protocol has to be asked for changes at the end of the turn
+        # whether to ask the protocol for changes at the end of the turn
         self._is_due = True
         # keys wanted elsewhere that are not noted yet; and whether some are noted this turn
         self._news = InterestQueue(self.reach, self._interest)
@@ -110,7 +110,7 @@ class Neighbours:
         if self.protocol is not None:
             self._inboxes = Inboxes(self.protocol, self._news, self._count_in, self._malformed)
         self._may_go_on = False
-        # schedules a call of `go_on`, as work is left
+        # schedules a call of `go_on`, because work is left
         self.hurry: Callable[[], None] = lambda: None
         # connections to close at the end of the turn, with condition and reason
         self._failing: list[tuple[Peering, str, str]] = []
@@ -139,12 +139,12 @@ class Neighbours:
             self._note()
 
     def set_limits(self, limits: Limits) -> None:
-        """Set the limits of the data kept from neighbours' advertisements."""
+        """Set the limits on the data kept from neighbours' advertisements."""
         if self.protocol is not None:
             self.protocol.set_limits(limits)
 
     def change_costs(self, costs: Mapping[Endpoint, int | None]) -> None:
-        """Change the costs of connections by their endpoints; None is for one that is removed."""
+        """Change the costs of connections by endpoint; None means that the endpoint is removed."""
         self._costs.change(costs)
         if self.protocol is not None:
             for peering in self.peerings.values():
@@ -161,7 +161,7 @@ class Neighbours:
 
     @property
     def is_synced(self) -> bool:
-        """Return whether all connected neighbours have sent what they know of the network."""
+        """Return whether all connected neighbours have sent their view of the network."""
         protocol = self.protocol
         if protocol is None:
             return True
@@ -348,7 +348,7 @@ class Neighbours:
         return has_changed
 
     def _go_on(self) -> bool:
-        """Do some of the long work; return whether there are changes for the core."""
+        """Do some of the deferred work; return whether there are changes for the core."""
         if self.protocol is None or self._inboxes is None:
             return False
         # messages first, so that their effects are advertised in the same turn
@@ -362,7 +362,7 @@ class Neighbours:
 
     @property
     def is_behind(self) -> bool:
-        """Return whether work is left, before which other connections have their turns."""
+        """Return whether work is left for later turns."""
         if self._news or self._inboxes or self.forwarder.network.is_behind:
             return True
         if self.protocol is not None and (self.protocol.is_behind or self.reach.changed_here):
@@ -370,7 +370,7 @@ class Neighbours:
         return self._outboxes.can_flush
 
     def go_on(self, now: float) -> None:
-        """Allow some of the long work in this turn."""
+        """Allow some of the deferred work in this turn."""
         self._may_want = bool(self._news)
         self._may_go_on = True
         if self.protocol is not None and self.reach.changed_here:

@@ -1,6 +1,6 @@
-"""Answer requests of neighbours for address tables: at once, or when the table has arrived.
+"""Answer neighbours' requests for address tables, immediately or when the table has arrived.
 
-A large table is encoded in small steps before it is sent as a whole.
+A large table is divided into messages in small steps before it is sent as a whole.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from router.control.network.tables import Table
 
 
 class Answers:
-    """Tables that neighbours have requested and that were not sent yet.
+    """Tables that neighbours have requested and that are not sent yet.
 
-    `table_of` returns the table of a router, and `is_good` whether it may be sent to others.
+    `table_of` returns the table of a router, and `is_good` whether a table may be sent to others.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Answers:
                 self._serve_one(link, table)
 
     def serve_all(self, link: RouterLink) -> None:
-        """Send a neighbour that has room again the tables that it waits for."""
+        """Send the tables that a neighbour waits for, as it has room for messages again."""
         for router in list(link.owed):
             table = self._table_of(router)
             if table is not None:

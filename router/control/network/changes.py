@@ -20,10 +20,10 @@ class Send:
 
 @attrs.frozen
 class PathsChanged:
-    """Change of the paths through the network.
+    """Change to the paths through the network.
 
-    `neighbours` has the connection in use to each neighbour, `paths` the path to each router that
-    can be reached; `tree_of` returns the tree of a root.
+    `neighbours` has the connection in use to each neighbour, and `paths` the path to each router
+    that can be reached; `tree_of` returns the tree of a root.
     """
 
     neighbours: Mapping[str, int]
@@ -35,8 +35,8 @@ class PathsChanged:
 class InterestChanged:
     """Possible change of another router's interest in these keys.
 
-    `now` returns the interest at any time, None if there is none. With `whole` they are all keys of
-    a router that can be reached again, or no longer.
+    `now` returns a router's present interest in a key, or None. With `whole`, the keys are all
+    those of a router that has become reachable or unreachable.
     """
 
     router: str
@@ -54,9 +54,9 @@ class InterestChanged:
 class LimitReached:
     """Limit that was reached, so that routers or addresses beyond it are ignored.
 
-    `what` is `routers` or `addresses`, `of` the neighbour or the router that advertises them,
-    `kept` how many are kept, and `most` the limit: a number, or with `in_octets` the memory for
-    them.
+    `what` is `routers` or `addresses`, `of` is the neighbour or the router that advertises them,
+    and `kept` is the number of those that are kept. `most` is the limit: a number or, with
+    `in_octets`, the memory for them.
     """
 
     what: str
@@ -68,7 +68,7 @@ class LimitReached:
 
 @attrs.frozen
 class LinkFailed:
-    """Connection to close with this error, which the protocol has forgotten already."""
+    """Connection to close with an error; the protocol has already removed it."""
 
     link: int
     condition: str
@@ -77,11 +77,11 @@ class LinkFailed:
 
 @attrs.frozen
 class Conflict:
-    """Duplicate id of two routers.
+    """Id that two routers use.
 
-    `ours` and `theirs` are their instances, and `link` the connection on which it was seen, if the
-    other router is a neighbour. With `gives_way` it is this router's id, and the other one keeps
-    it, as the neighbour `told_by` reports.
+    `ours` and `theirs` are their instances, and `link` is the connection on which the conflict was
+    seen, if the other router is a neighbour. With `gives_way` the id is this router's own, and the
+    other router keeps it, as the neighbour `told_by` reports.
     """
 
     router: str
@@ -93,11 +93,11 @@ class Conflict:
 
     @property
     def words(self) -> str:
-        """Return a description for people."""
+        """Return a description for operators."""
         gives_way = "this one leaves the network, since"
-        who = gives_way if self.gives_way else "beside the one known here"
+        who = gives_way if self.gives_way else "in addition to the known router,"
         when = "later" if self.theirs > self.ours else "earlier"
-        told = f", as the neighbour {self.told_by} says" if self.told_by is not None else ""
+        told = f", as the neighbour {self.told_by} reports" if self.told_by is not None else ""
         return f"{who} there is another router with this id, which started {when}{told}"
 
 

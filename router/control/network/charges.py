@@ -1,8 +1,8 @@
 """Charge neighbours' connections for the routers and addresses that they advertise.
 
 The octets of address tables are counted for the neighbour that first advertised each router
-(`MobileAddresses.octets_told`). They change with every message, so they are charged only now and
-then.
+(`MobileAddresses.octets_told`). As they change with every message, they are charged only
+periodically.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from router.engine.account import ROUTES
 
 
 def charge_routes(network: Neighbours) -> None:
-    """Bring the charges of all connections to routers up to date.
+    """Update the charges of all connections to interior routers.
 
-    The connection that is used to a neighbour is charged for it; any other is charged nothing.
+    For each neighbour, only the connection in use is charged.
     """
     protocol = network.protocol
     if protocol is None:

@@ -1,8 +1,8 @@
 """Encode and decode control messages: AMQP messages with one section, an amqp-value with a list.
 
 The list begins with the opcode, a symbol; the fields follow in the order of the message's class.
-Further items are for later versions and ignored. Everything else is checked: any input is decoded
-in time and memory in proportion to its size, and gives a message or `AmqpError`.
+Additional items are reserved for later versions and ignored. Everything else is checked: decoding
+takes time and memory in proportion to the input, and returns a message or raises `AmqpError`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ M = TypeVar("M", bound=m.Message)
 MAX_CONTROL_BYTES: Final = 1 << 18
 """Largest control message; nearly all are below `CHUNK_BYTES`."""
 CHUNK_BYTES: Final = 32_768
-"""Approximate size of the parts of data that takes several messages."""
+"""Approximate size of each part of data that is sent in several messages."""
 MAX_ID_BYTES: Final = 255
 """Longest id of a router, in UTF-8."""
 MAX_KEY_BYTES: Final = 8192
@@ -48,19 +48,19 @@ MALFORMED: Final = "trioute:malformed-control-message"
 
 @attrs.frozen
 class FieldCodec(Generic[T]):
-    """Codec of a field: `write`, and `read`, which raises AmqpError, or ValueError and a reason."""
+    """Codec of a field; `read` raises AmqpError, or ValueError with a reason."""
 
     write: Callable[[T], object]
     read: Callable[[object], T]
 
 
 AnyCodec = FieldCodec[Any]
-"""Codec of one field of several, each of a type of its own."""
+"""Codec of a field of any type."""
 
 
 @attrs.frozen
 class MessageCodec:
-    """Codec of a class of messages: of the items of its list after the opcode."""
+    """Codec of one class of messages, for the items of the list after the opcode."""
 
     kind: type
     write: Callable[[object], list[object]]
@@ -155,7 +155,7 @@ def _read_options(value: object) -> m.Options:
 
 
 def _record(kind: type[R], *fields: AnyCodec, optional: int = 0) -> FieldCodec[R]:
-    """Return the codec of a list with the fields of a class; further items are ignored.
+    """Return the codec of a list with the fields of a class; additional items are ignored.
 
     The last `optional` fields may be missing; they then have their defaults.
     """
@@ -269,7 +269,7 @@ def _fit(message: m.MobileUpdate | m.MobileTable) -> None:
         raise ValueError(f"it has {len(message.keys)} keys, but {len(message.terms)} terms")
     allowed = m.TERMS | {m.REMOVED} if isinstance(message, m.MobileUpdate) else m.TERMS
     if not allowed.issuperset(message.terms):
-        raise ValueError("unknown terms")
+        raise ValueError("it has unknown terms")
     if isinstance(message, m.MobileUpdate):
         if message.base >= message.seq:
             raise ValueError(f"it goes from {message.base} to {message.seq}, which is not later")
@@ -325,14 +325,14 @@ def decode_control(octets: Buffer) -> m.Message:
 
 
 def read_control(octets: Buffer) -> Steps[m.Message]:
-    """Decode as `decode_control`, in steps."""
+    """Decode a control message in steps, with the result and errors of `decode_control`."""
     if len(octets) > MAX_CONTROL_BYTES:
         raise _malformed(f"it has {len(octets)} octets; at most {MAX_CONTROL_BYTES} are allowed")
     yield 1 + (len(octets) >> 8)
     update = yield from _HEARSAY.decode(octets)
     if update is not None:
         return update
-    # work of decoding it, which is done in one piece
+    # the work of decoding the message, which is done in one step
     yield len(octets) >> 6
     section, end = decode_value(octets)
     if type(section) is not Described or section.descriptor != Descriptor.AMQP_VALUE:

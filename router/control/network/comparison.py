@@ -1,8 +1,8 @@
 """Compare a neighbour's and this router's view of the network; request missing parts.
 
-Both send digests of their view. If these differ, they send each other the rows behind them, and
-each requests the entries that are newer at the other. This is done when a connection comes into
-use, and periodically, so that any loss is noticed.
+Two neighbours send each other digests of their views. If some differ, they send each other the rows
+that these digests cover, and each requests the entries that are newer at the other. This is done
+when a connection comes into use, and periodically, so that any loss is noticed.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class Comparison:
         self._links = links
         self._states = states
         self._mobile = mobile
-        # the routers that can be reached, whose missing addresses are still awaited
+        # returns whether a router can be reached: only then its missing addresses are awaited
         self._reachable = reachable
         # the number of this router's last link state
         self.own_seq = 0
-        # requested link states, by router: until when each is awaited, and from which neighbour,
-        # each of which has a limited share
+        # requested link states by router: until when each is awaited, and from which neighbour;
+        # their number is limited for each neighbour
         self.asked: dict[str, tuple[float, str]] = {}
         # the earliest of these times
         self._first_until = _NEVER
@@ -46,13 +46,13 @@ class Comparison:
         self.differences = 0
 
     def rows(self) -> list[Row]:
-        """Return the rows of all routers, this one first."""
+        """Return the rows of all routers, this router's first."""
         found = [Row(*self._own_row())]
         found += [self._place_of(router)[0] for router in self._states.records]
         return found
 
     def summary(self) -> tuple[int, ...]:
-        """Return the digests of these rows."""
+        """Return the digest of each bucket, over the rows of all routers."""
         sums = list(summary([Row(*self._own_row())]))
         for router in self._states.records:
             _, bucket, digest = self._place_of(router)
@@ -64,11 +64,11 @@ class Comparison:
         return own.router, own.instance, self.own_seq, own.seq, own.digest
 
     def note(self, router: str) -> None:
-        """Compute the row of a changed router now, so that not all are computed at once."""
+        """Compute the row of a changed router now, so that not all are computed together later."""
         self._place_of(router)
 
     def forget(self, router: str) -> None:
-        """Forget a router that is not known any more."""
+        """Forget a router that is no longer known."""
         self._known.pop(router, None)
 
     def _place_of(self, router: str) -> tuple[Row, int, int]:
@@ -89,7 +89,7 @@ class Comparison:
         return found
 
     def rows_of(self, routers: Iterable[str]) -> list[Row]:
-        """Return the rows of other routers, as far as these are known."""
+        """Return the rows of other routers; leave out the unknown ones."""
         return [self._place_of(each)[0] for each in routers if each in self._states.records]
 
     def say(self, several: Iterable[RouterLink]) -> None:
@@ -100,11 +100,11 @@ class Comparison:
             self._links.send(link, message)
 
     def summary_received(self, link: RouterLink, message: Summary) -> None:
-        """Keep a neighbour's digests; of several in one turn the last is answered."""
+        """Keep a neighbour's digests; only the last ones received in a turn are answered."""
         link.summary = message.digests
 
     def answer(self) -> None:
-        """Send neighbours the rows behind those of their digests that differ."""
+        """Send neighbours the rows of those buckets whose digests differ."""
         asking = [
             link
             for link in self._links.carriers.values()
@@ -123,7 +123,7 @@ class Comparison:
 
     def _answer(self, link: RouterLink, differ: set[int]) -> None:
         self.differences += 1
-        # `summary` has just made the rows that are known
+        # `summary` has just updated the known rows
         places = (self._known[router] for router in self._states.records)
         told = [row for row, bucket, _ in places if bucket in differ]
         if bucket_of(self._mobile.me) in differ:
@@ -145,7 +145,7 @@ class Comparison:
                 if not self._states.may_advertise(row.router, link.router):
                     continue
                 if waiting + len(missing) >= share:
-                    # there will be room later, unless these routers are invented by the neighbour
+                    # there will be room later, unless the neighbour has invented these routers
                     continue
                 missing.append(row.router)
                 self.asked[row.router] = now + self._links.timing.retry_s, link.router

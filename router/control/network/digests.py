@@ -1,7 +1,7 @@
 """64-bit digests that show whether two tables differ.
 
 The digest of a table is the sum of those of its entries, modulo 2**64. So it does not depend on
-their order, and an update costs no more than the change. Digests find mistakes; they are not a
+their order, and an update costs no more than the change. Digests detect mistakes; they are not a
 defence against a router that lies.
 """
 
@@ -14,7 +14,7 @@ from router.control.network.messages import Row
 
 MASK = 2**64 - 1
 BUCKETS = 32
-"""Number of parts of all routers, one digest for each, when neighbours compare."""
+"""Number of groups that routers are divided into when neighbours compare digests."""
 
 
 def _number(octets: bytes) -> int:
@@ -22,7 +22,7 @@ def _number(octets: bytes) -> int:
 
 
 def entry_digest(key: str, terms: int) -> int:
-    """Return the digest of one address: of the octet of its terms, then its key in UTF-8."""
+    """Return the digest of one address: over the octet of its terms, then its key in UTF-8."""
     return _number(bytes((terms,)) + key.encode())
 
 
@@ -37,7 +37,7 @@ def bucket_of(router: str) -> int:
 
 
 def row_digest(row: Row) -> int:
-    """Return the digest of the data known of one router."""
+    """Return the digest of the data that is known about one router."""
     numbers = (row.instance, row.seq, row.mobile_seq, row.digest)
     return _number(b"".join(each.to_bytes(8, "big") for each in numbers) + row.router.encode())
 

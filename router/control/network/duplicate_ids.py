@@ -1,10 +1,10 @@
-"""Decide between two routers with one id, and which withdrawals to believe.
+"""Decide which of two routers with one id keeps it, and which withdrawals to believe.
 
 The older router keeps the id (docs/decisions/0069-one-id.md). It makes the others forget the
-younger one by a withdrawal, which any router could forge. So a withdrawal is believed only if the
-winner, the older router, can be seen: its link state was received, and a router that it names as
-its neighbour names it too. A neighbour of the loser does not count, unless its link to that id
-appeared after the loser last sent link state (docs/decisions/0081-who-is-believed.md).
+younger one by a withdrawal, a message that any router could forge. So a withdrawal is believed only
+if the winner, the older router, can be seen: its link state was received, and a router that it
+names as its neighbour names it too. A neighbour of the loser does not count, unless its link to
+that id appeared after the loser last sent link state (docs/decisions/0081-who-is-believed.md).
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from router.control.network.links import RouterLink, RouterLinks
 from router.control.network.messages import Aged, LinkState, Withdrawal
 
 MOST_HEARD: Final = 64
-"""How many instances that are not the newest of their ids are kept from one neighbour."""
+"""Most instances, other than the newest of an id, that are kept from one neighbour."""
 MOST_WAITING: Final = 16
-"""How many withdrawals of one neighbour wait for the winner's link state."""
+"""Most withdrawals from one neighbour that wait for the winner's link state."""
 MOST_LINKS: Final = 64
-"""How many links of such an instance are kept."""
+"""Most links that are kept of such an instance."""
 
 Key = tuple[str, int]
 
 
 class _Heard:
-    """Neighbours that an instance names, and when it did (seconds of this router's clock)."""
+    """Neighbours that an instance names, and when it did, by this router's clock in seconds."""
 
     __slots__ = ("links", "said_at")
 
@@ -59,13 +59,13 @@ class DuplicateIds:
         # link state of instances that are not the newest of their ids, by neighbour
         self._heard: dict[str, dict[Key, _Heard]] = {}
         self._waiting: dict[str, dict[Withdrawal, float]] = {}
-        # until when this router stays alone, having given way to another with its id
+        # until when this router stays isolated, having given way to another with its id
         self.gone_until = 0.0
         self.conflicts = 0
         self.news: list[Conflict] = []
 
     def count(self) -> int:
-        """Return how many instances are remembered that are not the newest of their ids."""
+        """Return the number of remembered instances that are not the newest of their ids."""
         return sum(map(len, self._heard.values())) + len(self._states.replaced)
 
     def waiting(self) -> list[Withdrawal]:
@@ -75,7 +75,7 @@ class DuplicateIds:
     # Messages and their effects.
 
     def refused(self, link: RouterLink, known: int) -> None:
-        """Note that a neighbour is refused: its id is that of another router, instance `known`."""
+        """Note that a neighbour is refused: another router, instance `known`, has its id."""
         self.conflicts += 1
         self.news.append(Conflict(link.router, known, link.instance, link.number))
 
@@ -95,7 +95,7 @@ class DuplicateIds:
     def state_heard(self, link: RouterLink, aged: Aged, now: float) -> None:
         """Remember link state of an instance that is not the newest of its id.
 
-        Call `look_again` after it: a withdrawal that waited may be believed now.
+        Call `look_again` afterwards: a withdrawal that waits may now be believed.
         """
         state = aged.state
         if self._states.is_too_old(aged):
@@ -108,7 +108,7 @@ class DuplicateIds:
         heard[state.router, state.instance] = _Heard(state, said_at)
 
     def look_again(self, state: LinkState, now: float) -> None:
-        """Judge again the withdrawals that waited for this link state or a neighbour of it."""
+        """Judge again the withdrawals that may have waited for this link state."""
         for teller, several in list(self._waiting.items()):
             for each in list(several):
                 if each.router == state.router or each.router in state.links:
@@ -120,13 +120,13 @@ class DuplicateIds:
             return
         waiting = self._waiting.setdefault(link.router, {})
         if message not in waiting and len(waiting) >= MOST_WAITING:
-            # the first ones stay: a neighbour that sends this many forges them
+            # the first ones are kept: a neighbour that sends this many is forging them
             return
         waiting[message] = now + self._states.timing.max_age_s
         self._judge(link.router, message, now)
 
     def _judge(self, teller: str, message: Withdrawal, now: float) -> None:
-        """Believe a withdrawal, and pass it on, if the winner can be seen."""
+        """Believe a withdrawal and pass it on, if the winner can be seen."""
         if not self._is_there(message):
             return
         for several in self._waiting.values():

@@ -1,8 +1,9 @@
 """Keep the ids of edge routers unique across all interiors.
 
-Of two edges with one id at the same interior, the first stays as long as it sends heartbeats. If
-they are at different interiors, these learn of it as interiors advertise their edges: the edge that
-started first keeps the id, and the other is turned away. (docs/decisions/0073-one-edge-of-an-id.md)
+Of two edges with one id at the same interior, the first to connect stays as long as it sends
+heartbeats. If they are at different interiors, these notice it because interiors advertise their
+edges: the edge that started first keeps the id, and the other is turned away.
+(docs/decisions/0073-one-edge-of-an-id.md)
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from router.errors import AmqpError
 # An edge that was silent for this long gives way to another one with its id.
 MAX_AGE_S: Final = 8.0
 
-# Time that a turned away edge is advertised, and most of these.
+# Time for which an edge that was turned away is advertised, and most such edges.
 AWAY_S: Final = 60.0
 MOST_AWAY: Final = 1000
 
@@ -55,13 +56,13 @@ class EdgeIds:
         self._peerings.setdefault(peering.peer.router, {})[peering.number] = peering
 
     def left(self, peering: Peering) -> None:
-        """Remove a connection that is over."""
+        """Remove a connection that has ended."""
         peerings = self._peerings.get(peering.peer.router, {})
         if peerings.pop(peering.number, None) is not None and not peerings:
             del self._peerings[peering.peer.router]
 
     def judge(self, peer: Peer) -> None:
-        """Raise `AmqpError` if another edge has the id of one that connects."""
+        """Raise `AmqpError` if another edge already has the id of an edge that connects."""
         for peering in list(self._peerings.get(peer.router, {}).values()):
             if peering.peer.instance == peer.instance:
                 continue
@@ -92,7 +93,7 @@ class EdgeIds:
             self._reach.want(key, None)
 
     def _wanted_changed(self, key: str) -> None:
-        """Handle the advertisement of an edge elsewhere, or of one turned away, or its end."""
+        """Handle another interior's advertisement of an edge, connected or refused, or its end."""
         run = edge_run_in(key) if key.startswith((EDGE_RUN, EDGE_AWAY)) else None
         if run is None:
             return
@@ -126,7 +127,7 @@ class EdgeIds:
             self._tell(edge, words)
 
     def _turn_away(self, peer: Peer, earlier: int) -> str:
-        """Advertise that an edge is turned away; return the reason for the edge itself."""
+        """Advertise that an edge is turned away; return the reason to send to that edge."""
         key = edge_run_key(peer.router, peer.instance, EDGE_AWAY)
         if self._away.pop(key, None) is not None or len(self._away) < MOST_AWAY:
             self._away[key] = self._now()
@@ -138,7 +139,7 @@ class EdgeIds:
         )
 
     def _is_used(self, edge: str, instance: int) -> bool:
-        """Return whether an edge is active here that started before that instance."""
+        """Return whether an edge is active here that has the same id and started earlier."""
         return any(
             peering.peer.instance < instance
             and edge_run_key(edge, peering.peer.instance) in self._reach.here

@@ -1,4 +1,4 @@
-"""Costs of connections to other routers, as their listeners and connectors set them now."""
+"""Present costs of connections to other routers, as set by their listeners and connectors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Endpoint = tuple[bool, str]
 
 
 class ConnectionSettings(Protocol):
-    """Settings of a connection, from its listener or connector when it began."""
+    """Settings of a connection, which its listener or connector had when it began."""
 
     @property
     def endpoint(self) -> str:
@@ -18,7 +18,7 @@ class ConnectionSettings(Protocol):
 
     @property
     def cost(self) -> int:
-        """Return the cost that the listener or connector had then."""
+        """Return the cost that the listener or connector had when the connection began."""
 
 
 class Connection(Protocol):
@@ -30,17 +30,17 @@ class Connection(Protocol):
 
     @property
     def settings(self) -> ConnectionSettings:
-        """Return its settings."""
+        """Return the settings of the connection."""
 
 
 class EndpointCosts:
-    """Costs that have changed since the router has started."""
+    """Costs that have changed since the router started."""
 
     def __init__(self) -> None:
         self._changed: dict[Endpoint, int] = {}
 
     def change(self, costs: Mapping[Endpoint, int | None]) -> None:
-        """Note new costs; None is for a listener or connector that is removed."""
+        """Note new costs; None means that the listener or connector is removed."""
         for endpoint, cost in costs.items():
             if cost is None:
                 self._changed.pop(endpoint, None)
@@ -48,6 +48,6 @@ class EndpointCosts:
                 self._changed[endpoint] = cost
 
     def of(self, connection: Connection) -> int:
-        """Return the present cost of a connection, also if it began before the last change."""
+        """Return the present cost of a connection, even if it began before the last change."""
         settings = connection.settings
         return self._changed.get((connection.is_client, settings.endpoint), settings.cost)

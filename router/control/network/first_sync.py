@@ -1,4 +1,4 @@
-"""Find out whether a router that has started has learned its network's state."""
+"""Determine whether a newly started router has learned the state of its network."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PATIENCE_S: Final = 10.0
 class FirstSync:
     """First synchronisation after the start; once done, it stays done.
 
-    `unreached` gives the names of the connectors to other routers that have had no connection yet.
+    `unreached` returns the names of the connectors to other routers that have not connected yet.
     """
 
     def __init__(
@@ -26,7 +26,7 @@ class FirstSync:
         self._is_over = False
 
     def lacks(self) -> str | None:
-        """Return what is still missing, as text for people, or None."""
+        """Return a description of what is still missing, for operators; None if nothing is."""
         if not self._is_over:
             reason = self._reason()
             if reason is not None and self._network.now < self._until:

@@ -1,8 +1,8 @@
 """Compute the cheapest paths through the network, the same at each router.
 
-The parent of a router in a root's tree is the neighbour on a cheapest path from the root, and of
-several the one with the smallest id. Costs are at least 1, so the parents form a tree that depends
-only on the links of the network.
+The parent of a router in a root's tree is the neighbour on a cheapest path from the root or, if
+there are several, the one with the smallest id. Costs are at least 1, so the parents form a tree
+that depends only on the links of the network.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _AT_ONCE: Final = 64
 class ShortestPaths:
     """Cheapest paths from one router to all that can be reached.
 
-    `order` has the routers from the nearest on, the root first; `cost` and `parent` are by id.
+    `order` has the routers by distance, beginning with the root; `cost` and `parent` are by id.
     """
 
     root: str
@@ -38,7 +38,7 @@ class ShortestPaths:
         return do_all(self.find_paths())
 
     def find_paths(self) -> Steps[dict[str, Path]]:
-        """Compute `paths` in steps."""
+        """Compute the result of `paths` in steps."""
         via: dict[str, str] = {}
         found = {}
         for number, router in enumerate(islice(self.order, 1, None), 1):
@@ -51,7 +51,7 @@ class ShortestPaths:
 
 
 class Graph:
-    """Graph of the network; links that only one of their ends advertises are left out."""
+    """Graph of the network; links that only one of their ends advertises are ignored."""
 
     def __init__(self, links: Mapping[str, Mapping[str, int]]) -> None:
         self.edges: dict[str, list[tuple[str, int]]] = {
@@ -60,16 +60,16 @@ class Graph:
         }
 
     def after(self, links: Mapping[str, Mapping[str, int]], changed: Collection[str]) -> Graph:
-        """Return the graph of `links`, or this one if it is the same.
+        """Return the graph of `links`, or this graph if nothing has changed.
 
-        `links` may differ from those of this graph for the routers in `changed` only.
+        `links` may differ from the links of this graph only for the routers in `changed`.
         """
         return do_all(self.find_after(links, changed))
 
     def find_after(
         self, links: Mapping[str, Mapping[str, int]], changed: Collection[str]
     ) -> Steps[Graph]:
-        """Compute `after` in steps."""
+        """Compute the result of `after` in steps."""
         touched = set(changed)
         done = 0
         for router in changed:
@@ -105,7 +105,7 @@ class Graph:
         return do_all(self.find_shortest_paths(root))
 
     def find_shortest_paths(self, root: str) -> Steps[ShortestPaths]:
-        """Compute `shortest_paths_from` in steps."""
+        """Compute the result of `shortest_paths_from` in steps."""
         cost: dict[str, int] = {root: 0}
         parent: dict[str, str] = {}
         order: list[str] = []

@@ -1,7 +1,7 @@
 """Path from this router to another, hop by hop, as far as this router knows the network.
 
-Each router on the path decides for itself; this is its decision if it knows the same network. It is
-for display only; no message is routed by it.
+Each router on the path decides for itself; this is its decision if it knows the same network. The
+path is for display only; no message is routed by it.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from router.control.network.graph import Graph
 from router.core.routers.routing_state import Path
 
-# In larger networks the path is not computed: each hop looks at all routers.
+# In larger networks the path is not computed: each hop takes a computation over all routers.
 MOST_ROUTERS = 256
 
 
 class Hops:
-    """Paths through one network, computed once for each router; `paths` are those of `me`."""
+    """Paths through one network, computed once for each router; `paths` are those from `me`."""
 
     def __init__(self, graph: Graph, me: str, paths: Mapping[str, Path]) -> None:
         self._graph = graph
@@ -24,7 +24,7 @@ class Hops:
         self._paths: dict[str, Mapping[str, Path]] = {me: paths}
 
     def to(self, router: str) -> list[str]:
-        """Return all routers on the path, this one first; empty if no path is known.
+        """Return all routers on the path to a router, this one first; empty if it is unknown.
 
         In a large network only this router, the next hop and the last one are returned.
         """

@@ -1,6 +1,6 @@
-"""Process the messages of neighbours in limited batches.
+"""Process the messages from neighbours in limited batches.
 
-A turn does a limited amount of this work, and neighbours take turns, so that neither clients nor
+Each turn does a limited amount of this work, and neighbours take turns, so that neither clients nor
 other neighbours wait for one that sends very many messages. Each neighbour's messages keep their
 order.
 """
@@ -19,7 +19,7 @@ from router.control.network.steps import Steps
 from router.errors import AmqpError
 
 MOST_AT_ONCE: Final = 32
-"""How much work is done in a turn, in addresses advertised."""
+"""Work done in a turn, in addresses advertised."""
 MOST_WAITING: Final = 8
 """With this many messages waiting, a neighbour gets no more credit."""
 MOST_UNNOTED: Final = 8192
@@ -27,10 +27,10 @@ MOST_UNNOTED: Final = 8192
 
 
 class Inboxes:
-    """Messages from all neighbours, waiting to be processed.
+    """Messages from all neighbours that wait to be processed.
 
-    `read` is called with the opcode and the octets of each message, and `fail` closes the
-    connection of a peer that sends a malformed one.
+    `read` is called with the opcode and the size of each message, and `fail` closes the connection
+    of a peer that sends a malformed one.
     """
 
     def __init__(
@@ -54,19 +54,19 @@ class Inboxes:
         return bool(self._waiting) or self._work is not None
 
     def add(self, peering: Peering, octets: bytes) -> None:
-        """Queue a message of a neighbour."""
+        """Queue a message from a neighbour."""
         peering.inbox.append(octets)
         peering.control.is_full = len(peering.inbox) >= MOST_WAITING
         self._waiting[peering] = None
 
     def drop(self, peering: Peering) -> None:
-        """Drop the messages of a neighbour."""
+        """Drop the messages from a neighbour."""
         peering.inbox.clear()
         peering.head = None
         self._waiting.pop(peering, None)
 
     def work(self, now: float, most: int = MOST_AT_ONCE) -> list[Peering]:
-        """Process messages, about `most` addresses' worth; return neighbours with room for more.
+        """Process messages with about `most` addresses; return the neighbours with room for more.
 
         `now` is in seconds.
         """
@@ -90,7 +90,7 @@ class Inboxes:
         return True
 
     def _act(self, peering: Peering, now: float) -> Steps[None]:
-        """Decode the next message of a neighbour, and process it unless it has to wait."""
+        """Decode the next message from a neighbour, and process it unless it has to wait."""
         if peering.head is None:
             octets = peering.inbox.popleft()
             if peering.control.is_full and len(peering.inbox) < MOST_WAITING:
@@ -109,7 +109,7 @@ class Inboxes:
             if not self._is_ready(peering):
                 return
         message, peering.head = peering.head, None
-        # if it has more messages, it waits behind the other neighbours
+        # a neighbour with more messages has its next turn after the others
         del self._waiting[peering]
         if peering.inbox:
             self._waiting[peering] = None

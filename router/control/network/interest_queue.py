@@ -1,8 +1,8 @@
-"""Queue changes of what other routers want until the core has noted them.
+"""Queue changes to other routers' interest until the core has noted them.
 
-Very many changes take long to note, so other work has its turns in between, and more may arrive
-meanwhile. So only keys wait: the interest is looked up when a key is noted. A caller that adds keys
-checks first how many of a router wait already.
+Noting very many changes takes long, so other work is done in between, and more changes may arrive.
+Therefore only the keys are queued: the interest is looked up when a key is noted. A caller that
+adds keys first checks how many keys of the router are queued already.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Callable, Collection, Iterator
 
 from router.core.routers.routing_state import Interest, RoutingState
 
-# Keys noted at once for one router, so that a few do not wait for many.
+# Most keys noted in a row for one router, so that a few keys do not wait for many others.
 _AT_ONCE = 32
 
 
 class _Waiting:
-    """Keys of one router that wait, in the order in which they came."""
+    """Queued keys of one router, in the order in which they arrived."""
 
     def __init__(self) -> None:
         self.several: deque[Collection[str]] = deque()
@@ -42,9 +42,9 @@ class _Waiting:
 
 
 class InterestQueue:
-    """Keys to be noted in `reach`: `interest` returns a router's present interest.
+    """Keys to be noted in `reach`; `interest` returns a router's present interest in a key.
 
-    Routers take turns, so that one whose interest always changes does not delay the others.
+    Routers take turns, so that one whose interest changes all the time does not delay the others.
     """
 
     def __init__(
@@ -61,14 +61,14 @@ class InterestQueue:
         return sum(waiting.count for waiting in self._waiting.values())
 
     def of_router(self, router: str) -> int:
-        """Return the number of a router's keys that wait."""
+        """Return the number of queued keys of a router."""
         waiting = self._waiting.get(router)
         return 0 if waiting is None else waiting.count
 
     def add(self, router: str, keys: Collection[str], *, whole: bool = False) -> None:
         """Queue keys of a router; with `whole` they are all its keys.
 
-        `whole` keys replace an earlier whole set that has not begun.
+        A whole set replaces an earlier whole set of which no key was noted yet.
         """
         if not keys:
             return
@@ -81,7 +81,7 @@ class InterestQueue:
         waiting.add(keys)
 
     def _drop(self, waiting: _Waiting) -> None:
-        """Drop the earlier whole set of a router, if it has not begun."""
+        """Drop the earlier whole set of a router, if none of its keys was noted yet."""
         for number, keys in enumerate(waiting.several):
             if keys is waiting.whole:
                 del waiting.several[number]

@@ -7,10 +7,11 @@ from router.engine.outbox import Turn
 
 
 class LastAnomalies:
-    """Observer of the news of a network; `turn` has the time.
+    """Observer of the news of a network; `turn` provides the time.
 
     `conflict` describes the last duplicate id, and `conflict_at` is when it was seen; `lost` is the
-    neighbour that was lost last, and `lost_at` when. Each is None if that never happened.
+    neighbour that was lost last, and `lost_at` is when it was lost. Each is None if that never
+    happened.
     """
 
     def __init__(self, turn: Turn) -> None:

@@ -1,4 +1,4 @@
-"""Limits of the data kept from a neighbour's advertisements.
+"""Limits on the data kept from a neighbour's advertisements.
 
 Entries beyond a limit are ignored, and known ones stay: a limit never removes any.
 """
@@ -23,7 +23,7 @@ class Limits:
 
 
 def limits_of(router: RouterSettings) -> Limits:
-    """Return the limits of a router's settings."""
+    """Return the limits in a router's settings."""
     return Limits(
         routers=router.max_routers_per_neighbour,
         addresses=router.max_addresses_per_router,

@@ -1,4 +1,4 @@
-"""Decode and encode link state once, however often it is received.
+"""Decode and encode link state once, no matter how often it is received.
 
 A router receives the same link state from all its neighbours, and passes it on to most of them. So
 decoded link state is cached by its octets, with its encoding. Only its age differs each time.
@@ -26,12 +26,12 @@ from router.errors import AmqpError
 MOST_REMEMBERED: Final = 4096
 """Most link states in the cache; the oldest is dropped for a new one."""
 MOST_STATES: Final = 8192
-"""Most link states in a message; the general decoder reports more."""
+"""Most link states in a message; if there are more, the general decoder reports an error."""
 AT_ONCE: Final = 64
 """Work in one step, in addresses."""
 COST: Final = 5
 OCTETS: Final = 16
-"""Work of each link state, in addresses; and octets that are as much work as one, if not cached."""
+"""Work of each link state, in addresses; and octets to decode, if it is not cached, per address."""
 LARGEST_BYTES: Final = 2048
 """Largest link state that is cached."""
 
@@ -50,8 +50,8 @@ class _UnusualLayoutError(Exception):
 class LinkStateCodec:
     """Codec of link state with a cache.
 
-    `read` makes a `LinkState` of a decoded value, and raises ValueError if it is not one; `write`
-    returns the value to encode.
+    `read` makes a `LinkState` from a decoded value, and raises ValueError if that is impossible;
+    `write` returns the value to encode.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class LinkStateCodec:
         return bytes(found)
 
     def decode(self, octets: Buffer) -> Steps[LinkStateUpdate | None]:
-        """Return the content of a whole AMQP message, in steps; None: use the general decoder."""
+        """Decode a whole AMQP message in steps; return None if the general decoder must do it."""
         data = bytes(octets)
         try:
             if not data.startswith(_HEAD):
@@ -138,7 +138,7 @@ class LinkStateCodec:
             self._decoded += len(octets)
             if len(octets) <= LARGEST_BYTES:
                 if len(known) >= MOST_REMEMBERED:
-                    # to clear it would take long
+                    # clearing the whole cache would take long
                     del known[next(iter(known))]
                 known[octets] = state
         return state

@@ -1,7 +1,7 @@
 """Link state of all other routers, the newest of each.
 
-The newest is that of the largest instance, and of one instance that with the largest number. Link
-state that is not renewed in time is forgotten, and so is withdrawn link state.
+The newest link state is that of the largest instance, with the largest number of that instance.
+Link state that is not renewed in time is forgotten, and so is withdrawn link state.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ MOST_LINKS: Final = 1 << 18
 
 
 MOST_OF_AN_ID: Final = 8
-"""With so many recent withdrawals of an id, only the winner is believed."""
+"""With this many recent withdrawals of an id, only the winner is believed."""
 _NONE: Final[Mapping[str, float]] = {}
 
 
 class Record:
-    """Link state of a router, and when it was sent, by the clock of this router.
+    """Link state of a router, and the time, by this router's clock, when it was sent.
 
-    `appeared` has the links that it did not have before, and when it first advertised them.
+    `appeared` has the links that the router has added, with the time when it first advertised each.
     """
 
     __slots__ = ("appeared", "said_at", "state")
@@ -49,25 +49,25 @@ class LinkStates:
         self.timing = timing
         self.limits = limits or Limits()
         self.records: dict[str, Record] = {}
-        # links of all routers together
+        # number of links of all routers together
         self.links = 0
-        # the neighbour that first advertised each router, and the number of routers of each
+        # the neighbour that first advertised each router, and the number of such routers by
         # neighbour
         self._tellers: dict[str, str] = {}
         self.told: Counter[str] = Counter()
-        # number of times that a router was left out as its neighbour had advertised too many; and
-        # the neighbours for which that was reported
+        # number of times that a router was ignored because its neighbour had advertised too many;
+        # and the neighbours for which that was reported
         self.left_out = 0
         self._limits_met: set[str] = set()
         self.news: list[LimitReached] = []
-        # link state of the instance of an id before the present one
+        # link state of the previous instance of each id
         self.replaced: dict[str, Record] = {}
-        # withdrawn instances of an id, by the time until when each is refused; and the winners
+        # withdrawn instances of each id, with the time until which each is refused; and the winners
         self._withdrawn: dict[str, dict[int, float]] = {}
         self._winners: dict[str, int] = {}
 
     def instance_of(self, router: str) -> int | None:
-        """Return the instance of a router that is known, or None."""
+        """Return the known instance of a router, or None."""
         record = self.records.get(router)
         return None if record is None else record.state.instance
 
@@ -111,7 +111,7 @@ class LinkStates:
         return aged.age_ms >= self.timing.max_age_s * 1000
 
     def expire(self, now: float) -> list[str]:
-        """Forget link state that was not renewed in time; return the ids of its routers."""
+        """Forget link state that was not renewed in time; return the ids of those routers."""
         limit = now - self.timing.max_age_s
         over = [router for router, record in self.records.items() if record.said_at <= limit]
         for router in over:
@@ -176,7 +176,7 @@ class LinkStates:
         return instance in self._withdrawn.get(router, ())
 
     def aged(self, routers: Iterable[str], now: float) -> Iterator[Aged]:
-        """Yield the link state of routers, as far as it is known, with its age."""
+        """Yield the link state of routers, with its age; leave out unknown routers."""
         for router in routers:
             record = self.records.get(router)
             if record is not None:

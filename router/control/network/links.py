@@ -1,8 +1,8 @@
-"""Connections to other routers: which of them carry, and the messages to send on them.
+"""Connections to other routers: which of them carry messages, and the messages to send.
 
 Two routers are neighbours if each receives the other's HELLOs. If several connections lead to a
-neighbour, the cheapest one carries messages (is in use), at equal cost the one with the lowest
-number, and the others are on standby.
+neighbour, the cheapest one (at equal cost the one with the lowest number) is in use: it carries the
+messages, and the others are on standby.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from router.control.network.timing import Timing
 T = TypeVar("T")
 
 MOST_OCTETS: Final = 200 * 1024
-"""Most octets of neighbours' ids, as link state is one message."""
+"""Most octets of neighbours' ids, because all of them must fit into one message."""
 
 SILENT: Final = "trioute:neighbour-silent"
 OTHER_ID: Final = "trioute:other-router"
@@ -56,13 +56,13 @@ class RouterLink:
         # received
         self.is_synced = False
         self.rows_came = False
-        # its digests, if rows are to be sent in return
+        # the peer's digests, if rows are to be sent in return
         self.summary: tuple[int, ...] | None = None
         # link states, rows and requests to send at the end of the turn
         self.states_due: dict[str, None] = {}
         self.rows_due: dict[str, None] = {}
         self.wishes: dict[str, TableRequest] = {}
-        # tables that it has requested and that are not sent: its number, by router
+        # tables that the peer has requested and that are not sent yet: the number it has, by router
         self.owed: dict[str, int] = {}
         self.trips = RoundTrips()
 
@@ -85,8 +85,8 @@ class RouterLinks:
         self.failed: list[LinkFailed] = []
         # whether a cost has changed since the last election
         self.has_new_costs = False
-        # whether so many messages wait for a neighbour that it is sent no more until it has taken
-        # some
+        # returns whether so many messages wait for a neighbour that no more are sent until it has
+        # accepted some
         self.is_full: Callable[[RouterLink], bool] = lambda _: False
         self._first: list[Send] = []
         self._then: list[Send] = []
@@ -98,7 +98,7 @@ class RouterLinks:
         return [link for link in self.by_number.values() if link.router == router]
 
     def has_room(self, router: str) -> bool:
-        """Return whether the link state has room for another neighbour, in one message."""
+        """Return whether this router's link state, one message, has room for another neighbour."""
         routers = {router, *(link.router for link in self.by_number.values())}
         return sum(len(each.encode()) + 8 for each in routers) <= MOST_OCTETS
 
@@ -108,11 +108,11 @@ class RouterLinks:
         self.greet(link, link.heard_at)
 
     def remove(self, number: int) -> RouterLink | None:
-        """Remove a connection that is over; return it, or None if it is unknown."""
+        """Remove a connection that has ended; return it, or None if it is unknown."""
         return self.by_number.pop(number, None)
 
     def fail(self, link: RouterLink, condition: str, why: str) -> None:
-        """Remove a connection, and request that it is closed."""
+        """Remove a connection, and request that it be closed."""
         self.by_number.pop(link.number, None)
         self.failed.append(LinkFailed(link.number, condition, why))
 
@@ -138,7 +138,7 @@ class RouterLinks:
             self.has_new_costs = True
 
     def set_cost(self, number: int, cost: int, now: float) -> None:
-        """Change the cost that this router announces for a connection, and send it to the other."""
+        """Change the cost that this router announces for a connection, and send it to the peer."""
         link = self.by_number.get(number)
         if link is not None and cost != link.own_cost:
             link.own_cost = cost
@@ -153,7 +153,7 @@ class RouterLinks:
                 self.fail(link, SILENT, f"nothing was received from {link.router} for {most:g} s")
 
     def excuse(self, now: float) -> None:
-        """Give all neighbours more time: this router was stalled, and has messages to read."""
+        """Give all neighbours more time: this router was stalled, and has yet to read messages."""
         least = now - self.timing.hello_max_age_s + self.timing.hello_interval_s
         for link in self.by_number.values():
             link.heard_at = max(link.heard_at, least)
@@ -164,7 +164,7 @@ class RouterLinks:
         return min((link.heard_at + most for link in self.by_number.values()), default=float("inf"))
 
     def elect(self) -> tuple[list[RouterLink], bool]:
-        """Elect the connections to use; return those that come into use, and any change."""
+        """Elect the connections to use; return those that come into use, and whether any change."""
         has_new_costs, self.has_new_costs = self.has_new_costs, False
         carriers: dict[str, RouterLink] = {}
         for link in self.by_number.values():
@@ -205,20 +205,20 @@ class RouterLinks:
         self._then.append(Send(link.number, message))
 
     def flood(self, message: Message, but: str | None, *, first: bool = False) -> None:
-        """Send a message to all neighbours but one; with `first` before all others."""
+        """Send a message to all neighbours but one; with `first`, before all other messages."""
         sends = self._first if first else self._then
         sends.extend(
             Send(link.number, message) for router, link in self.carriers.items() if router != but
         )
 
     def flood_state(self, router: str, but: str | None) -> None:
-        """Send all neighbours but one the link state of a router."""
+        """Send the link state of a router to all neighbours but one."""
         for neighbour, link in self.carriers.items():
             if neighbour != but:
                 link.states_due[router] = None
 
     def flood_row(self, router: str, but: str | None) -> None:
-        """Send all neighbours but one the row of a router."""
+        """Send the row of a router to all neighbours but one."""
         for neighbour, link in self.carriers.items():
             if neighbour != but:
                 link.rows_due[router] = None

@@ -1,8 +1,8 @@
 """Messages of the routing protocol, from neighbour to neighbour, on the control links.
 
 None of them is routed through the network: messages for all routers are flooded from neighbour to
-neighbour. The page docs/reference/inter-router-protocol.md says what each message is for and how it
-is written; `codec` does that.
+neighbour. The page docs/reference/inter-router-protocol.md describes the purpose and the encoding
+of each message; `codec` implements the encoding.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TERMS = frozenset(t | s for t in range(5) for s in (0, ANNOTATIONS_BIT))
 
 @attrs.frozen
 class Hello:
-    """Greeting; `heard` is the peer instance that its sender has seen on this connection, or 0.
+    """Greeting; `heard` is the peer's instance as seen by the sender on this connection, or 0.
 
     `cost` is the connection's cost according to the sender; 0 means unchanged since its open. From
     the `stamp`, `echo` and `held` of both ends, each end measures the round trip (`round_trips`).
@@ -79,8 +79,8 @@ class LinkState:
 
     `seq` counts its link states since it started; `mobile_seq` and `digest` are those of its
     addresses at that time. `options` is for additions of later versions; it is passed on unchanged.
-    `octets` is its encoding by `codec`, if that is known already. It must not be changed: equal
-    states share one object.
+    `octets` is its encoding by `codec`, if that is known already. The object must not be modified:
+    equal states share it.
     """
 
     router: str
@@ -129,7 +129,7 @@ class Withdrawal:
 
 @attrs.frozen
 class MobileUpdate:
-    """Changes of the addresses of one router, from `base` to `seq`.
+    """Changes to the addresses of one router, from `base` to `seq`.
 
     `terms` has an octet for each of `keys`; `digest` is that of the whole table afterwards.
     """

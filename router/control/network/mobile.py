@@ -1,9 +1,9 @@
 """Mobile addresses of all routers: advertise, keep, request and repair them.
 
-Changes are flooded: each router passes on to its neighbours what it has learnt. A router that
-misses a change requests it from a neighbour, which answers when it has it. Digests show whether a
-table is right: its origin sends one with each change and with its link state. A wrong table is
-requested again, from the next hop to its origin.
+Changes are flooded: each router passes them on to its neighbours. A router that has missed a change
+requests it from a neighbour, which answers once it has the change. Digests show whether a table is
+right: its origin sends one with each change and with its link state. A wrong table is requested
+again, from the next hop towards its origin.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ from router.control.network.steps import Steps
 from router.control.network.tables import AT_ONCE, Assembly, Table, interest_of, terms_of
 from router.core.routers.routing_state import Interest
 
-# Time to wait for an update that is probably on its way: for link state no older than this.
+# Time to wait for an update that is probably on its way, if link state is no older than this.
 _GRACE_S: Final = 0.2
 _FRESH_MS: Final = 1000
-# Link state may be older than updates of addresses by this time.
+# Time by which link state may be older than updates of addresses.
 _OVERTAKEN_S: Final = 5.0
-# Most times that the first waiting time for an answer may grow to.
+# Largest multiple of the first waiting time for an answer that a later one may be.
 _MOST_PATIENCE: Final = 8
 # After this many tries, the origin's statement that nothing is missing is believed.
 _ENOUGH_TRIES: Final = 3
 # Most memory for the addresses of all routers together.
 MOST_OF_ALL: Final = 1 << 30
-# Time until left out addresses are requested again, as there may be room; it doubles up to the
-# second.
+# Time until addresses that were left out are requested again, as there may be room by then; it
+# doubles each time, up to the longest.
 LEFT_OUT_S: Final = 60.0
 LONGEST_LEFT_OUT_S: Final = 3600.0
 
 
 class PendingRequest:
-    """Request for a table as new as `seq`; with `whole` the table is wrong, and replaced."""
+    """Request for a table as new as `seq`; with `whole` the table is wrong and is replaced."""
 
     def __init__(self, seq: int, link: int | None, due: float) -> None:
         self.seq = seq
@@ -56,7 +56,7 @@ class PendingRequest:
         self.link = link
         self.due = due
         self.tries = 0
-        # connections it was requested on; other answers are ignored
+        # connections on which it was requested; answers on others are ignored
         self.asked: set[int] = set()
 
 
@@ -77,12 +77,12 @@ class MobileAddresses:
         self._own_changes: dict[str, int] = {}
         # routers whose addresses the core knows
         self._published: dict[str, None] = {}
-        # estimated memory of the tables, with those being assembled; and by the neighbour that
+        # estimated memory of the tables, including those being assembled; and by the neighbour that
         # first advertised each router
         self.octets = 0
         self.octets_told: Counter[str] = Counter()
-        # tables with left out addresses: time of the next request, and its delay; and the reports
-        # of it
+        # tables from which addresses were left out: time of the next request, and its delay; and
+        # the limits that were reported
         self.partial: dict[str, tuple[float, float]] = {}
         self._limits_met: dict[str, LimitReached] = {}
         self.news: list[LimitReached] = []
@@ -95,13 +95,13 @@ class MobileAddresses:
     # Addresses here.
 
     def want(self, changes: Iterable[tuple[str, Interest | None]]) -> None:
-        """Note changes of the addresses here; a key that is too long is not advertised."""
+        """Note changes to the addresses here; a key that is too long is not advertised."""
         for key, interest in changes:
             if 0 < len(key.encode()) <= MAX_KEY_BYTES:
                 self._own_changes[key] = terms_of(interest)
 
     def tell(self) -> bool:
-        """Flood the changes of the addresses here; return whether there are any."""
+        """Flood the changes to the addresses here; return whether there are any."""
         if not self._own_changes:
             return False
         updates = self.own.tell(self._own_changes.items())
@@ -156,7 +156,7 @@ class MobileAddresses:
             del self.wants[table.router]
 
     def forget(self, router: str) -> None:
-        """Forget the addresses of a router that is not known any more, or is another instance."""
+        """Forget the addresses of a router that is no longer known, or is another instance."""
         self._drop_assembly(router)
         table = self.tables.pop(router, None)
         self.wants.pop(router, None)
@@ -174,9 +174,9 @@ class MobileAddresses:
             del self.octets_told[teller]
 
     def _room(self, table: Table, entries: int) -> tuple[int, int]:
-        """Return how many more addresses of a router, and octets for them, may be kept.
+        """Return how many more addresses, and octets for them, may be kept for a router.
 
-        `entries` is how many it has.
+        `entries` is the number of addresses that it has already.
         """
         of_one = self.limits.octets - self.octets_told[table.first_neighbour]
         return self.limits.addresses - entries, min(of_one, MOST_OF_ALL - self.octets)
@@ -184,7 +184,7 @@ class MobileAddresses:
     # Updates of other routers' addresses.
 
     def update_received(self, link: RouterLink, update: MobileUpdate, now: float) -> Steps[bool]:
-        """Apply changes of a router's addresses; return whether they were new."""
+        """Apply changes to a router's addresses; return whether they were new."""
         table = self.tables.get(update.router)
         if table is None or table.instance != update.instance:
             self._herald(update.router, update.instance, update.seq, link)
@@ -211,7 +211,7 @@ class MobileAddresses:
 
     @property
     def left_out(self) -> int:
-        """Return the number of addresses that are advertised and not kept."""
+        """Return the number of addresses that are advertised but, beyond a limit, not kept."""
         return sum(self.tables[router].left_out for router in self.partial)
 
     def _set_some(self, table: Table, update: MobileUpdate, at: int) -> None:
@@ -223,12 +223,12 @@ class MobileAddresses:
         self._note(table.router, changed)
 
     def _is_hearsay(self, link: RouterLink, router: str, instance: int) -> bool:
-        """Return whether this comes from a third router: a neighbour sends its own addresses."""
+        """Return whether this comes from a third router; a neighbour sends its addresses itself."""
         carrier = self._links.carriers.get(router)
         return carrier is not None and carrier is not link and carrier.instance == instance
 
     def table_received(self, link: RouterLink, part: MobileTable, now: float) -> Steps[bool]:
-        """Take a part of a whole table; return whether the table has changed."""
+        """Process a part of a whole table; return whether the table has changed."""
         table, want = self.tables.get(part.router), self.wants.get(part.router)
         if table is None or want is None or table.instance != part.instance:
             return False
@@ -279,7 +279,7 @@ class MobileAddresses:
         self._look_at_limits(table, now)
         self._progressed(table, now)
         self._serve(table)
-        # neighbours with a part of it do not know that they miss the rest
+        # neighbours that have a part of the table do not know that they miss the rest
         self._links.flood_row(table.router, link.router)
         return True
 
@@ -328,7 +328,7 @@ class MobileAddresses:
             want.due, want.link = due, link
 
     def _doubt(self, table: Table, now: float) -> None:
-        """Request a whole table whose digest differs from that of its origin."""
+        """Have the whole table requested, as its digest differs from that of its origin."""
         want = self.wants.get(table.router)
         if want is None:
             want = self.wants[table.router] = PendingRequest(table.seq, None, now)
@@ -355,7 +355,7 @@ class MobileAddresses:
         """Request missing tables that are due."""
         for router, (due, wait_s) in self.partial.items():
             if due <= now:
-                # there may be room by now
+                # there may be room again
                 wait_s = min(2 * wait_s, LONGEST_LEFT_OUT_S)
                 self.partial[router] = now + wait_s, wait_s
                 self._doubt(self.tables[router], now)
@@ -383,7 +383,7 @@ class MobileAddresses:
             link.wishes[router] = TableRequest(router, table.instance, seq)
 
     def _whom(self, router: str, want: PendingRequest) -> RouterLink | None:
-        """Choose whom to ask: the first to advertise it, the next hop, then all in turn."""
+        """Choose the neighbour to ask: the one that advertised it, then the next hop and others."""
         carriers = self._links.carriers
         link = self._links.by_number.get(-1 if want.link is None else want.link)
         if want.tries == 0 and link is not None and link.carries:
@@ -411,7 +411,7 @@ class MobileAddresses:
     # Changes for the core.
 
     def publish(self, reachable: Mapping[str, object]) -> None:
-        """Make exactly the addresses of these routers effective."""
+        """Publish the addresses of these routers to the core, and of no others."""
         gone = [each for each in self._published if each not in reachable]
         came = [each for each in reachable if each not in self._published]
         for router in gone:
@@ -436,7 +436,7 @@ class MobileAddresses:
             self._pending.append(InterestChanged(router, keys, self.interest))
 
     def take(self) -> Iterator[InterestChanged | LimitReached]:
-        """Yield the changes of routers' addresses, and the addresses left out."""
+        """Yield changes to routers' addresses, and reports of limits that were reached."""
         news, self.news = self.news, []
         yield from news
         pending, self._pending = self._pending, []

@@ -1,7 +1,7 @@
-"""Queue control messages to neighbours and edges until they can leave.
+"""Queue control messages to neighbours and edges until they can be sent.
 
-A message is encoded when it leaves. That takes time, so if many wait for a neighbour, they leave a
-few at a time.
+A message is encoded when it is sent. That takes time, so if many wait for a neighbour, only a few
+are sent at a time.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from router.control.network.peerings import Peering
 from router.core.links import control_links
 
 MANY: Final = 8
-"""With more messages than these waiting for a neighbour, they leave only in turns for such work."""
+"""If more messages wait for a neighbour, they are sent only in turns for deferred work."""
 MOST_ENCODED_BYTES: Final = 1 << 13
-"""Once so much has been encoded in a turn, what is left waits for a later one."""
+"""Once this much has been encoded in a turn, the remaining messages wait for a later turn."""
 STUCK_S: Final = 10.0
-"""A peer that takes no message for this long, while one waits for it, is given up."""
+"""A peer that accepts no message for this long, while one waits for it, is disconnected."""
 
 
 class Outboxes:
@@ -34,7 +34,7 @@ class Outboxes:
         self._sending: dict[Peering, None] = {}
         # the message that was encoded last: it may be for several neighbours
         self._encoded: tuple[Message | None, bytes] = (None, b"")
-        # how many octets have been encoded at this time, or since the last turn for such work
+        # octets encoded at this time, or since the last turn for deferred work
         self._encoded_at = 0.0
         self._encoded_bytes = 0
 
@@ -47,7 +47,7 @@ class Outboxes:
         self.octets[direction, opcode] += octets
 
     def say(self, peering: Peering, message: Message, now: float) -> None:
-        """Queue a message for a neighbour, behind all earlier ones; `now` is in seconds."""
+        """Queue a message for a neighbour, after all earlier ones; `now` is in seconds."""
 
         def encode() -> bytes:
             peering.leaves(message)
@@ -67,7 +67,7 @@ class Outboxes:
         now: float,
         most: int = control_links.MAX_QUEUED,
     ) -> None:
-        """Queue a message that is encoded when it leaves.
+        """Queue a message that is encoded when it is sent.
 
         If `most` messages wait already, the control link is lost (`ControlLink.send`).
         """
@@ -79,8 +79,8 @@ class Outboxes:
     def flush(self, now: float, *, is_all: bool) -> list[Peering]:
         """Send messages as far as credit allows; return neighbours that may get more.
 
-        Where more than `MANY` messages wait for a neighbour, they are sent only with `is_all`. That
-        is given once per turn at most; a turn flushes several times.
+        If more than `MANY` messages wait for a neighbour, they are sent only with `is_all`. A turn
+        calls this several times, with `is_all` once at most.
         """
         if is_all or now != self._encoded_at:
             self._encoded_at = now
@@ -98,20 +98,20 @@ class Outboxes:
                 emptied.append(peering)
             del self._sending[peering]
             if not peering.control.is_idle:
-                # next time it comes after the others
+                # its next turn is after the others
                 self._sending[peering] = None
         return emptied
 
     @property
     def can_flush(self) -> bool:
-        """Return whether `flush` would send anything."""
+        """Return whether `flush` has anything to send."""
         return any(peering.control.can_flush for peering in self._sending)
 
     def excuse(self, now: float) -> None:
-        """Restart the timers of all peers: this router was stalled, so none could take messages."""
+        """Restart the timers of all peers, since this router was stalled."""
         for peering in self._sending:
             peering.moved_at = now
 
     def stuck(self, now: float) -> list[Peering]:
-        """Return the peers that have taken no message for `STUCK_S`."""
+        """Return the peers that have accepted no message for `STUCK_S`."""
         return [each for each in self._sending if now - each.moved_at > STUCK_S]

@@ -13,8 +13,8 @@ from router.control.network.timing import Timing
 class OwnLinkState:
     """Last link state of one router, and the time when the next is due.
 
-    A change is sent at once, up to `Timing.burst` times in a row and then once in `Timing.pace_s`.
-    Without any change, link state is sent again every `Timing.refresh_s`.
+    A change is sent without delay, up to `Timing.burst` times in a row and then once in
+    `Timing.pace_s`. Without any change, link state is sent again every `Timing.refresh_s`.
     """
 
     def __init__(self, first: LinkState, timing: Timing, now: float) -> None:
@@ -31,7 +31,7 @@ class OwnLinkState:
         return self.said.said_at + min(wait_s, self.timing.refresh_s)
 
     def is_due(self, now: float) -> bool:
-        """Return whether link state is to be sent now; the caller then has to call `say`."""
+        """Return whether link state is to be sent now; if so, the caller must call `say`."""
         since = now - self.said.said_at
         if self.has_changed:
             allowance = min(self._allowance + since / self.timing.pace_s, self.timing.burst)
@@ -44,7 +44,7 @@ class OwnLinkState:
         return True
 
     def say(self, seq: int, costs: dict[str, int], addresses: Table, now: float) -> None:
-        """Make new link state: the costs of links, and number and digest of the address table."""
+        """Make new link state from the costs of links and the state of the address table."""
         state = attrs.evolve(
             self.said.state,
             seq=seq,

@@ -1,4 +1,4 @@
-"""Report news of neighbours and reachable routers: compare each set of paths with the last."""
+"""Report news about neighbours and reachable routers: compare each set of paths with the last."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from router.core.routers.news import (
 from router.core.routers.routing_state import Path
 
 Neighbours = Mapping[str, tuple[int, int]]
-"""The connection that carries to each neighbour: its number, and its cost."""
+"""Connection in use to each neighbour: its number and its cost."""
 
 
 class PathNews:
-    """Comparison of each set of paths with the one before."""
+    """Comparison of each set of paths with the previous one."""
 
     def __init__(self) -> None:
         self._neighbours: Neighbours = {}
         self._routers: Mapping[str, Path] = {}
 
     def compare(self, neighbours: Neighbours, paths: Mapping[str, Path]) -> Iterator[News]:
-        """Yield the changes; `paths` is kept, and must not be modified any more."""
+        """Yield the changes; `paths` is kept, and must not be modified afterwards."""
         before, self._neighbours = self._neighbours, neighbours
         known, self._routers = self._routers, paths
         yield from (NeighbourLost(router) for router in before if router not in neighbours)

@@ -1,8 +1,8 @@
 """Connections to other routers, as the control plane sees them, and the messages that wait there.
 
-A router passes on messages as fast as it receives them, and a neighbour may not accept them as
-fast. The number of address updates that wait for it is limited: those beyond are dropped, and the
-neighbour requests them later, like any update that it has missed.
+A router passes on messages as fast as it receives them, but a neighbour may not accept them as
+fast. The number of address updates that wait for a neighbour is limited: excess updates are
+dropped, and the neighbour requests them later, like any update that it has missed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MOST_UPDATES: Final = 1024
 """Most address updates that wait for one neighbour, each of about 32 KiB at most."""
 
 MOST_ANSWERS: Final = 64
-"""With so many messages waiting for a neighbour, no answer is added that can be sent later."""
+"""With this many messages waiting for a neighbour, answers that can be sent later are deferred."""
 
 
 class Peering:
@@ -36,7 +36,7 @@ class Peering:
         # when the peer last accepted a message, or none waited for it
         self.moved_at = now
         self.is_over = False
-        # its messages that are not decoded, and one that is decoded and waits
+        # the peer's messages that are not decoded yet, and one that is decoded and waits
         self.inbox: deque[bytes] = deque()
         self.head: Message | None = None
         # number of updates that wait, and that were dropped
@@ -45,7 +45,7 @@ class Peering:
 
     @property
     def is_full(self) -> bool:
-        """Return whether so many messages wait for the peer that answers to it have to wait."""
+        """Return whether so many messages wait for the peer that answers are deferred."""
         return len(self.control.queue) >= MOST_ANSWERS
 
     @property
@@ -64,12 +64,12 @@ class Peering:
         return True
 
     def leaves(self, message: object) -> None:
-        """Count a message that has stopped waiting."""
+        """Count a message that no longer waits."""
         self.updates -= isinstance(message, MobileUpdate)
 
 
 class ControlEvents:
-    """Forwarder of the events of one peering's control link."""
+    """Receiver of the events of one control link, which passes them on with their peering."""
 
     def __init__(
         self,
@@ -96,13 +96,13 @@ class EdgeConnections(Interface):
     def connection_came(
         self, connection: Connection, router_id: str, features: frozenset[str]
     ) -> None:
-        """Add a connection that is open, and whose control link can be used.
+        """Add an open connection whose control link can be used.
 
         `features` are those of the other router.
         """
 
     def connection_left(self, connection: Connection) -> None:
-        """Remove a connection that is over."""
+        """Remove a connection that has ended."""
 
     def message_received(self, connection: Connection, octets: bytes) -> None:
         """Handle a control message. Raises `AmqpError` if it is malformed or not allowed."""

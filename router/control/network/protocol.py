@@ -1,6 +1,6 @@
 """Routing protocol of one router: notices and messages in, changes and messages out.
 
-Nothing here waits, reads a clock or sends: `now` is an argument, in seconds of any monotonic clock,
+Nothing here waits, reads a clock or sends: `now` is an argument, in seconds on any monotonic clock,
 and `take` returns the actions to perform. The page docs/reference/inter-router-protocol.md explains
 which message is sent when, and why.
 """
@@ -39,7 +39,7 @@ _MOST_SAID: Final = 2**62
 class Protocol:
     """Routing protocol of one router.
 
-    `me` is its id; `instance` grows from start to start. Call `take` after all notices of a turn,
+    `me` is its id; `instance` is larger after each start. Call `take` after all notices of a turn,
     and `tick` when `next_due` has come.
     """
 
@@ -89,7 +89,7 @@ class Protocol:
         self.states.limits = self.mobile.limits = limits
 
     def set_timing(self, timing: Timing, now: float) -> None:
-        """Set the times; a neighbour that is overdue by them gets more time, to learn them."""
+        """Set the times; a neighbour that is overdue by the new times gets more time."""
         self.timing = self.links.timing = self.states.timing = self.saying.timing = timing
         for link in self.links.by_number.values():
             if now - link.heard_at >= timing.hello_max_age_s - timing.hello_interval_s:
@@ -111,7 +111,8 @@ class Protocol:
     ) -> None:
         """Add an open connection to another router; `link` is a new number.
 
-        The larger one of `cost`, by this router, and of `peer_cost`, by the other one, counts.
+        The cost of the connection is the larger of `cost`, which is set here, and `peer_cost`,
+        which the other router has set.
         """
         new = RouterLink(link, router, instance, min(max(cost, 1), MAX_COST), version, now)
         new.peer_cost = min(peer_cost, MAX_COST)
@@ -150,11 +151,11 @@ class Protocol:
         self.links.fail(link, DUPLICATE, why)
 
     def link_down(self, link: int, now: float) -> None:
-        """Remove a connection that is over; an unknown number is ignored."""
+        """Remove a connection that has ended; an unknown number is ignored."""
         self.links.remove(link)
 
     def received(self, link: int, message: m.Message, now: float) -> None:
-        """Handle a message of a neighbour at once; on an unknown connection it is ignored."""
+        """Handle a message from a neighbour completely; ignore it on an unknown connection."""
         do_all(self.receive(link, message, now))
 
     def heard(self, link: int, now: float) -> None:
@@ -164,7 +165,7 @@ class Protocol:
             known.heard_at = now
 
     def receive(self, link: int, message: m.Message, now: float) -> Steps[None]:
-        """Handle a message of a neighbour in steps; all other messages wait until it is done."""
+        """Handle a message from a neighbour in steps; no other may be handled until it is done."""
         known = self.links.by_number.get(link)
         if known is None:
             return
@@ -173,10 +174,10 @@ class Protocol:
             self.links.hello_received(known, message)
             return
         if not known.is_up:
-            # the other end has not received HELLOs of this router, or receives none any more
+            # the other end has not received HELLOs from this router, or no longer receives any
             return
         if not known.carries:
-            # so that a message right after its HELLO finds the link as that leaves it
+            # a message right after the peer's HELLO relies on the effects of the HELLO
             self._elect(now)
         # each end elects for itself which of several connections is used
         known = self.links.carriers.get(known.router, known)
@@ -220,7 +221,7 @@ class Protocol:
         return self.routes.is_behind or self.mobile.answers.is_behind
 
     def work(self, now: float) -> None:
-        """Do some of the long work; `take` returns its results."""
+        """Do some of the deferred work; `take` returns its results."""
         if self.routes.work():
             self._routes_changed(now)
         self.mobile.answers.work(MOST_AT_ONCE)
@@ -232,7 +233,7 @@ class Protocol:
             self.mobile.answers.serve_all(known)
 
     def want(self, changes: Iterable[tuple[str, Interest | None]], now: float) -> None:
-        """Note changes of this router's interest: by key, None if there is none any more."""
+        """Note changes to this router's interest, by key; None means that it has none any more."""
         self.mobile.want(changes)
 
     def tick(self, now: float) -> None:
@@ -257,7 +258,7 @@ class Protocol:
 
     @property
     def next_due(self) -> float:
-        """Return when `tick`, and then `take`, is to be called at the latest."""
+        """Return the latest time at which to call `tick`, and then `take`."""
         due = min(self._hello_due, self._compare_due, self.links.next_silence())
         due = min(due, self.routes.due_at())
         return min(due, self.saying.due_at(), self.mobile.next_due())
@@ -314,7 +315,7 @@ class Protocol:
         return True
 
     def _own_seen(self, instance: int, seq: int, mobile_seq: int, now: float) -> None:
-        """Handle link state of another router under this router's id."""
+        """Handle link state that was received under this router's own id."""
         if instance > self.instance:
             # this router is older, and keeps the id
             self.saying.has_changed |= self.rivals.claimed(instance, now)

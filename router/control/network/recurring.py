@@ -1,6 +1,6 @@
 """Count problems that recur, such as a router that is refused and retries.
 
-So not each occurrence has to be logged.
+With the counts, the caller can log only some of the occurrences.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Final
 
-# A cause that was not seen for this long is counted anew.
+# If a cause was not seen for this long, its count begins again.
 REST_S: Final = 600.0
-# Most causes that are known; the longest unseen is forgotten first.
+# Most causes that are known; the one that was not seen for longest is forgotten first.
 MOST: Final = 1000
 
 
@@ -18,7 +18,7 @@ class OccurrenceCounter:
     """Number of occurrences of each cause."""
 
     def __init__(self) -> None:
-        # count and last time of each cause, the longest unseen first
+        # count and last time of each cause, the one that was not seen for longest first
         self._seen: dict[Hashable, tuple[int, float]] = {}
 
     def count(self, cause: Hashable, now: float) -> int:

@@ -1,8 +1,9 @@
-"""Measure the round trip to a neighbour by its HELLOs, as NTP does: each duration on one clock.
+"""Measure the round trip to a neighbour by its HELLOs, as NTP does, without comparing clocks.
 
-Each HELLO has the time of its sender's clock, the last time that the sender received from the other
-router, and how long ago that was. The time since a router sent the stamp that it gets back, less
-how long the peer held it, is the round trip; two clocks are never compared.
+Each HELLO has the time on its sender's clock, the last stamp that the sender received from the
+other router, and the time since then. The round trip is the time from when a router sent a stamp
+until it gets the stamp back, less the time for which the peer held it. Each of these times is
+measured on one clock.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ US_PER_S: Final = 1_000_000
 CYCLE_US: Final = 2**32
 """Modulus of times in microseconds, so that they fit in a uint."""
 LONGEST_S: Final = 60.0
-"""Longest time that is taken for a round trip, in seconds."""
+"""Longest time that is accepted as a round trip, in seconds."""
 KEPT: Final = 8
-"""Number of the last round trips of which the shortest counts."""
+"""Number of recent round trips, of which the shortest one counts."""
 
 
 class RoundTrips:
-    """Round trips on one connection. Times are in seconds of any monotonic clock."""
+    """Round trips on one connection. Times are in seconds on any monotonic clock."""
 
     def __init__(self) -> None:
         self._theirs = 0
@@ -35,7 +36,7 @@ class RoundTrips:
         return min(self._kept, default=None)
 
     def stamps(self, now: float) -> tuple[int, int, int]:
-        """Return the stamps of a HELLO: this time, the other's last time, and how old that is.
+        """Return the stamps for a HELLO: the present time, the peer's last stamp, and its age.
 
         The last two are 0 if no HELLO was received yet.
         """
@@ -45,7 +46,7 @@ class RoundTrips:
         return _stamp(now), self._theirs, held
 
     def heard(self, stamps: tuple[int, int, int], now: float) -> None:
-        """Process the stamps in a HELLO of the other router."""
+        """Process the stamps in a HELLO from the other router."""
         self._theirs, echo, held = stamps
         self._heard_at = now
         if echo:
@@ -63,5 +64,5 @@ class RoundTrips:
 
 
 def _stamp(now: float) -> int:
-    """Return a time as HELLO has it, which is never 0."""
+    """Return a time as a stamp for a HELLO, which is never 0."""
     return round(now * US_PER_S) % CYCLE_US or 1

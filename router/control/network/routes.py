@@ -1,7 +1,7 @@
 """Compute the routes through the network when links have changed, in steps if it is large.
 
-The old routes hold until the new ones are computed. In a network of a few hundred routers that is
-in the same turn (docs/decisions/0082).
+The old routes stay in use until the new ones are computed. In a network of a few hundred routers,
+that is in the same turn (docs/decisions/0082).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from router.control.network.steps import Steps, do_some
 from router.control.network.trees import Trees
 from router.core.routers.routing_state import Path, Tree
 
-# In networks of more routers than these, there is a pause between two computations, of this many
+# In networks with more routers than this, there is a pause between two computations, of this many
 # seconds for each router: some twenty times as long as a computation takes.
 _MANY: Final = 64
 _PAUSE_S: Final = 0.000_1
@@ -39,8 +39,8 @@ class Routes:
         self._changed: set[str] = set()
         self.graph = Graph(self._known)
         self.tree_of: Callable[[str], Tree | None] = Trees(me, self.graph, self.ways).tree_of
-        # whether routes are to be computed without a pause; and when they were computed last, in
-        # seconds
+        # whether routes are to be computed, and if so without a pause; and when they were computed
+        # last, in seconds
         self._is_dirty = False
         self._is_urgent = False
         self._computed_at = now - 3600
@@ -69,7 +69,7 @@ class Routes:
         return self._computed_at + (_PAUSE_S * routers if routers > _MANY else 0.0)
 
     def tick(self, now: float) -> bool:
-        """Begin a computation that is due; return whether the routes have changed by now."""
+        """Begin a computation that is due; return whether it has already changed the routes."""
         if self._work is None and self._is_dirty:
             if self._is_urgent or now >= self._computable_at():
                 self._work = self._compute(now)
@@ -77,7 +77,7 @@ class Routes:
         return False
 
     def work(self, most: int = MOST_AT_ONCE) -> bool:
-        """Continue a computation; return whether the routes have changed by now."""
+        """Continue a computation; return whether it has now changed the routes."""
         if self._work is None or not do_some(self._work, most):
             return False
         self._work = None

@@ -1,7 +1,8 @@
-"""Do work in small steps, so that other work has its turns in between.
+"""Do work in small steps, so that other work can be done in between.
 
-The work is a generator that repeatedly yields how much it has done since: in addresses, each of
-which takes some microseconds. Work too small to be divided is done at once.
+The work is a generator. It repeatedly yields how much work it has done since the last time, in
+addresses, each of which takes some microseconds. Work that is too small to be divided is done in
+one step.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from typing import TypeVar
 T = TypeVar("T")
 
 Steps = Generator[int, None, T]
-"""Work in steps, with its result."""
+"""Generator that does work in steps, and returns the result."""
 
 
 def do_all(steps: Steps[T]) -> T:
-    """Do all steps at once, and return the result."""
+    """Do all steps without a pause, and return the result."""
     while True:
         try:
             next(steps)
@@ -26,9 +27,9 @@ def do_all(steps: Steps[T]) -> T:
 
 
 def do_some(steps: Steps[object], most: int) -> int:
-    """Do about `most` work; return how much of that is left.
+    """Do about `most` work; return how much of `most` is left.
 
-    0 means that more steps remain; any other value that the work is done.
+    0 means that more steps remain; any other value means that the work is done.
     """
     while most > 0:
         done = next(steps, None)

@@ -1,7 +1,7 @@
-"""Address table of one router, as each router keeps one of every other.
+"""Address table of one router; each router keeps such a table of every other router.
 
-Its version is the router's instance and a number that grows by one with each update. The last
-updates are kept, so that a router that has missed a few need not get the whole table.
+The version of a table is the router's instance and a number that grows by one with each update. The
+last updates are kept, so that a router that has missed a few does not need the whole table.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from router.core.model.split_table import ListedTable
 from router.core.routers.routing_state import OF_EDGES, Interest
 from router.engine.account import text_bytes
 
-# Most keys in the kept updates: this many, or this part of the whole table.
+# Most keys in the kept updates: the first number, or the whole table's keys divided by the second.
 _LEAST_KEPT: Final = 512
 _PART_KEPT: Final = 8
 MOST_KEYS: Final = 8192
@@ -32,10 +32,10 @@ MOST_KEYS: Final = 8192
 AT_ONCE: Final = 32
 """Addresses handled in one step."""
 SMALL: Final = 1024
-"""Largest table that is always sent anew; a larger one is sent as cut last, with later updates."""
+"""Largest table that is always cut anew; of a larger one, old parts and later updates are sent."""
 MOST: Final = 2**63
 KEY_OCTETS: Final = 300
-"""Memory of an address, beside the text of its key."""
+"""Memory of an address, in addition to the text of its key."""
 
 _INTERESTS: Final = {
     treatment | shows: Interest(treatment, bool(shows))
@@ -45,7 +45,7 @@ _INTERESTS: Final = {
 
 
 def interest_of(terms: int) -> Interest | None:
-    """Return what an octet of terms means; None for an address that is gone."""
+    """Return the interest that an octet of terms means; None for an address that is gone."""
     return None if terms == REMOVED else _INTERESTS[terms]
 
 
@@ -79,7 +79,7 @@ class Table:
         self.moved_at = 0.0
         self._log: deque[MobileUpdate] = deque()
         self._logged = 0
-        # its parts as sent last, and their number
+        # the parts that were cut last, and the number of the table at that time
         self._parts: tuple[MobileTable, ...] = ()
         self._cut_at = 0
 
@@ -110,7 +110,7 @@ class Table:
         return update
 
     def apply(self, update: MobileUpdate) -> list[str]:
-        """Apply an update that follows on the table; return the keys that have changed."""
+        """Apply the update that comes next; return the keys that have changed."""
         changed = self.set_some(zip(update.keys, update.terms, strict=True))
         self.follow(update)
         return changed
@@ -118,9 +118,9 @@ class Table:
     def set_some(
         self, changes: Iterable[tuple[str, int]], most: int = MOST, octets: int = MOST
     ) -> list[str]:
-        """Apply a part of an update's changes; `follow` is to come. Return the changed keys.
+        """Apply a part of an update's changes; return the changed keys. Call `follow` at the end.
 
-        There is room for `most` more addresses and `octets` more memory: the rest is left out.
+        There is room for `most` more addresses and `octets` more memory; the rest is ignored.
         """
         changed = []
         entries = self.entries
@@ -145,7 +145,7 @@ class Table:
 
     @property
     def is_right(self) -> bool:
-        """Return whether its digest is that of its origin; True if a part of it was left out."""
+        """Return whether the table's digest is its origin's; always True if a part was left out."""
         return self.left_out > 0 or self.digest == self.declared
 
     def replace(self, assembly: Assembly) -> Steps[list[str]]:
@@ -188,7 +188,7 @@ class Table:
         self._parts = ()
 
     def rewind(self) -> None:
-        """Start again from 0: the table is ahead of its origin, and needed as a whole."""
+        """Start again from 0: the table is ahead of its origin, and is needed as a whole."""
         self.skip_to(0)
         self.seq = 0
 
@@ -207,7 +207,7 @@ class Table:
             self._parts = ()
 
     def _follows(self, seq: int) -> bool:
-        """Return whether all updates since a number are still at hand."""
+        """Return whether all updates since a number are still kept."""
         return seq == self.seq or bool(self._log and self._log[0].base <= seq)
 
     def since(self, seq: int) -> tuple[MobileUpdate | MobileTable, ...]:
@@ -225,22 +225,22 @@ class Table:
         return tuple(each for each in self._log if each.seq > seq)
 
     def must_be_cut(self, seq: int) -> bool:
-        """Return whether `since` would have to run `cut` first."""
+        """Return whether `since` has to run `cut` first."""
         if len(self.entries) <= SMALL or (seq > 0 and self._follows(seq)):
             return False
         return not self._parts
 
     def whole(self) -> tuple[MobileTable, ...]:
-        """Return the whole table in parts, as of a number whose later updates are at hand.
+        """Return the whole table in parts, as of a number whose later updates are still kept.
 
-        Each caller gets the same objects.
+        All callers get the same objects.
         """
         if not self._parts:
             do_all(self.cut())
         return self._parts
 
     def cut(self) -> Steps[None]:
-        """Make the parts of `whole`, in steps; in vain if too much changes meanwhile."""
+        """Make the parts for `whole` in steps; they are discarded if too much changes meanwhile."""
         seq, digest, parts = self.seq, self.digest, []
         # a snapshot, as the table may change before this ends
         for part in chunks(self.entries.snapshot()):
@@ -290,7 +290,7 @@ class Assembly:
     def add_some(
         self, entries: Iterable[tuple[str, int]], most: int = MOST, octets: int = MOST
     ) -> None:
-        """Add some entries of a part, as far as there is room; `added` is to come."""
+        """Add some entries of a part, as far as there is room. Call `added` at the end."""
         before = self.octets
         for key, terms in entries:
             if key in self.entries:
@@ -314,7 +314,7 @@ class Assembly:
 
     @property
     def is_right(self) -> bool:
-        """Return whether its digest is the one that its sender announced."""
+        """Return whether the digest of the entries is the one that the sender announced."""
         return self.digest == self.declared
 
 

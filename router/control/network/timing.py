@@ -16,9 +16,9 @@ class Timing:
     hello_max_age_s: float = 3.0
     """Silence after which a neighbour is lost."""
     ra_interval_s: float = 30.0
-    """Interval of comparisons of what neighbours know, while nothing changes."""
+    """Interval of comparisons with neighbours, while nothing changes."""
     ra_interval_flux_s: float = 4.0
-    """The same, after a recent change."""
+    """Interval of these comparisons after a recent change."""
     refresh_s: float = 30.0
     """Interval after which unchanged link state is sent again."""
     max_age_s: float = 90.0
@@ -26,9 +26,9 @@ class Timing:
     retry_s: float = 1.0
     """Time after which an unanswered request is sent to another neighbour."""
     burst: int = 10
-    """Most changes of link state that are sent at once; then one per `pace_s`."""
+    """Most changes to link state that are sent without delay; then one per `pace_s`."""
     pace_s: float = 0.25
-    """Interval of changes of link state, when connections come and go all the time."""
+    """Interval of changes to link state while connections come and go all the time."""
 
 
 def timing_of(router: RouterSettings) -> Timing:

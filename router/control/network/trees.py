@@ -2,7 +2,7 @@
 
 The digest of a branch covers the ids in it and their order: that of a router is BLAKE2b with 16
 octets over its id and the digests of its children, in the order of their ids. So two routers whose
-digests of a branch agree see the same branch, whatever else they disagree on.
+digests of a branch agree see the same branch, even if they disagree about other parts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ DIGEST_BYTES = 16
 
 
 class Trees:
-    """Trees of one state of the network; each is computed when it is first asked for."""
+    """Trees of one state of the network; each is computed when it is first needed."""
 
     def __init__(self, me: str, graph: Graph, ways: ShortestPaths) -> None:
         self._me = me

@@ -1,4 +1,4 @@
-"""Views of what the routing protocol knows, for management."""
+"""Views of the state of the routing protocol, for management."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from router.control.network.protocol import Protocol
 class RouterView:
     """Known state of one router, this one included.
 
-    `seq` counts its link states, `said_s` is the age of the last, `links` are their costs. `via`
-    and `cost` are the path to it, None if there is none; this router itself has cost 0.
-    `mobile_seq` is the version of its addresses, and `addresses` their number with link routes.
-    `is_complete` says whether nothing is known to be missing.
+    `seq` counts its link states, `said_s` is the age of the last one, and `links` has the costs of
+    its links. `via` and `cost` are the next hop and the cost of the path to it, None if there is no
+    path; this router itself has cost 0. `mobile_seq` is the version of its addresses, and
+    `addresses` is their number, including link routes. `is_complete` is whether no address is known
+    to be missing.
     """
 
     router: str
@@ -37,8 +38,8 @@ class RouterView:
 class NeighbourView:
     """Connection to a neighbour.
 
-    `state` is `hello` until both hear each other, then `carries`, or `standby` if another
-    connection carries.
+    `state` is `hello` until each end receives the other's HELLOs. Then it is `carries` if messages
+    are sent on this connection, or `standby` if another connection is used.
     """
 
     link: int

@@ -1,7 +1,7 @@
 """Bindings of exchanges, and the addresses that they lead to.
 
-An exchange may have very many bindings. A binding is added or removed in place, at no cost for the
-others; a search that is under way may or may not find it.
+An exchange may have very many bindings. Adding or removing a binding changes nothing for the
+others; a search that has already begun may or may not find it.
 (docs/decisions/0102-one-change-beside-very-many.md)
 """
 
@@ -29,7 +29,7 @@ class BindingRule(NamedTuple):
 
 
 class ExchangeRule(NamedTuple):
-    """Configuration of an exchange. `method` is one of those of `topics`."""
+    """Configuration of an exchange; `method` is AMQP or MQTT (`topics`)."""
 
     name: str
     address: str
@@ -49,7 +49,7 @@ class Binding:
 
 
 class BindingSet:
-    """Bindings of an exchange; the addresses that they lead to are entered before it is used."""
+    """Bindings of an exchange. Their addresses are entered before the set is used."""
 
     def __init__(
         self, rule: ExchangeRule, bindings: Iterable[Binding], like: BindingSet | None = None
@@ -57,7 +57,7 @@ class BindingSet:
         self.rule = rule
         self.address: Address | None = None
         self.alternate: Address | None = None
-        # the addresses that messages may go to, with the number of ways to each
+        # the addresses that messages may go to, each with the number of bindings that lead there
         self.hops: ListedTable[Address, int] = ListedTable()
         # the address that is entered for each binding
         self.entered: ListedTable[Binding, Address] = ListedTable()
@@ -66,7 +66,7 @@ class BindingSet:
         self.everything: ListedTable[Binding, None] = ListedTable()
         self.tree: TopicTree[Binding] = TopicTree(rule.method)
         if like is not None:
-            # another `BindingSet` shares its bindings, and those that are added later
+            # share the bindings of another `BindingSet`, including those that are added later
             self.by_name, self.everything, self.tree = like.by_name, like.everything, like.tree
         for each in bindings:
             self.add(each)
@@ -79,7 +79,7 @@ class BindingSet:
     def add(self, binding: Binding) -> None:
         """Add a binding.
 
-        It may replace one of the same name, which has to be hidden from searches before.
+        If there is one of the same name, the caller has to hide it from searches first.
         """
         self.by_name[binding.rule.name] = binding
         if binding.rule.key is None:
@@ -95,7 +95,7 @@ class BindingSet:
             self.tree.remove(binding.rule.key, binding)
 
     def matching(self, subject: str) -> Iterator[Binding | None]:
-        """Yield the bindings that match a subject, and None for each search step without one.
+        """Yield the bindings that match a subject, and None for each search step that finds none.
 
         An empty subject counts as no subject.
         """
@@ -113,8 +113,8 @@ class BindingSet:
 class Exchange:
     """Exchange, with counts of the deliveries that it received.
 
-    Each delivery was forwarded, or dropped because there was no receiver; the sender is told so.
-    Those that went to the alternate address also count as `diverted`.
+    Each delivery is counted as forwarded, or as dropped if there was no receiver, which the sender
+    learns from the outcome. Deliveries that went to the alternate address also count as `diverted`.
     """
 
     def __init__(self, rule: ExchangeRule) -> None:
@@ -131,35 +131,35 @@ class Exchange:
 
     @property
     def address(self) -> Address | None:
-        """Return the address of the exchange; None where it is unavailable."""
+        """Return the address of the exchange, or None if it is unavailable."""
         return self.bound.address
 
     @property
     def hops(self) -> Iterable[Address]:
-        """Return the addresses that messages may go to, each once."""
+        """Return the addresses that messages may be forwarded to, each once."""
         return self.bound.hops
 
 
 @attrs.frozen(eq=False)
 class ExchangesChange:
-    """New set of exchanges, with the bindings of those that change."""
+    """New set of exchanges, with the bindings of the exchanges that change."""
 
     by_name: ListedTable[str, Exchange]
     bounds: ListedTable[str, BindingSet]
     changed: list[tuple[Exchange, BindingSet]]
 
 
-# The old and the new exchange; None if there was none, or will be none.
+# The old and the new rule or binding: the old is None if it is added, the new None if removed.
 ExchangeEdit = tuple[ExchangeRule | None, ExchangeRule | None]
 BindingEdit = tuple[Binding | None, Binding | None]
 
 
 @attrs.frozen(eq=False)
 class ExchangeEdits:
-    """Changes of a few exchanges and bindings; all others stay as they are.
+    """Changes to a few exchanges and bindings; all others stay as they are.
 
-    `changed` are the exchanges that are new or have another rule, with all of their bindings.
-    `edits` are bindings of other exchanges.
+    `removed` are names of exchanges. `changed` are the exchanges that are new or have another rule,
+    with all of their bindings. `edits` are changes to the bindings of other exchanges.
     """
 
     removed: list[str]
@@ -173,9 +173,9 @@ def enter_edit(
     becomes: Binding | None,
     edits: list[BindingEdit],
 ) -> None:
-    """Replace one binding by another in exchanges that are rebuilt (`anew`).
+    """Replace one binding with another in exchanges that are rebuilt (`anew`).
 
-    Bindings of other exchanges are appended to `edits`.
+    The parts of the edit that concern other exchanges are appended to `edits`.
     """
     if was is not None and was.rule.exchange in anew:
         its = anew[was.rule.exchange]

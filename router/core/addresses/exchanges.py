@@ -4,7 +4,7 @@ Each binding of an exchange has a key and a next hop. A message goes once to eac
 bindings whose key matches its subject, and to the receivers of the exchange's own address. If none
 of these has a receiver, it goes to the alternate address. An exchange has no queue and settles
 nothing: the sender's credit and outcome come from the receivers. A next hop may be another
-exchange; no exchange is asked twice for one message. (docs/decisions/0054-exchanges.md)
+exchange; no exchange handles the same message twice. (docs/decisions/0054-exchanges.md)
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Exchanges:
     """Exchanges of a router.
 
     A new configuration is applied in steps, so that very many bindings do not delay other work.
-    `prepare` may run in a thread, while the present exchanges are in use. `enter` enters the
-    addresses, which has no effect on messages. `take_up` switches messages to the new bindings.
+    `prepare` may run in a thread while the present exchanges are in use. `enter` enters the
+    addresses, which has no effect on messages yet. `take_up` switches messages to the new bindings.
     """
 
     def __init__(self, table: AddressTable, forwarder: Core) -> None:
@@ -50,13 +50,13 @@ class Exchanges:
         self.by_name: ListedTable[str, Exchange] = ListedTable()
         # the configuration of each exchange; if there are very many, some may not be applied yet
         self._bounds: ListedTable[str, BindingSet] = ListedTable()
-        # the exchanges that are being entered to replace some of these
+        # the bindings that are being entered to replace some of these, by exchange
         self._resolving: dict[str, BindingSet] = {}
 
     def configure(self, exchanges: Iterable[ExchangeRule], bindings: Iterable[BindingRule]) -> None:
         """Replace all exchanges and bindings; those that stay keep their counts.
 
-        Messages that are under way keep their destinations.
+        Messages that are already being delivered keep their destinations.
         """
         change = self.prepare(exchanges, bindings)
         for _ in self.enter(change):
@@ -66,7 +66,7 @@ class Exchanges:
     def prepare(
         self, exchanges: Iterable[ExchangeRule], bindings: Iterable[BindingRule]
     ) -> ExchangesChange:
-        """Return the change that results in exactly these exchanges, without applying it."""
+        """Return the change that leads to exactly these exchanges, without applying it."""
         known = {each.rule: each for old in self._bounds.values() for each in old.bindings}
         bound: dict[str, list[Binding]] = {}
         for rule in bindings:
@@ -91,9 +91,10 @@ class Exchanges:
         exchanges: Iterable[ExchangeEdit],
         bindings: Iterable[tuple[BindingRule | None, BindingRule | None]],
     ) -> ExchangeEdits:
-        """Return a change of these exchanges and bindings; all others stay, at no cost.
+        """Return a change to these exchanges and bindings only.
 
-        If the rule of an exchange itself changes, all of its bindings are entered anew.
+        The others cost nothing. If the rule of an exchange itself changes, all of its bindings are
+        entered anew.
         """
         anew: dict[str, dict[str, Binding]] = {}
         change = ExchangeEdits([], [], [])
@@ -124,9 +125,10 @@ class Exchanges:
                 yield from self._enter(bound)
 
     def take_up(self, change: ExchangesChange | ExchangeEdits) -> None:
-        """Apply a change whose addresses are entered; call this within a turn.
+        """Apply a change whose addresses have been entered; call this within a turn.
 
-        Each exchange changes as a whole; if very many change, the last of them do in later turns.
+        Each exchange changes as a whole. If very many exchanges change, the last ones are switched
+        in later turns.
         """
         if isinstance(change, ExchangeEdits):
             self._take_up_few(change)
@@ -164,9 +166,9 @@ class Exchanges:
             self._note(bound.address)
 
     def _edit(self, was: Binding | None, becomes: Binding | None) -> list[BindingSet]:
-        """Replace a binding, add or remove one, and enter its next hop.
+        """Replace, add or remove a binding, and enter its next hop.
 
-        Return the sets of bindings that contain it or did.
+        Return the sets of bindings that contain the old or the new binding.
         """
         old = [] if was is None else self._having(was)
         new = [] if becomes is None else self._having(becomes)
@@ -186,14 +188,17 @@ class Exchanges:
         return [*old, *new]
 
     def _having(self, binding: Binding) -> list[BindingSet]:
-        """Return the `BindingSet`s of an exchange: the wanted one, and one being resolved."""
+        """Return the `BindingSet`s that a binding belongs to.
+
+        These are the configured set of its exchange, and the one that is being resolved, if any.
+        """
         name = binding.rule.exchange
         bound, resolved = self._bounds[name], self._resolving.get(name)
         is_same = resolved is not None and resolved.by_name is bound.by_name
         return [bound] if resolved is None or not is_same else [bound, resolved]
 
     def give_up(self, change: ExchangesChange | ExchangeEdits) -> None:
-        """Leave the addresses that a change has entered, if the change is not applied after all."""
+        """Leave the addresses entered for a change that is not applied after all."""
         self._forwarder.turn.deferred.work_off(
             piece
             for _, bound in drained(change.changed)
@@ -201,7 +206,7 @@ class Exchanges:
         )
 
     def resolve(self) -> None:
-        """Look up all addresses again, after the rules that decide on them have changed."""
+        """Look up all addresses again, after the address rules have changed."""
         if self.by_name:
             self._forwarder.turn.deferred.work_off(self._resolved())
 
@@ -223,7 +228,7 @@ class Exchanges:
                     break
 
     def _would_differ(self, bound: BindingSet) -> Iterator[bool]:
-        """Yield for each of the addresses whether it would differ if it were entered now."""
+        """Yield for each address of an exchange whether it would differ if it were entered now."""
         rule = bound.rule
         yield self._table.enter(rule.address, rule.phase) is not bound.address
         if bound.address is None:
@@ -240,10 +245,10 @@ class Exchanges:
         rule = bound.rule
         bound.address = self._table.enter(rule.address, rule.phase)
         if bound.address is None:
-            # nothing can reach its next hops
+            # no message can reach its next hops
             yield
             return
-        # it stays in use from now on, as if it led to itself
+        # so the address stays in use from now on, as if it led to itself
         ties_of(bound.address).fed_by[bound] = bound.address
         yield
         for binding in list(bound.bindings):
@@ -253,7 +258,7 @@ class Exchanges:
             bound.alternate = self._hop(bound, rule.alternate, rule.alternate_phase)
 
     def _enter_hop(self, bound: BindingSet, binding: Binding) -> None:
-        """Enter a binding's next hop, unless that is done or the binding has gone."""
+        """Enter a binding's next hop, unless that has been done or the binding has been removed."""
         rule = binding.rule
         if binding in bound.entered or bound.by_name.get(rule.name) is not binding:
             return
@@ -262,7 +267,10 @@ class Exchanges:
             bound.entered[binding] = binding.hop
 
     def _leave_hop(self, bound: BindingSet, binding: Binding) -> None:
-        """Leave a binding's next hop, unless another binding of its exchange leads there."""
+        """Leave the address that a binding leads to.
+
+        If no other binding of the exchange leads there, untie the address from the exchange.
+        """
         hop = bound.entered.pop(binding, None)
         if hop is None:
             return
@@ -290,12 +298,12 @@ class Exchanges:
     ) -> tuple[BindingSet, BindingSet | None]:
         """Switch an exchange to these bindings, unless they are outdated.
 
-        Return the bindings to release, and those of the same exchange that replace them.
+        Return the set of bindings to release, and the set that replaces it in the exchange.
         """
         name = bound.rule.name
         current = self._bounds.get(name)
         if current is not bound and self.by_name.get(name) is exchange:
-            # it has changed again meanwhile
+            # the exchange has changed again meanwhile
             return bound, current
         before, exchange.bound = exchange.bound, bound
         old, new = before.address, bound.address
@@ -309,7 +317,7 @@ class Exchanges:
         return before, bound
 
     def _released(self, bound: BindingSet, by: BindingSet | None) -> Iterator[object]:
-        """Release step by step what was entered for bindings; `by` is their replacement."""
+        """Release what was entered for bindings, step by step; the set `by` replaces them."""
         address, hops = bound.address, list(bound.hops)
         if address is not None and address not in bound.hops:
             hops.append(address)
@@ -324,14 +332,14 @@ class Exchanges:
         yield from emptied(bound.entered)
 
     def _note(self, address: Address | None) -> None:
-        """Note an address whose exchange has changed, so that credit and network check it again."""
+        """Note that an address's exchange has changed, so that credit and interest are updated."""
         self._forwarder.credit.note(address, None)
         if address is not None:
             self._forwarder.network.address_changed(address)
 
 
 def _has_just(bound: BindingSet, bindings: list[Binding]) -> bool:
-    """Return whether these are the bindings of an exchange, in any order."""
+    """Return whether an exchange has exactly these bindings, in any order."""
     by_name = bound.by_name
     return len(by_name) == len(bindings) and all(
         by_name.get(each.rule.name) is each for each in bindings
@@ -341,8 +349,8 @@ def _has_just(bound: BindingSet, bindings: list[Binding]) -> bool:
 def destinations_of(address: Address, frame: TransferFrame) -> Iterator[Address | None]:
     """Yield the addresses with receivers that an exchange sends a message to.
 
-    Also yield None for each step of the search that finds none. A message whose first frame ends
-    before its subject counts as having none.
+    Also yield None for each step of the search that finds none. If the first frame of a message
+    ends before its subject, the message counts as having none.
     """
     subject = find_subject(frame.octets, frame.payload_at, frame.end) or ""
     return _lead(address, subject, set(), {address})
@@ -351,9 +359,9 @@ def destinations_of(address: Address, frame: TransferFrame) -> Iterator[Address 
 def _lead(
     address: Address, subject: str, known: set[Address], seen: set[Address]
 ) -> Generator[Address | None, None, bool]:
-    """Yield the destinations of a message that are not `known`.
+    """Yield the destinations of a message that are not in `known`.
 
-    Return whether there are any, known or not.
+    Return whether the message has any destination, in `known` or not.
     """
     exchange: Exchange = ties_of(address).exchange
     exchange.received += 1

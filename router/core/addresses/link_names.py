@@ -1,13 +1,14 @@
-"""Names of attached links, and who may take a name over (section 2.6.1).
+"""Names of attached links, and which peers may take a name over (section 2.6.1).
 
 A link is identified by the containers at its ends, its name and its direction, wherever it is
-attached. The router is one container, so the key is the peer's container-id, the name and the
-direction. Half attached, refused and ending links are not listed: a link is entered once it is
+attached. The router is one of these containers, so the key is the peer's container-id, the name and
+the direction. Half-attached, refused and ending links are not listed: a link is entered once it is
 attached, and removed at the moment it is lost. An empty container-id does not identify a peer, so
 links of such peers are never entered (docs/decisions/0027-link-stealing.md).
 
-Links that are forwarded to containers here are also known by the names that the containers see,
-whichever router of the network their clients have attached them at (docs/decisions/0064).
+Links that are forwarded to containers connected here are also known by the names that the
+containers see, at whichever router of the network their clients attached them
+(docs/decisions/0064).
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from router.engine.link import Link, OutgoingLink
 if TYPE_CHECKING:
     from router.engine.connection import Connection
 
-# Who may steal a link: another connection of the same user, of any user, or none (the new attach is
-# refused). With OFF names are not tracked, and links of the same name exist side by side.
+# Which peers may steal a link: those of the same user, those of any user, or none (then the new
+# attach is refused). With OFF, names are not tracked, and several links may have the same name.
 SAME_USER = "same-user"
 ANY = "any"
 NEVER = "never"
@@ -36,9 +37,9 @@ ANONYMOUS = "anonymous"
 
 @attrs.frozen
 class ForwardedName:
-    """Identity of a link as the container that it is forwarded to sees it, and its origin.
+    """Identity of a forwarded link as its container sees it, and the link's origin.
 
-    Two with equal names are the same link to a container.
+    Links whose identities are equal are the same link to the container.
     """
 
     container_id: str
@@ -54,7 +55,7 @@ class LinkNames:
         self.stealing = stealing
         self._links: SplitTable[tuple[str, str, bool], Link] = SplitTable()
         self._forwarded: SplitTable[ForwardedName, Link] = SplitTable()
-        # numbers of links that were stolen, and of attaches that were refused instead
+        # number of links that were stolen, and number of attaches that were refused instead
         self.stolen = 0
         self.refused = 0
 
@@ -62,7 +63,7 @@ class LinkNames:
         return len(self._links)
 
     def set_stealing(self, stealing: str, attached: Iterable[Link]) -> None:
-        """Set who may take a name over; `attached` are all attached links.
+        """Set which peers may take a name over; `attached` are all attached links.
 
         If names were not tracked until now, two links may have the same name: the last one counts.
         """
@@ -75,17 +76,17 @@ class LinkNames:
                 self.enter(link)
 
     def holder(self, link: Link) -> Link | None:
-        """Return the link that is attached under the name of `link`: `link` itself or another."""
+        """Return the link that holds the name of `link`: `link` itself, another one, or None."""
         return self._links.get(key_of(link))
 
     def may_steal(self, link: Link, holder: Link) -> bool:
-        """Return whether the peer of `link` may take over from `holder`."""
+        """Return whether the peer of `link` may take over the name from `holder`."""
         if self.stealing == SAME_USER:
             return user_of(link.session.connection) == user_of(holder.session.connection)
         return self.stealing == ANY
 
     def may_resume(self, link: Link, suspended: Link) -> bool:
-        """Return whether the peer of `link` may resume a link that is suspended."""
+        """Return whether the peer of `link` may resume a suspended link."""
         if self.stealing == ANY:
             return True
         return user_of(link.session.connection) == user_of(suspended.session.connection)
@@ -100,24 +101,24 @@ class LinkNames:
             self._links[key_of(link)] = link
 
     def leave(self, link: Link) -> None:
-        """Remove `link`, which is lost, unless its name belongs to another by now."""
+        """Remove `link`, which is lost, unless another link has its name by now."""
         key = key_of(link)
         if self._links.get(key) is link:
             self._links.pop(key)
 
-    # Links that are forwarded to containers here.
+    # Links that are forwarded to containers connected here.
 
     @property
     def forwarded_count(self) -> int:
-        """Return how many links are forwarded to containers here."""
+        """Return the number of links that are forwarded to containers connected here."""
         return len(self._forwarded)
 
     def forwarded(self, holding: ForwardedName) -> Link | None:
-        """Return the link that containers know by this name."""
+        """Return the link that containers know by this name, or None."""
         return None if self.stealing == OFF else self._forwarded.get(holding)
 
     def may_take(self, origin: Origin, holder: Origin) -> bool:
-        """Return whether one client may take over from another, wherever they are."""
+        """Return whether one client may take over from another, at whichever routers they are."""
         if self.stealing == SAME_USER:
             return origin.user == holder.user and (
                 origin.user is not None or origin.key == holder.key
@@ -130,7 +131,7 @@ class LinkNames:
             self._forwarded[holding] = link
 
     def leave_forwarded(self, holding: ForwardedName | None, link: Link) -> None:
-        """Remove a forwarded link, unless its name belongs to another by now."""
+        """Remove a forwarded link, unless another link has its name by now."""
         if holding is not None and self._forwarded.get(holding) is link:
             self._forwarded.pop(holding)
 
@@ -142,10 +143,11 @@ def key_of(link: Link) -> tuple[str, str, bool]:
 
 
 def user_of(connection: Connection) -> tuple[bool, str]:
-    """Return the identity of a peer: whether it is a connector's, and its name or user.
+    """Return the identity of a peer: whether a connector made the connection, and a name.
 
-    All peers without a user name are one user. A connector's peer, which the configuration names,
-    is never the same user as a peer that connects to this router.
+    The name is that of the connector, or the user. All peers without a user name are one user. The
+    peer of a connector is named by the configuration, and is never the same user as a peer that
+    connects to this router.
     """
     return connection.is_client, connection.name if connection.is_client else (
         connection.user or ANONYMOUS

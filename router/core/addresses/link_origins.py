@@ -1,4 +1,4 @@
-"""Identify the client of a forwarded link, and the coordinators that links are for."""
+"""Identify the client of a forwarded link, and the coordinator that a link is meant for."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ ASKED_ADDRESS = Symbol("x-opt-qd.address")
 class Origin:
     """Client that a forwarded link comes from, at this router or another one.
 
-    `key` is equal for all links of one client: its connection if that is here. `name` and
-    `container_id` are the client's names for the link and for itself. `is_container` says whether
-    the client is a possible container of link routes. `user` is None for a peer that the router
-    itself has connected to.
+    `key` is equal for all links of one client: it is the client's connection if that is at this
+    router, otherwise a text. `name` and `container_id` are the client's names for the link and for
+    itself. `is_container` says whether the client may itself be a container of link routes. `user`
+    is None for a peer that the router itself has connected to.
     """
 
     key: Connection | str
@@ -40,8 +40,8 @@ class Origin:
     def forwarded_name(self) -> str:
         """Return the link name for the container, which differs from client to client.
 
-        The part after the last `@` stands for the client, and so does not contain an `@`. For a
-        client without a container-id it is `%` and the key of its connection.
+        The part after the last `@` stands for the client, and therefore contains no `@` itself. For
+        a client without a container-id it is `%` and the key of its connection.
         """
         if self.container_id:
             return f"{self.name}@{_escaped(self.container_id)}"
@@ -78,9 +78,9 @@ def _escaped(container_id: str) -> str:
 
 
 def is_loop(me: str, origin: Origin, connection: Connection) -> bool:
-    """Return whether a link that a container attaches was forwarded by the router `me` before.
+    """Return whether a link that a container attaches was already forwarded by the router `me`.
 
-    The link's name shows that: each router appends the container-id of the link's peer.
+    The link's name shows that, because each router appends the container-id of the link's peer.
     """
     if not origin.is_container and connection is not origin.key:
         return False
@@ -88,10 +88,10 @@ def is_loop(me: str, origin: Origin, connection: Connection) -> bool:
 
 
 def coordinator_names(link: Link) -> Iterator[str]:
-    """Yield the names that a link to a coordinator may be routed by.
+    """Yield the names by which a link to a coordinator may be routed.
 
     In this order: the name in its properties, the hostname of its peer's open, the user, and the
-    listener.
+    name of the listener or connector.
     """
     connection = link.session.connection
     asked = (link.remote_attach.properties or {}).get(ASKED_ADDRESS)

@@ -1,9 +1,9 @@
 """Management rights of peers, here and at other routers.
 
-A connection's own right is the `management` of its listener or connector. A router that passes on
-requests of its clients declares their rights by link: one link for clients that may change things,
-and another one for all others. The connection's right is the upper bound of what is believed
-(docs/decisions/0078). Nothing here runs per message.
+A connection's own right is the `management` setting of its listener or connector. A router that
+passes on requests of its clients declares their rights by link: one link is for the clients that
+may make changes, and another for all others. What it declares is believed only up to the right of
+the connection itself (docs/decisions/0078). Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TRUSTED: Final = "trusted"
 def of_connection(connection: Connection) -> str:
     """Return the management right of a connection's endpoint: NONE, READ or CHANGE.
 
-    It is the right of the peer itself, and the upper bound for another router's clients.
+    This is the right of the peer itself, and the upper bound for the clients of another router.
     """
     allowed = str(connection.settings.management)
     if allowed != TRUSTED:
@@ -42,7 +42,8 @@ def of_connection(connection: Connection) -> str:
 def _is_trusted(connection: Connection) -> bool:
     """Return whether the peer connected to us and authenticated, or is on this host.
 
-    A peer that we dialled has proved nothing; it is trusted only as a router on this host.
+    A peer that we connected to has proved nothing; it is trusted only if it is a router on this
+    host.
     """
     is_router = connection.settings.role in ROLES
     if connection.is_client:
@@ -51,7 +52,7 @@ def _is_trusted(connection: Connection) -> bool:
 
 
 def _is_loopback(name: str) -> bool:
-    """Return whether a peer that is called `host:port` is on this host."""
+    """Return whether the peer with the name `host:port` is on this host."""
     host = name.rpartition(":")[0].strip("[]")
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -60,18 +61,24 @@ def _is_loopback(name: str) -> bool:
 
 
 def properties_for(phase: int) -> DecodedMap:
-    """Return the attach properties of a link that declare rights, for an address's phase."""
+    """Return the attach properties that declare the rights of a link to a management address.
+
+    The address's phase decides: senders at the phase `MANAGEMENT_WRITERS` may make changes.
+    """
     return {RIGHTS: CHANGE} if phase == MANAGEMENT_WRITERS else {}
 
 
 def declares_change(link: Link) -> bool:
-    """Return whether a link's attach declares that all its senders may change things."""
+    """Return whether a link's attach declares that all its senders may make changes."""
     properties = link.remote_attach.properties or {}
     return bool(properties.get(RIGHTS) == CHANGE)
 
 
 def effective_right(connection: Connection, said: bool) -> str:
-    """Return the right of messages from a connection, given whether their link declares CHANGE."""
+    """Return the right of messages from a connection.
+
+    `said` tells whether the link that they were received on declares CHANGE.
+    """
     allowed = of_connection(connection)
     if allowed == CHANGE and connection.settings.role in ROLES and not said:
         return READ
@@ -79,9 +86,9 @@ def effective_right(connection: Connection, said: bool) -> str:
 
 
 def phase_of(link: Link, name: str, me: str, phase: int) -> int:
-    """Return the phase at which a peer's link enters a name.
+    """Return the phase at which a peer's link to an address enters it.
 
-    Senders that may change other routers reach their management by a separate phase.
+    Senders that may make changes at other routers reach their management by a separate phase.
     """
     if phase or not is_management_elsewhere(name, me):
         return phase

@@ -1,4 +1,4 @@
-"""Next hops of addresses: other addresses that messages may go to, still to be examined.
+"""Queue of next hops: addresses that messages may be forwarded to, still to be examined.
 
 An exchange may lead to very many addresses. They are examined one after the other, over several
 turns, whenever the exchange has changed.
@@ -14,9 +14,9 @@ class NextHops:
     """Next hops of addresses that have not been examined yet."""
 
     def __init__(self) -> None:
-        # the hops that are left, by the address that leads to them
+        # the next hops still to be examined, by the address that leads to them
         self._left: dict[Address, list[Address]] = {}
-        # addresses whose next hops are all to be examined once more
+        # addresses whose next hops are all to be examined again
         self._again: set[Address] = set()
 
     def __bool__(self) -> bool:
@@ -25,7 +25,8 @@ class NextHops:
     def note(self, address: Address) -> None:
         """Add all next hops of an address.
 
-        If some of them are still in the queue, all are added once more after the last of these.
+        If some next hops of this address are still queued, all of them are added again after the
+        last queued one has been taken.
         """
         if address in self._left:
             self._again.add(address)

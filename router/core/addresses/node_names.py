@@ -1,10 +1,10 @@
-"""Restrict who may receive from dynamic nodes, by marks in their names.
+"""Restrict which peers may receive from dynamic nodes, by marks in the nodes' names.
 
-Names of dynamic nodes are on the wire, in logs and in views, so being hard to guess does not
-protect them. Each name contains a mark of the peer that it was made for, which any router of the
-network can compare with a peer that wants to receive. A receiver's node is for its container and
-user alone, and a sender's node for any peer of the same user (docs/decisions/0077). None of this
-runs once per message.
+Names of dynamic nodes appear on the wire, in logs and in management views, so being hard to guess
+does not protect them. Each name therefore contains a mark of the peer that the node was made for.
+Any router of the network can compare the mark with a peer that wants to receive. A node made for a
+receiver is only for the receiver's own container and user; a node made for a sender is for any peer
+of the same user (docs/decisions/0077). None of this runs once per message.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from router.errors import AmqpError, Scope
 if TYPE_CHECKING:
     from router.engine.connection import Connection
 
-# The beginning of the last part of a dynamic node's name; the rest is separated by dots.
+# Beginning of the last part of a dynamic node's name; dots separate the words after it.
 DYNAMIC: Final = "temp."
 _PLACED: Final = re.compile(r"_(topo/0|edge)/([^/]+)/(.+)", re.DOTALL)
 MARK_BYTES: Final = 8
@@ -44,8 +44,8 @@ def check_receiver(
 ) -> None:
     """Raise `AmqpError` if a peer may not receive from a name.
 
-    `me` is this router's id, `is_member` says whether this router is in a network, `is_edge`
-    whether it is an edge there.
+    `me` is this router's id. `is_member` says whether this router is in a network, and `is_edge`
+    whether it is an edge router there.
     """
     found = _PLACED.fullmatch(name)
     if found is None:
@@ -55,8 +55,7 @@ def check_receiver(
     if rest.startswith(DYNAMIC):
         if not _is_marked(connection, rest):
             raise _refused(
-                f"the dynamic node {name} may be received from only by the peer that it was made "
-                "for"
+                f"only the peer that the dynamic node {name} was made for may receive from it"
             )
     elif is_here or not is_member:
         return
@@ -66,7 +65,7 @@ def check_receiver(
 
 
 def _is_marked(connection: Connection, rest: str) -> bool:
-    """Return whether the name of a node has the mark of this peer."""
+    """Return whether the name of a node contains the mark of this peer."""
     parts = rest.split(".")
     return any(mark_of(connection, is_receiver=each) in parts for each in (True, False))
 

@@ -1,9 +1,9 @@
 """Dynamic nodes: addresses made for one link, and their lifetimes (sections 3.5.9 to 3.5.13).
 
-A node is a queue, or a topic if that is asked for, as JMS does for its temporary topics: then each
-receiver gets a copy. A node is never deleted before the link that it was made for. It is deleted
-with that link, unless it was asked to stay as long as there are links to it, or messages at it.
-Links that still use it then are detached with an error.
+A node is a queue, unless a topic is asked for, as JMS does for its temporary topics: then each
+receiver gets a copy. A node is never deleted before the link that it was made for has ended. It is
+deleted with that link, unless the peer asked that it stay while there are links to it, or messages
+at it. Links that still use a deleted node are detached with an error.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ DIST_MODES = Symbol("supported-dist-modes")
 TOPICS = (Symbol("topic"), Symbol("temporary-topic"))
 # Nodes examined in each turn: a peer may leave thousands of nodes with a message each.
 MOST_LOOKED_AT = 16
-# Some links of a node that is deleted are detached in the same turn: each counts as this many of
-# these.
+# Units of work that the turn in which a node is deleted may spend on its links, and how many of
+# them detaching one link takes. The other links are detached in later turns.
 LOOKS_AT_ONCE = 1024
 LOOKS_A_DETACH = 8
 _LASTING = (DeleteOnNoLinks, DeleteOnNoMessages, DeleteOnNoLinksOrMessages)
 
 
 def make(forwarder: Core, link: Link, asked: Source | Target) -> tuple[str, Address]:
-    """Make a node for `link`; return the text to answer with, and the address."""
+    """Make a dynamic node for `link`; return the address text for the answer, and the address."""
     connection = link.session.connection
     mark = node_names.mark_of(connection, is_receiver=isinstance(link, OutgoingLink))
     text: str
@@ -67,7 +67,10 @@ def make(forwarder: Core, link: Link, asked: Source | Target) -> tuple[str, Addr
 
 
 def properties(asked: Source | Target, address: Address | None) -> DecodedMap | None:
-    """Return the node properties for the answer to a terminus; None if it asks for no node."""
+    """Return the node properties for the answer to a terminus.
+
+    None if the terminus does not ask for a dynamic node.
+    """
     if not asked.dynamic or address is None:
         return None
     modes = COPY if address.treatment == MULTICAST else MOVE
@@ -75,7 +78,7 @@ def properties(asked: Source | Target, address: Address | None) -> DecodedMap | 
 
 
 def granted(asked: Source | Target, address: Address | None) -> tuple[Symbol, ...]:
-    """Return those of the capabilities that a terminus asks for which the node has."""
+    """Return the capabilities that a terminus asks for and its dynamic node has."""
     if not asked.dynamic or address is None or address.treatment != MULTICAST:
         return ()
     return tuple(Symbol(each) for each in asked.capabilities if each in TOPICS)
@@ -88,9 +91,10 @@ def _is_topic(asked: Source | Target) -> bool:
 
 
 def link_left(forwarder: Core, address: Address | None, link: Link | None) -> None:
-    """Remove an address if it is unused, after a link has left it.
+    """Remove an address that is no longer used, after a link has left it.
 
-    `link` is that link if it has ended, None if it is suspended. A dynamic node may be deleted.
+    `link` is the link that left if it has ended, or None if it is suspended. A dynamic node may be
+    deleted, too.
     """
     if address is None:
         return
@@ -116,7 +120,7 @@ def _node_left(forwarder: Core, address: Address, link: Link | None) -> None:
 def delete_empty(forwarder: Core) -> None:
     """Delete nodes that have lost their last message; called at the end of a turn.
 
-    A few are examined each time, in rotation; timers make sure that there are further turns.
+    A few nodes are examined each time, in rotation; timers make sure that there are further turns.
     """
     dying = forwarder.dying_nodes
     for address in list(islice(dying, MOST_LOOKED_AT)):
@@ -134,7 +138,7 @@ def delete_empty(forwarder: Core) -> None:
 
 
 def _is_over(address: Address) -> bool:
-    """Return whether a node whose link is gone has to be deleted."""
+    """Return whether a node whose link has ended is to be deleted."""
     if isinstance(address.lifetime, DeleteOnNoMessages):
         return not _holds_messages(address)
     if isinstance(address.lifetime, _LASTING):
@@ -144,12 +148,12 @@ def _is_over(address: Address) -> bool:
 
 
 def _holds_messages(address: Address) -> bool:
-    """Return whether a message waits at the node, or is unsettled at a receiver."""
+    """Return whether a message waits at a node, or is unsettled at one of its receivers."""
     return address.waiting.count > 0 or _holder(address) is not None
 
 
 def _holder(address: Address) -> Consumer | None:
-    """Return a receiver that has not settled a message of a node, if there is one."""
+    """Return a receiver that holds an unsettled message of a node, or None."""
     for consumer in chain(address.consumers, address.resuming):
         if consumer.link.unsettled:
             return consumer
@@ -157,16 +161,16 @@ def _holder(address: Address) -> Consumer | None:
 
 
 def _delete(forwarder: Core, address: Address) -> None:
-    """Delete a node, detach its links, and tell the senders of unsettled messages.
+    """Delete a node and detach its links; senders of unsettled messages learn the outcomes.
 
-    If it has very many links, the last are detached in later turns.
+    If the node has very many links, the last ones are detached in later turns.
     """
     account = forwarder.node_accounts.pop(address.key)
     if account is not None:
         account.release(NODES, NODE_BYTES)
     address.is_dynamic = False
     gone = AmqpError(
-        Condition.RESOURCE_DELETED, f"the dynamic node {address.name} is deleted", Scope.LINK
+        Condition.RESOURCE_DELETED, f"the dynamic node {address.name} has been deleted", Scope.LINK
     )
     forwarder.turn.deferred.go_through(
         _links(address), lambda link: attaching.detach(link, True, gone), at_once=LOOKS_AT_ONCE
@@ -174,9 +178,10 @@ def _delete(forwarder: Core, address: Address) -> None:
 
 
 def _links(address: Address) -> Iterator[Link | None]:
-    """Yield a node's links, each followed by some None, as detaching takes longer than examining.
+    """Yield a node's links, each followed by several None.
 
-    Receivers come first, so that senders learn their messages' outcomes while they have a link.
+    The None stand for steps, because detaching a link takes longer than examining one. Receivers
+    come first, so that senders learn their messages' outcomes while they have a link.
     """
     ends: list[Consumer | Producer] = [*address.consumers, *address.resuming, *address.producers]
     for end in ends:

@@ -33,12 +33,12 @@ def ordinal_of(terminus: Source | Target) -> int:
 
 
 def is_fallback(terminus: Source | Target) -> bool:
-    """Return whether a terminus offers to take messages that no other receiver takes."""
+    """Return whether a terminus declares itself a fallback for messages that no receiver takes."""
     return FALLBACK_CAPABILITY in terminus.capabilities
 
 
 def phase_of(table: AddressTable, terminus: Source | Target, *, is_sender: bool) -> int:
-    """Return the phase at which a peer's terminus with an address enters."""
+    """Return the phase at which a peer's link enters the address of its terminus."""
     name = address_name(terminus.address or "")
     ordinal = ordinal_of(terminus)
     if ordinal and not table.is_here_alone(name):
@@ -47,7 +47,7 @@ def phase_of(table: AddressTable, terminus: Source | Target, *, is_sender: bool)
 
 
 def granted_capabilities(terminus: Source | Target) -> tuple[Symbol, ...]:
-    """Return the capabilities for the router's answer: those of a terminus that it acts on."""
+    """Return the capabilities for the router's answer: those that the router acts on."""
     return tuple(
         Symbol(each)
         for each in terminus.capabilities

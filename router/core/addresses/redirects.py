@@ -1,4 +1,4 @@
-"""Redirects: refuse configured connections, links and messages, and say where to go instead.
+"""Redirects: refuse configured connections, links and messages, and name the place to use instead.
 
 A connection is redirected by the hostname of its open, a link by its address, and a message of an
 anonymous sender by its `to` (sections 2.8.16 and 2.8.18). Of several redirects that match an
@@ -25,13 +25,13 @@ LINK = "link"
 MESSAGE = "message"
 KINDS = (CONNECTION, LINK, MESSAGE)
 
-# Size of an error that fits into the smallest frame, with everything else that may be in it
+# Largest size of an error that fits into the smallest frame with everything else that may be in it
 # (MIN-MAX-FRAME-SIZE, section 2.8.19).
 _FITTING_BYTES = 400
 
 
 class Redirects:
-    """Redirects of a router; `issued` counts by kind how often they applied, and only grows."""
+    """Redirects of a router; `issued` counts, by kind, how often they applied, and only grows."""
 
     def __init__(self) -> None:
         self._of_hosts: dict[str, Redirect] = {}
@@ -42,13 +42,13 @@ class Redirects:
         self.issued = dict.fromkeys(KINDS, 0)
 
     def add_host(self, hostname: str, redirect: Redirect) -> None:
-        """Redirect connections that are opened to this host; case is ignored."""
+        """Redirect connections whose open names this host; case is ignored."""
         self._of_hosts[hostname.lower()] = redirect
 
     def add_addresses(
         self, is_prefix: bool, pattern: str, redirect: Redirect, *, senders: bool, receivers: bool
     ) -> None:
-        """Redirect peers' senders, receivers or both, by the address they name."""
+        """Redirect peers' senders, receivers or both, by the address that they name."""
         self.concern_addresses = True
         concerned = ((senders, self._of_senders), (receivers, self._of_receivers))
         for tree in [tree for is_concerned, tree in concerned if is_concerned]:
@@ -56,21 +56,24 @@ class Redirects:
             add(pattern, redirect)
 
     def pieces(self) -> Iterator[object]:
-        """Yield the pieces of the redirects, taken apart (`router.engine.deferred`)."""
+        """Take the redirects apart in small steps; yield after each (`router.engine.deferred`)."""
         yield from emptied(self._of_hosts)
         yield from self._of_senders.pieces()
         yield from self._of_receivers.pieces()
 
     def redirect_of_host(self, hostname: str | None) -> Redirect | None:
-        """Return the redirect of connections that are opened to this host, or None."""
+        """Return the redirect for connections whose open names this host, or None."""
         return self._of_hosts.get((hostname or "").lower())
 
     def place_of(self, name: str, *, is_sender: bool) -> Redirect | None:
-        """Return the redirect of peers' senders to this address, or receivers, or None."""
+        """Return the redirect for peers' senders to this address, or their receivers, or None."""
         return (self._of_senders if is_sender else self._of_receivers).match(name)
 
     def error_for_connection(self, hostname: str | None) -> AmqpError | None:
-        """Return the error to close a connection to this host with; None if not redirected."""
+        """Return the error for closing a connection to this host, or None.
+
+        None means that connections to this host are not redirected.
+        """
         redirect = self.redirect_of_host(hostname)
         if redirect is None:
             return None
@@ -78,10 +81,10 @@ class Redirects:
         return _error(Condition.CONNECTION_REDIRECT, Scope.CONNECTION, redirect, None)
 
     def of_link(self, name: str, asked: str, *, is_sender: bool) -> AmqpError | None:
-        """Return the error to refuse a peer's sender or receiver with; None if not redirected.
+        """Return the error for refusing a peer's sender or receiver; None if it is not redirected.
 
-        `name` is the address's name, `asked` the text that the peer wrote. The peer is sent to the
-        same address at the other place, unless the redirect has an address of its own.
+        `name` is the address's name, and `asked` the text that the peer wrote. The peer is sent to
+        the same address at the other place, unless the redirect has an address of its own.
         """
         redirect = self.place_of(name, is_sender=is_sender)
         if redirect is None:
@@ -90,7 +93,11 @@ class Redirects:
         return _error(Condition.LINK_REDIRECT, Scope.LINK, redirect, asked)
 
     def outcome_for_message(self, name: str, asked: str) -> bytes | None:
-        """Return the encoded outcome of an anonymous sender's message; None if not redirected."""
+        """Return the encoded outcome for an anonymous sender's message.
+
+        None if the message is not redirected. `name` is the address's name, and `asked` the text
+        that the peer wrote.
+        """
         redirect = self._of_senders.match(name)
         if redirect is None:
             return None
@@ -102,7 +109,7 @@ class Redirects:
 def _error(condition: str, scope: Scope, redirect: Redirect, asked: str | None) -> AmqpError:
     """Return the error of a redirect, shortened if it does not fit into the smallest frame.
 
-    First the description is left out, then the address that the peer itself has named.
+    First the description is omitted, then also the address that the peer itself has named.
     """
     place = redirect if redirect.address else attrs.evolve(redirect, address=asked or None)
     whole = AmqpError(condition, f"redirected to {place}", scope, place.info())

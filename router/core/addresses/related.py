@@ -1,7 +1,7 @@
 """Ties between addresses: where messages are forwarded, and whose credit depends on that.
 
 If an address has a fallback, its messages go there while no other receiver takes them
-(docs/decisions/0053-fallback.md). If it has an exchange, the subject says where they go
+(docs/decisions/0053-fallback.md). If it has an exchange, each message goes where its subject leads
 (docs/decisions/0054-exchanges.md).
 """
 
@@ -13,7 +13,7 @@ from router.core.model.address import MESH, MULTICAST, OWN_TREE, Address, Produc
 
 
 def ties_of(address: Address) -> RelatedAddresses:
-    """Return the ties of an address, made if it has none."""
+    """Return the ties of an address; create empty ones if it has none."""
     if address.related_addresses is None:
         address.related_addresses = RelatedAddresses()
     return address.related_addresses
@@ -26,7 +26,7 @@ def tie(primary: Address, fallback: Address) -> None:
 
 
 def untie(primary: Address, fallback: Address) -> None:
-    """Undo `tie`."""
+    """Undo `tie` for two addresses."""
     ties_of(primary).fallback = None
     ties_of(fallback).primary = None
     forget(primary)
@@ -45,7 +45,7 @@ def is_exchange(address: Address) -> bool:
 
 
 def is_received_from(address: Address) -> bool:
-    """Return whether there is any receiver for messages sent to an address here."""
+    """Return whether there is any receiver for messages that are sent to an address here."""
     if not address.remote_ends or address.treatment != MULTICAST:
         return bool(address.consumers)
     return any(each.side != MESH or each.tree == OWN_TREE for each in address.consumers)
@@ -68,7 +68,10 @@ def has_senders(address: Address) -> bool:
 
 
 def served_by(address: Address) -> Address:
-    """Return the address whose receivers are served: this one, or its fallback if it has none."""
+    """Return the address whose receivers are served: the fallback if the address has no receivers.
+
+    Otherwise, and if the fallback has no receivers either, that is the address itself.
+    """
     ties = address.related_addresses
     if ties is None or ties.fallback is None or address.consumers:
         return address
@@ -76,7 +79,7 @@ def served_by(address: Address) -> Address:
 
 
 def is_leaving(address: Address) -> bool:
-    """Return whether messages waiting at an address are being moved to receivers (`fallbacks`)."""
+    """Return whether the messages that wait at an address are being moved away (`fallbacks`)."""
     if address.related_addresses is None:
         return False
     primary = address.related_addresses.primary or address
@@ -85,7 +88,7 @@ def is_leaving(address: Address) -> bool:
 
 
 def hops(address: Address) -> Iterator[Address]:
-    """Yield the addresses that messages to an address may be forwarded to, in one step."""
+    """Yield the addresses that messages to an address may be forwarded to directly."""
     ties = address.related_addresses
     if ties is not None:
         if ties.fallback is not None:
@@ -95,12 +98,12 @@ def hops(address: Address) -> Iterator[Address]:
 
 
 def receiving_addresses(address: Address) -> list[Address]:
-    """Return the addresses whose receivers get messages to this one, or some of them."""
+    """Return the addresses whose receivers get some or all of the messages to this one."""
     return [place for place in each_place(address) if place is not None]
 
 
 def each_place(address: Address) -> Iterator[Address | None]:
-    """Yield each of `receiving_addresses`, and None for each address that adds nothing."""
+    """Yield each of `receiving_addresses`, and None for each step that finds no new one."""
     found: set[Address] = set()
     seen: set[Address] = set()
     pending = [iter([address])]
@@ -125,7 +128,7 @@ def each_place(address: Address) -> Iterator[Address | None]:
 
 
 def feeding_addresses(address: Address) -> list[Address]:
-    """Return the addresses whose senders' messages may come to the receivers of this one."""
+    """Return the addresses whose senders' messages may go to the receivers of this one."""
     found = {id(address): address}
     pending = [address]
     while pending:
@@ -143,12 +146,12 @@ def feeding_addresses(address: Address) -> list[Address]:
 
 
 def producers(place: Address) -> list[Producer]:
-    """Return the producers whose messages may come to the receivers of an address."""
+    """Return the producers whose messages may go to the receivers of an address."""
     return [
         producer
         for source in feeding_addresses(place)
         for producer in source.producers
-        # messages from a fallback do not go back to it
+        # messages that a fallback sends do not go back to it
         if not (producer.is_fallback and _is_fallback_of(place, source))
     ]
 
@@ -158,5 +161,5 @@ def _is_fallback_of(place: Address, address: Address) -> bool:
 
 
 def held_credit(place: Address) -> int:
-    """Return the credit of these producers."""
+    """Return the total credit of the producers whose messages may go to an address's receivers."""
     return sum(producer.link.credit for producer in producers(place))

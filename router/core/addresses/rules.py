@@ -1,7 +1,7 @@
-"""Address rules of a router: what is configured for the names that a pattern or prefix matches.
+"""Address rules of a router: the configuration of the names that match a pattern or prefix.
 
 Of several rules that match a name, the most specific one applies. If few rules change, they are
-changed in place, at no cost for the others. If many do, new `Rules` are built in a thread and
+changed in place, at no cost for the others. If many change, new `Rules` are built in a thread and
 replace the old ones between two turns (docs/decisions/0038-changes-under-traffic.md).
 """
 
@@ -24,20 +24,21 @@ TREATMENTS: Final = {
 }
 TREATMENT_NAMES: Final = {number: name for name, number in TREATMENTS.items()}
 
-# If more rules than these change, all of them are built anew, without finding out which names they
-# match.
+# If more rules than this change, all rules are built anew, without finding out which names the
+# changed ones match.
 MANY_RULES: Final = 100
 
 
 class AddressRule(NamedTuple):
-    """Address rule: what is configured for the names that a pattern or prefix matches.
+    """Address rule: the configuration of the names that match a pattern or prefix.
 
-    `treatment` is one of `TREATMENTS`. `redelivers`: whether a message that one receiver releases
-    or modifies is offered to another. `dead_letter`: the address for expired messages.
-    `ingress_phase` and `egress_phase`: the phases that senders and receivers attach at. `fallback`:
-    whether messages without a receiver go to a fallback destination. `hold`: how long an edge holds
-    messages without an uplink (seconds), and how many messages and octets. `priority`: that of all
-    messages, or -1. `drop_after_s`: seconds until a stuck receiver is dropped, or 0.
+    `treatment` is one of `TREATMENTS`. `redelivers` says whether a message that one receiver
+    releases or modifies is offered to another. `dead_letter` is the address for expired messages.
+    Senders attach at the `ingress_phase`, receivers at the `egress_phase`. `fallback` says whether
+    messages without a receiver go to a fallback destination. `hold` limits what an edge router
+    holds while it has no uplink: for how many seconds, how many messages and how many octets.
+    `priority` applies to all messages, unless it is -1. `drop_after_s` is the time in seconds after
+    which a stuck receiver is dropped; 0 means never.
     """
 
     is_prefix: bool
@@ -54,7 +55,7 @@ class AddressRule(NamedTuple):
 
 
 def whole_pattern(rule: AddressRule) -> str:
-    """Return a rule's pattern, or the pattern that matches the same names as its prefix."""
+    """Return a rule's pattern; for a prefix, the pattern that matches the same names."""
     return pattern_of(rule.pattern) if rule.is_prefix else rule.pattern
 
 
@@ -70,11 +71,11 @@ class Rules:
         self.default = TREATMENTS[default_treatment]
         self._by_pattern: ListedTable[str, AddressRule] = ListedTable()
         self._tree: PatternTree[AddressRule] = PatternTree()
-        # how many rules name each address for dead letters; None counts those without one
+        # how many rules name each dead-letter address; None counts the rules without one
         self._dead_letters: Counter[str | None] = Counter()
-        # whether any rule names one
+        # whether any rule names a dead-letter address
         self.has_dead_letters = False
-        # how many rules have another ingress phase than 0
+        # how many rules have an ingress phase other than 0
         self.ingress_phased = 0
         self.change((), rules, default_treatment)
 
@@ -97,7 +98,7 @@ class Rules:
     ) -> None:
         """Remove some rules, add others and set the default treatment.
 
-        Takes time for these rules only; the rules that stay cost nothing.
+        Only these rules take time; the rules that stay cost nothing.
         """
         for rule in removed:
             same = _same(rule)
@@ -117,9 +118,9 @@ class Rules:
         self.default = TREATMENTS[default_treatment]
 
     def _count(self, rule: AddressRule, by: int) -> None:
-        """Count a rule that was added (1) or removed (-1).
+        """Count a rule that was added (`by` is 1) or removed (`by` is -1).
 
-        So facts that are needed for each message are known without a search.
+        Thanks to these counts, facts that each message needs are known without a search.
         """
         self._dead_letters[rule.dead_letter] += by
         if not self._dead_letters[rule.dead_letter]:

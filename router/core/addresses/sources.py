@@ -1,9 +1,10 @@
 """Check what a receiver asks for in its source, and refuse what the router cannot do.
 
-The router could leave a filter or mode out of its answer to the attach (section 2.6.3), but few
-clients look there: they would continue and get messages that they did not ask for. So a request
-that the router cannot serve is refused, with its name, unless the configuration says to ignore it.
-None of this runs per message. (docs/decisions/0085-what-a-source-is-granted.md)
+The router could omit a filter or mode from its answer to the attach (section 2.6.3), but few
+clients check the answer: they would continue and get messages that they did not ask for. So a
+request that the router cannot serve is refused with an error that names it, unless the
+configuration says to ignore it. None of this runs per message.
+(docs/decisions/0085-what-a-source-is-granted.md)
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from router.errors import AmqpError, Scope
 
 MOVE: Final = Symbol("move")
 COPY: Final = Symbol("copy")
-# Filters whose descriptors clients send as numbers, by the registry of filters.
+# Names of the filters whose descriptors clients send as numbers, from the registry of filters.
 _REGISTERED: Final = {
     0x468C00000000: "apache.org:legacy-amqp-direct-binding:string",
     0x468C00000001: "apache.org:legacy-amqp-topic-binding:string",
@@ -30,7 +31,8 @@ _REGISTERED: Final = {
 }
 _NO_DURABLE: Final = (
     "durable subscriptions are not available here: the router keeps no messages for a receiver "
-    "that is away; use a broker's queue or subscription through a link route or an auto-link"
+    "that is not attached; use a broker's queue or subscription through a link route or an "
+    "auto-link"
 )
 # How much of a peer's text is quoted: an error's description has to fit into the smallest frame.
 MOST_NAMED: Final = 4
@@ -39,11 +41,11 @@ _MOST_OF_A_NAME: Final = 45
 
 
 class SourceRules:
-    """Rules for requests of receivers: which are refused; others are ignored, not answered.
+    """Rules for what receivers ask for: some requests are refused, others are ignored.
 
-    `refuses_filters` is about filters and distribution modes, `refuses_durable` is about durable
-    sources that never expire. With `rejects_unconfirmed`, receivers that take everything settled
-    get no durable messages (`unconfirmed_durable`).
+    `refuses_filters` applies to filters and distribution modes, `refuses_durable` to durable
+    sources that never expire. With `rejects_unconfirmed`, receivers to which everything is sent
+    settled get no durable messages (`unconfirmed_durable`).
     """
 
     def __init__(self) -> None:
@@ -60,13 +62,13 @@ class SourceRules:
         self.rejects_unconfirmed = rejects_unconfirmed
 
     def check(self, source: Source) -> None:
-        """Check a source for requests that no address of the router can serve.
+        """Raise `AmqpError` if a source asks for what no address of the router can serve.
 
-        Raises amqp:not-implemented at link scope.
+        The error is amqp:not-implemented at link scope.
         """
         if self.refuses_filters:
             _check_filters(source.filter)
-        # one of the two alone does not ask for messages to be kept while the receiver is away
+        # durability or a lifetime alone does not ask for messages to be kept for an absent receiver
         never_expires = source.expiry_policy is TerminusExpiryPolicy.NEVER
         if self.refuses_durable and never_expires and source.durable:
             raise AmqpError(Condition.NOT_IMPLEMENTED, _NO_DURABLE, Scope.LINK)
@@ -85,7 +87,7 @@ class SourceRules:
 
 
 def mode_unavailable(asked: str, in_force: str) -> AmqpError:
-    """Return the error for a receiver that asks for another mode than its address has."""
+    """Return the error for a receiver that asks for a mode which its address does not have."""
     text = (
         f"distribution-mode {short(asked)!r} is not available here, only {str(in_force)!r}; "
         "'copy' needs a multicast address, or a link route to a broker"
@@ -113,9 +115,9 @@ def _check_filters(filters: AnyMap | None) -> None:
 
 
 def listed(names: Sequence[str], others: int = 0) -> str:
-    """Join names that a peer has sent, the first of them if there are many, for an error.
+    """Join names that a peer has sent for an error's description, shortening a long list.
 
-    `others` is how many there are besides.
+    `others` is the number of further names that are not in `names`.
     """
     named = ", ".join(names[:MOST_NAMED])
     more = len(names) + others - min(len(names), MOST_NAMED)
@@ -123,7 +125,7 @@ def listed(names: Sequence[str], others: int = 0) -> str:
 
 
 def _name(key: object, code: object) -> str:
-    """Name a filter by its key and, if that differs, its value's descriptor."""
+    """Name a filter by its key, and by its value's descriptor if that differs."""
     name = short(key)
     if code is None:
         return name
@@ -132,6 +134,6 @@ def _name(key: object, code: object) -> str:
 
 
 def short(text: object) -> str:
-    """Shorten a peer's text to the length that an error's description has room for."""
+    """Shorten a peer's text so that it fits into an error's description."""
     text = str(text)
     return text if len(text) <= _MOST_OF_A_NAME else f"{text[:_MOST_OF_A_NAME]}..."

@@ -1,8 +1,8 @@
-"""Address table: the addresses in use, and how each name is treated.
+"""Address table: the addresses in use, and the treatment of each name.
 
 An address exists while a link is attached to it or a delivery waits at it; its counts are kept when
-it is removed. Addresses come as clients write them: `amqp://host:port/orders`, `/orders` and
-`orders/` all mean `orders`.
+it is removed. Clients may write the same address in several ways: `amqp://host:port/orders`,
+`/orders` and `orders/` all mean `orders`.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from router.core.model.counters import Counters
 from router.core.routers import router_traffic
 from router.errors import AmqpError
 
-# Characters that are replaced where a client's name is part of a dynamic node's name.
+# Characters that are replaced when a client's name becomes part of a dynamic node's name.
 _NO_WORD = re.compile(r"[^A-Za-z0-9_-]+")
 MAX_WORD = 32
-# Most addresses in one table; the next ones go into another. A table that grows is copied at once,
-# name by name, which takes some 40 ms for 90,000 names where memory is slow
+# Most addresses in one table; further ones go into another table. A table that grows is copied in
+# one step, name by name, which takes some 40 ms for 90,000 names where memory is slow
 # (docs/decisions/0038-changes-under-traffic.md).
 MOST_IN_A_TABLE = 20_000
 _AUTHORITY = re.compile(r"^amqps?:(//[^/]*)?/?", re.IGNORECASE)
 
 
 def address_name(text: str) -> str:
-    """Return the name that an address text means, without scheme, authority, outer separators."""
+    """Return the name in an address text, without scheme, authority and outer separators."""
     return _AUTHORITY.sub("", text).lstrip("/").rstrip("/.")
 
 
@@ -50,15 +50,15 @@ def path_of(text: str) -> str:
 
 
 def _word(name: str) -> str:
-    """Return a name for use in another name: shortened, and without separators."""
+    """Return a name for use within another name: shortened, and without separators."""
     return _NO_WORD.sub("-", name)[:MAX_WORD]
 
 
 class AddressTable:
     """Addresses of a router.
 
-    The `rules` say how names are treated; `new_name` makes hard-to-guess names for dynamic nodes,
-    which end with its argument; `redirects` are for addresses, or hosts, that are at another place.
+    The `rules` say how names are treated. `new_name` makes a hard-to-guess name for a dynamic node,
+    which ends with its argument. `redirects` are for addresses or hosts that are at another place.
     Rules and redirects may be replaced as a whole.
     """
 
@@ -70,9 +70,9 @@ class AddressTable:
         redirects: Redirects | None = None,
     ) -> None:
         self.redirects = Redirects() if redirects is None else redirects
-        # by key, which `key_of` makes of name and phase
+        # addresses by key (`key_of`)
         self._in_use: dict[str, Address] = {}
-        # if there are very many addresses, tables of those entered before
+        # full tables of addresses entered earlier, if there are very many
         self._full: list[dict[str, Address]] = []
         # keys in use that have become unavailable to new links
         self._closed: set[str] = set()
@@ -82,16 +82,16 @@ class AddressTable:
         # names of nodes that are the router's own, each with the main name of its node
         self._own_nodes: dict[str, str] = {}
         self._new_name = new_name
-        # total counts of addresses that are no longer in use; those whose keys are in `kept` have
-        # separate counts
+        # total counts of addresses that are no longer in use; addresses whose keys are in `kept`
+        # have separate counts
         self.retired = Counters()
         self.kept: dict[str, Counters] = {}
         # addresses that join the ends of routed links, one for each link
         self.routed: dict[Address, None] = {}
-        # the transit addresses through this router to others, by destination, key and lane; not
-        # found by name
+        # the transit addresses, for messages that go through this router to others, by destination,
+        # key and lane; they are not found by name
         self.transit: dict[tuple[str, str, object], Address] = {}
-        # returns the treatment of a name that no rule matches, if it is known elsewhere
+        # returns the treatment of a name that no rule here matches, if another router knows one
         self.hint: Callable[[str], int | None] = lambda _: None
         # placeholder for unused addresses; it never has a consumer
         self.unused = Address("", BALANCED)
@@ -99,7 +99,7 @@ class AddressTable:
     def treatment_wanted(self, address: Address) -> int:
         """Return the treatment that an address in use would get if it were made now.
 
-        New links to one that would be unavailable are refused from now on.
+        If that is `unavailable`, new links to the address are refused from now on.
         """
         treatment = address.treatment if address.is_dynamic else self.treatment(address.name)
         if treatment == UNAVAILABLE:
@@ -137,7 +137,7 @@ class AddressTable:
         self._in_use[address.key] = address
 
     def _merge(self) -> None:
-        """Merge two tables that fit into one, so that there are never many."""
+        """Merge two tables that fit into one, so that there are never many tables."""
         for at, table in enumerate(self._full[:-1]):
             following = self._full[at + 1]
             if len(table) + len(following) <= MOST_IN_A_TABLE:
@@ -153,7 +153,7 @@ class AddressTable:
             self._full = [table for table in self._full if table]
 
     def treatment(self, name: str) -> int:
-        """Return how a name is treated, by the most specific rule."""
+        """Return the treatment of a name, according to the most specific rule."""
         return self._treatment(name, self.rules.match(name))
 
     def rule_of(self, name: str) -> AddressRule | None:
@@ -161,7 +161,7 @@ class AddressTable:
         return self.rules.match(name)
 
     def place_of(self, name: str, *, is_sender: bool) -> Redirect | None:
-        """Return the redirect of links to this name, or None, without counting it as issued."""
+        """Return the redirect for links to this name, or None, without counting it as issued."""
         if not self.redirects.concern_addresses or self.is_here_alone(name):
             return None
         return self.redirects.place_of(name, is_sender=is_sender)
@@ -180,10 +180,11 @@ class AddressTable:
         return BALANCED if treatment == UNAVAILABLE and self._claims[name] else treatment
 
     def claim(self, claims: Counter[str]) -> Counter[str]:
-        """Set how many auto-links each name has, now or soon; return the former numbers.
+        """Set the number of auto-links for each name; return the former numbers.
 
-        Addresses with these names are available, whatever the rules say. `claims_changed` has to be
-        called for each name that was not claimed before, or is no longer claimed.
+        Auto-links count even before they are attached. Addresses with these names are available,
+        whatever the rules say. `claims_changed` has to be called for each name that was not claimed
+        before, or is no longer claimed.
         """
         before, self._claims = self._claims, claims
         return before
@@ -198,20 +199,20 @@ class AddressTable:
     def add_own_node(self, name: str, *others: str) -> None:
         """Add a node of the router's own; `others` are its other names.
 
-        It can be used unless a rule for this very name says otherwise; `attach` decides who may
-        receive from it.
+        The node is available unless a rule for exactly this name says otherwise; `attach` decides
+        which peers may receive from it.
         """
         for each in (name, *others):
             self._own_nodes[each] = name
 
     def is_own_node(self, text: str) -> bool:
-        """Return whether this address text means a node that is the router's own."""
+        """Return whether this address text names a node of the router's own."""
         return address_name(text) in self._own_nodes
 
     def dead_letter_of(self, name: str) -> str | None:
         """Return the name of the address for messages that expire at this one, or None.
 
-        A dead-letter address never has another dead-letter address: a message is moved once.
+        A dead-letter address never has a dead-letter address itself: a message is moved only once.
         """
         if not self.rules.has_dead_letters or self.rules.is_dead_letter(name):
             return None
@@ -226,7 +227,7 @@ class AddressTable:
         return self.redirects.of_link(name, path_of(text), is_sender=is_sender)
 
     def redirect_message(self, text: str) -> bytes | None:
-        """Return the outcome of a message to a redirected address; None if it is not redirected."""
+        """Return the outcome for a message to a redirected address; None for any other address."""
         if not self.redirects.concern_addresses:
             return None
         name = address_name(text)
@@ -237,9 +238,9 @@ class AddressTable:
         )
 
     def is_here_alone(self, name: str) -> bool:
-        """Return whether a name is that of a node which exists only at this router.
+        """Return whether a name belongs to a node that exists only at this router.
 
-        That is a node of the router's own or a dynamic one: it has no waypoints or redirects.
+        Such a node is one of the router's own, or a dynamic one. It has no waypoints or redirects.
         """
         if name in self._own_nodes:
             return True
@@ -247,7 +248,7 @@ class AddressTable:
         return address is not None and address.is_dynamic
 
     def phase_of(self, name: str, *, is_sender: bool) -> int:
-        """Return the phase at which senders to this name enter, or receivers from it."""
+        """Return the phase at which senders to this name, or receivers from it, enter."""
         rule = self.rules.match(name)
         if rule is None or self.is_here_alone(name):
             return 0
@@ -256,8 +257,8 @@ class AddressTable:
     def enter(self, text: str, phase: int = 0, *, is_fallback: bool = False) -> Address | None:
         """Return the address for a link that attaches; None if the treatment is `unavailable`.
 
-        `phase` is the one configured for the link, or what `phase_of` returns; a link that receives
-        messages without another receiver enters as a fallback, at no phase.
+        `phase` is the one configured for the link, or the result of `phase_of`. A fallback receiver
+        (`is_fallback`), which takes messages that no other receiver takes, enters at no phase.
         """
         name = address_name(text)
         key = key_of(name, FALLBACK if is_fallback else phase)
@@ -290,8 +291,8 @@ class AddressTable:
     def pair(self, address: Address) -> None:
         """Tie an address in use to its fallback, or untie it, as its present rule says.
 
-        The same is done for an address that is a fallback. An address is in use as long as it has a
-        fallback, so that messages find their way to it.
+        `address` may be either of the two. The primary address stays in use as long as it has a
+        fallback, so that messages find their way to the fallback.
         """
         name = address.name
         fallback = self._used(key_of(name, FALLBACK))
@@ -308,9 +309,9 @@ class AddressTable:
             self.leave(primary)
 
     def create_dynamic(self, *words: str, treatment: int = BALANCED) -> tuple[str, Address]:
-        """Return the text to tell the peer, and a new address for one link.
+        """Create an address for one link; return the text to tell the peer, and the address.
 
-        Its name ends with the words, shortened to fit: these name the peer that it is made for.
+        Its name ends with `words`, shortened to fit: they name the peer that it is made for.
         """
         text = self._new_name(".".join(_word(name) for name in words))
         name = address_name(text)
@@ -322,8 +323,8 @@ class AddressTable:
     def find(self, text: str, phase: int = 0) -> Address | None:
         """Return the address for a single message; `unused` if the address is not in use.
 
-        A message that has been at a waypoint continues at its `phase`; one of phase 0 enters.
-        Returns None if the address is unavailable.
+        A message that has passed a waypoint continues at its `phase`; a message of phase 0 enters
+        at the phase of the senders. Returns None if the address is unavailable.
         """
         key = name = address_name(text)
         if phase or self.rules.ingress_phased:
@@ -338,19 +339,19 @@ class AddressTable:
         return None if self.treatment(name) == UNAVAILABLE else self.unused
 
     def in_use(self, name: str, phase: int = 0) -> Address | None:
-        """Return the address of this name and phase, or None if it is not in use."""
+        """Return the address with this name and phase, or None if it is not in use."""
         return self._used(key_of(name, phase))
 
     def is_in_use(self, address: Address) -> bool:
-        """Return whether this very object is in use, and not one that has replaced it."""
+        """Return whether this very object is in use, rather than one that has replaced it."""
         return self._used(address.key) is address
 
     def own_name(self, name: str) -> str:
-        """Return the main name of a node of the router's own; any other name unchanged."""
+        """Return the main name of a node of the router's own; return any other name unchanged."""
         return self._own_nodes.get(name, name)
 
     def leave(self, address: Address) -> None:
-        """Remove an address if it is no longer used."""
+        """Remove an address unless it is still used."""
         if address.producers or address.consumers or address.resuming:
             return
         if address.waiting or address.creator:
@@ -372,11 +373,11 @@ class AddressTable:
             address.successor = heir
 
     def enter_routed(self, address: Address) -> None:
-        """Add the address of a routed link, for its counts; it cannot be looked up."""
+        """Add the address of a routed link, so that its traffic counts; it is not found by name."""
         self.routed[address] = None
 
     def leave_routed(self, address: Address) -> None:
-        """Remove the address of a routed link that is over, and keep its counts."""
+        """Remove the address of a routed link that has ended, and keep its counts."""
         if address in self.routed:
             del self.routed[address]
             router_traffic.add(self.retired, address)

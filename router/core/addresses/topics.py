@@ -1,8 +1,8 @@
 """Topic matching: find all keys of an exchange that match a message's subject.
 
-By the `amqp` method tokens are separated by a full stop, `*` is any one token and `#` any number of
-them, none included. By the `mqtt` method they are separated by a slash, `+` is any one token, and
-`#`, which stands only at the end, matches all remaining tokens, or none.
+With the `amqp` method, tokens are separated by a full stop, `*` matches any one token and `#` any
+number of tokens, including none. With the `mqtt` method, they are separated by a slash, `+` matches
+any one token, and `#`, which is allowed only at the end, matches all remaining tokens, or none.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ class TopicTree(Generic[T]):
         self._root.grow(self._tokens(key), self._one).values.append(value)
 
     def remove(self, key: str, value: T) -> None:
-        """Remove `value`, which was added for `key`; a search under way may still find it."""
+        """Remove `value`, which was added for `key`.
+
+        A search that has already begun may still find it.
+        """
         node = self._root
         # the nodes on the path, each with the token that leads to the next
         above: list[tuple[Node[T], str]] = []
@@ -52,10 +55,10 @@ class TopicTree(Generic[T]):
         return [each for each in self.search(subject) if each is not None]
 
     def search(self, subject: str) -> Iterator[T | None]:
-        """Yield the values of all keys that match, each once, and None for each other step."""
+        """Yield the values of all keys that match, each once, and None for each step in between."""
         names = self._tokens(subject)
-        # Several `#` do not try the same position again, so there are nodes x tokens steps at most.
-        # The nodes are kept so that the id of a removed one is not used again.
+        # No position is tried again for several `#`, so there are at most nodes x tokens steps. The
+        # nodes are kept so that the id of a removed one is not reused.
         tried: dict[tuple[int, int], Node[T]] = {}
         pending = [(self._root, 0)]
         while pending:
@@ -76,7 +79,7 @@ class TopicTree(Generic[T]):
                 pending.append((exact, at + 1))
 
     def pieces(self) -> Iterator[object]:
-        """Yield the pieces of the tree while it is taken apart (`router.engine.deferred`)."""
+        """Take the tree apart in small steps; yield after each (`router.engine.deferred`)."""
         return self._root.pieces()
 
     def _tokens(self, text: str) -> list[str]:

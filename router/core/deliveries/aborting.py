@@ -1,4 +1,4 @@
-"""Abort deliveries whose rest will not come, wherever they are on their way."""
+"""Abort deliveries whose rest will not arrive, at any point of their way through the router."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def abort_all(forwarder: Core, delivery: Delivery) -> None:
-    """Abort a delivery whose rest will not come, or all its copies.
+    """Abort a delivery whose rest will not arrive, or all its copies.
 
-    Of very many copies, the last ones are aborted in later turns.
+    If there are very many copies, the last ones are aborted in later turns.
     """
     copies = delivery.copies
     if copies is None:
@@ -25,7 +25,7 @@ def abort_all(forwarder: Core, delivery: Delivery) -> None:
 
 
 def abort(forwarder: Core, delivery: Delivery) -> None:
-    """Abort a delivery whose rest will not come, wherever it is on its way."""
+    """Abort a delivery whose rest will not arrive, whether it waits or is being sent."""
     forwarder.outcomes.aborted(delivery)
     delivery.discarded = True
     forwarder.backlog.drop(delivery)
@@ -40,5 +40,5 @@ def abort(forwarder: Core, delivery: Delivery) -> None:
         return
     consumer = link.owner
     if link.current is delivery and consumer is not None:
-        # tells the receiver of the abort as soon as the window allows
+        # the receiver is told of the abort as soon as the window allows
         forwarder.queues.serve(consumer)

@@ -1,11 +1,11 @@
-"""Share credit where an address has senders or receivers on several sides of a network.
+"""Share credit if an address has senders or receivers on several sides of a network.
 
-Each sender is backed by the receivers that may get its messages (`sides`). All senders together
-hold no more credit than all receivers back, plus one message ahead each, as in `credit` for one
-side. Any two sides of senders share a receiver unless there are only these two sides, so it is
-enough to limit each side by itself and all sides together. Nothing here runs for addresses that are
-not sided. It looks at each sender and receiver once, however many sides there are; if there are
-very many, at a few at a time in later turns (`Sharing`).
+Each sender's credit is backed by the receivers that may get its messages (`sides`). All senders
+together hold no more credit than all receivers have given, plus one message ahead each, as in
+`credit` for one side. Any two sides of senders share a receiver unless there are only these two
+sides, so it is enough to limit each side by itself and all sides together. Nothing here runs for
+addresses whose links are all on one side. Each sender and receiver is examined once, however many
+sides there are; if there are very many, a few at a time in later turns (`Sharing`).
 """
 
 from __future__ import annotations
@@ -32,15 +32,16 @@ if TYPE_CHECKING:
 CLOSEST = 0
 MULTICAST = 2
 HERE = 0
-# How many links of an address are looked at in one turn; if it has more, how many in each step.
+# Up to this many links of an address are examined in one turn; if it has more, how many in each
+# step.
 AT_ONCE = 2048
 A_STEP = 128
 
 
 class Capacity:
-    """Number of deliveries that receivers can take: those at the same distance, or all.
+    """Number of deliveries that receivers can take: all of them, or only the nearest with closest.
 
-    `by_side` splits it by the sides that they are on.
+    `by_side` splits the number by the receivers' sides.
     """
 
     def __init__(self) -> None:
@@ -52,7 +53,7 @@ class Capacity:
     def add(self, address: Address, without: int, start: int, end: int) -> None:
         """Add the consumers from `start` to `end`, except those on the side `without`.
 
-        Consumers that are HERE are never left out.
+        Consumers on the side HERE are always included.
         """
         consumers = address.consumers
         for at in range(start, end):
@@ -100,9 +101,9 @@ def room(address: Address, side: int) -> int:
 
 
 def finish(forwarder: Core, address: Address) -> None:
-    """Serve a sided address and share its credit, at the end of a turn.
+    """Serve an address that has several sides and share its credit, at the end of a turn.
 
-    If it has more than AT_ONCE links, later turns do that (`Sharing`).
+    If it has more than AT_ONCE links, that is done in later turns (`Sharing`).
     """
     if len(address.consumers) + len(address.producers) > AT_ONCE:
         if isinstance(address.sharing, Sharing):
@@ -137,7 +138,7 @@ def replenish_across(address: Address) -> None:
 
 
 class Shares:
-    """Credit that the senders of an address are to hold, computed link by link."""
+    """Credit that the senders of an address are to hold, computed one link after the other."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
@@ -147,11 +148,11 @@ class Shares:
         self.by_side: dict[int, int] = {}
         self.granted = 0
         self.left = 0
-        # deliveries may wait for one lane while others have credit
+        # senders with waiting deliveries, if these may wait for one lane while others have credit
         self.held_up: dict[IncomingLink | None, int] | None = None
 
     def add_holdings(self, start: int, end: int) -> None:
-        """Add the credit that some senders hold; all receivers have to be added before."""
+        """Add the credit that some senders hold; call it after all receivers have been added."""
         address = self.address
         producers = address.producers
         waiting = address.waiting.by_side()
@@ -164,14 +165,14 @@ class Shares:
             if group is None:
                 backing = self.nearest
                 if not backing.serves(side):
-                    # with closest, if the nearest are on the sender's side, the next ones count
+                    # with closest, if the nearest are on the sender's side, the next nearest count
                     backing = self.farther = capacity_of(address, side)
                 group = self.groups[side] = SideSenders(side, backing, waiting.get(side, 0))
             group.count += 1
             group.granted += link.credit
 
     def divide(self) -> None:
-        """Compute how much credit a sender of each side may hold."""
+        """Compute how much credit a sender on each side may hold."""
         address = self.address
         total = self.nearest.total - address.waiting.count
         if self.farther is not self.nearest:
@@ -182,13 +183,13 @@ class Shares:
             self.held_up = address.waiting.senders()
 
     def offer(self, start: int, end: int) -> None:
-        """Give credit to some senders, or take it back."""
+        """Give credit to some senders, or revoke it."""
         producers = self.address.producers
         for at in range(start, end):
             producer = producers[at]
             group = self.groups.get(producer.side)
             if group is None:
-                # the first producer of its side, which was attached meanwhile
+                # this is the first producer of its side, and was attached meanwhile
                 continue
             if not group.is_served:
                 _take_back(producer)
@@ -203,7 +204,7 @@ class Shares:
                     and link not in self.held_up
                     and not has_too_much_unsettled(link)
                 ):
-                    # one message ahead, which may be more urgent than all messages that wait
+                    # one message ahead: it may be more urgent than all messages that wait
                     session = link.session
                     session.grant(link, 1, False)
                     given = 1
@@ -212,7 +213,7 @@ class Shares:
 
 
 class Sharing:
-    """Task of `Deferred` that does the work of `finish` for very many links (`credit.Sharing`)."""
+    """Task that does the work of `finish` for very many links, as `credit.Sharing` does."""
 
     def __init__(self, forwarder: Core, address: Address) -> None:
         self.is_again_due = False
@@ -221,7 +222,7 @@ class Sharing:
         self._steps = self._shared()
 
     def step(self) -> bool:
-        """Look at the next few links; return whether any are left."""
+        """Examine the next few links; return whether any work is left."""
         address = self._address
         is_ours = address.remote_ends and address.related_addresses is None
         if is_ours and next(self._steps, self) is not self:
@@ -240,7 +241,7 @@ class Sharing:
     def _shared(self) -> Iterator[None]:
         """Serve the address and share its credit; yield after every few links.
 
-        Links may come and go meanwhile, and then the address is due again.
+        If links are added or removed meanwhile, the address is examined again.
         """
         forwarder, address = self._forwarder, self._address
         consumers, producers = address.consumers, address.producers
@@ -269,7 +270,10 @@ class Sharing:
 
 
 def _in_steps(look: Callable[[int, int], object], links: Sized) -> Iterator[None]:
-    """Look at a few links at a time; links may come and go meanwhile."""
+    """Call `look` for a few links at a time; yield after each call.
+
+    Links may be added or removed meanwhile.
+    """
     at = 0
     while at < len(links):
         end = min(at + A_STEP, len(links))
@@ -293,7 +297,7 @@ class SideSenders:
 def share_out(groups: list[SideSenders], total: int, count: int) -> dict[int, int]:
     """Return how much credit a sender of each side may hold.
 
-    A side with little room leaves the rest to the others.
+    If a side has room for less than its share, the other sides get the rest.
     """
     shares = {}
     groups.sort(key=_room_each)
@@ -311,7 +315,7 @@ def _room_each(group: SideSenders) -> int:
 
 def _take_back(producer: Producer) -> None:
     if producer.side != HERE:
-        # unlike a client that is drained, a router has no messages of its own to send first
+        # unlike a client, a router has no messages of its own, so there is nothing to drain
         producer.low_mark = -1
         revoke(producer.link)
     else:

@@ -1,9 +1,10 @@
-"""Grant credit to senders: never more than the credit of receivers backs (section 2.6.7).
+"""Grant credit to senders: never more than the credit that receivers give (section 2.6.7).
 
 At the end of a turn each address whose state has changed is examined once. The credit of its
 receivers, less the messages that wait and the credit that its senders hold, is shared among the
-senders. If nothing is left, a sender without credit still gets one, so that idle senders that hold
-credit cannot starve it. So one message ahead for each sender may wait in the router.
+senders. If nothing is left, a sender without credit still gets a credit of one, so that idle
+senders that hold credit cannot starve it. Therefore one message ahead per sender may wait in the
+router.
 
 The links of an address that has very many are examined a few at a time, in later turns (`Sharing`,
 docs/decisions/0093-credit-of-many-links.md).
@@ -23,7 +24,7 @@ MESH = 1
 OWN_TREE = 0
 # A sender with this many unsettled deliveries gets no further credit.
 UNSETTLED_LIMIT = 65536
-# How many messages that no longer have a receiver here may come from another router at a time.
+# Credit for another router's messages that no longer have a receiver here.
 CREDIT_WITHOUT_RECEIVER = 16
 # Up to this many links of an address are examined in one turn; if it has more, this many in each
 # step.
@@ -38,8 +39,8 @@ OFFERS = 2
 def receiver_room(address: Address) -> int:
     """Return how many more deliveries the receivers of an address can take.
 
-    That is the sum of their credit if each delivery goes to one receiver. For multicast, where each
-    receiver gets a copy, the slowest receiver decides.
+    If each delivery goes to one receiver, that is the sum of their credit, less the deliveries that
+    wait. For multicast, where each receiver gets a copy, the slowest receiver decides.
     """
     total = 0
     slowest = -1
@@ -63,8 +64,8 @@ def room_of(consumer: Consumer) -> int:
     session = link.session
     credit = link.credit
     if session.outbox.congested and credit > 1:
-        # One message ahead: another link may be what keeps the socket full. When there is room,
-        # its address is examined again.
+        # One message ahead: the socket may be full because of another link. Once it has room, the
+        # address of this link is examined again.
         credit = 1
         block(session, link)
     return credit
@@ -170,7 +171,7 @@ class Sharing:
         self.at = end
         if end == len(consumers):
             self.at = 0
-            # without receivers all credit is taken back
+            # without receivers all credit is revoked
             self.phase = HOLDINGS if consumers else OFFERS
 
     def _add_holdings(self) -> None:
@@ -206,7 +207,7 @@ class Sharing:
 
 
 def replenish_trees(address: Address) -> None:
-    """Share the receivers' credit of a multicast among senders of several sides."""
+    """Share the receivers' credit of a multicast among senders on several sides."""
     count = len(address.producers)
     if count == 0:
         return
@@ -219,14 +220,14 @@ def replenish_trees(address: Address) -> None:
 class TreeCredit:
     """Credit that the senders of a multicast with several sides are to hold.
 
-    Messages of one router's senders follow a tree of their own, whose links affect no other
-    senders' credit. Receivers here or at an edge take messages of all trees.
+    Messages from the senders of each router follow that router's tree, whose links do not affect
+    the credit of other senders. Receivers here or at an edge take messages of all trees.
     """
 
     def __init__(self, address: Address) -> None:
         self.address = address
         self.slowest = -1
-        # the edge that all receivers outside the network are at, or `HERE`
+        # the edge that has all receivers outside the network, or `HERE` if not all are at one edge
         self.only_side = -1
         self.granted = 0
         # by tree: what its slowest link can take, the credit of its senders, and their number
@@ -261,12 +262,12 @@ class TreeCredit:
             self.counts[tree] = self.counts.get(tree, 0) + 1
 
     def offer(self, start: int, end: int) -> None:
-        """Grant some senders their share, or take their credit back."""
+        """Grant some senders their share, or revoke their credit."""
         producers = self.address.producers
         for at in range(start, end):
             producer = producers[at]
             tree = producer.tree
-            # without a receiver messages are dropped, as if one took everything
+            # without a receiver messages are dropped, as if there were one that takes everything
             room = self.slowest
             share = left = UNSETTLED_LIMIT
             if self.only_side != HERE and producer.side == self.only_side:
@@ -280,8 +281,8 @@ class TreeCredit:
                 left = min(left, beyond - self.held.get(tree, 0))
                 room = beyond if room < 0 else min(room, beyond)
             if room < 0 and tree > OWN_TREE:
-                # its router still knows a receiver that has left: messages that it sends are
-                # released
+                # the sender's router does not know yet that the last receiver has left: messages
+                # that it sends are released
                 room = left = share = CREDIT_WITHOUT_RECEIVER
             if room < 0:
                 if producer.side == HERE:
@@ -298,8 +299,8 @@ class TreeCredit:
 def offer(producer: Producer, share: int, room: int, left: int) -> int:
     """Grant a sender credit up to its share of the receivers' room; return how much.
 
-    `left` is the room for which no sender holds credit yet. If there is none left, a sender
-    without credit is granted one message ahead.
+    `left` is the room for which no sender holds credit yet. If none is left, a sender without
+    credit is granted one message ahead.
     """
     link = producer.link
     held = link.credit
@@ -313,17 +314,17 @@ def offer(producer: Producer, share: int, room: int, left: int) -> int:
         if give <= 0:
             give = 1 if held == 0 else 0
     if give > 0 or link.drain:
-        # there is a receiver again: it may keep the credit that it was asked to give back
+        # there is a receiver again, so a sender that was being drained may keep its credit
         session = link.session
         session.grant(link, held + give, False)
     return give
 
 
 def drain_sender(producer: Producer) -> None:
-    """Ask a sender to give its credit back, as there is no receiver (drain, section 2.6.7).
+    """Drain a sender, because there is no receiver (section 2.6.7).
 
-    A broker is only told to stop: a drain would make it send its messages first, without a
-    receiver.
+    A link that the router itself attached, for example to a broker, only has its credit revoked: a
+    drain would make the broker send its messages first, although there is no receiver.
     """
     link = producer.link
     producer.low_mark = -1
@@ -335,16 +336,19 @@ def drain_sender(producer: Producer) -> None:
 
 
 def revoke(link: IncomingLink) -> None:
-    """Set a sender's credit to 0; messages that it sends before it learns of that are accepted."""
+    """Set a sender's credit to 0.
+
+    Messages that it sends before it learns of that are still accepted.
+    """
     if link.credit:
-        # messages for credit taken back before may be under way too, but are within this limit
+        # messages for credit revoked earlier may still arrive, too, but are within this limit
         link.overdraft = max(link.overdraft, link.credit)
         session = link.session
         session.grant(link, 0, False)
 
 
 def replenish_anonymous(producer: Producer) -> None:
-    """Grant credit to an anonymous sender, limited by its deliveries that wait."""
+    """Grant credit to an anonymous sender; those of its deliveries that wait limit it."""
     link = producer.link
     if not link.is_attached():
         return
@@ -356,11 +360,11 @@ def replenish_anonymous(producer: Producer) -> None:
 
 
 def copy_credit(address: Address) -> None:
-    """Copy credit and drain between the ends of a routed link, one for one (section 2.6.7).
+    """Copy credit and drain one for one between the ends of a routed link (section 2.6.7).
 
-    Deliveries that were received but not forwarded yet have used their credit already. If the
-    receiver took credit back, messages that were sent before the sender learned of that are still
-    received.
+    Credit and drain go from the receiver to the sender; the end of a drain goes back. Deliveries
+    that were received but not forwarded yet have already used their credit. If the receiver reduces
+    its credit, messages that were sent before the sender learned of that are still accepted.
     """
     if not address.consumers:
         return

@@ -1,8 +1,8 @@
 """Move messages whose ttl ended while they waited to their address's dead-letter address.
 
-There they wait like any other messages, without a ttl, and the outcome comes from the receiver that
-they get there. A message is moved once: a dead-letter address has no dead-letter address itself. If
-dead letters have no receiver, the sender is told the same as without such an address.
+There they wait like any other messages, without a ttl, and their outcome comes from the receiver
+there. A message is moved only once: a dead-letter address has no dead-letter address itself. If the
+dead-letter address has no receiver, the sender is told the same as without such an address.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ def expire(forwarder: Core, delivery: Delivery) -> None:
 
 
 def move(forwarder: Core, delivery: Delivery) -> bool:
-    """Move an expired delivery that is in no queue any more; return False if it cannot be moved."""
+    """Move an expired delivery, which is no longer in a queue, to the dead-letter address.
+
+    Return False if it cannot be moved.
+    """
     table = forwarder.table
     name = table.dead_letter_of(delivery.address.name)
     if name is None:
@@ -46,7 +49,7 @@ def move(forwarder: Core, delivery: Delivery) -> bool:
         return False
     least_busy = max_message_size.least_busy(address, delivery)
     if least_busy is None:
-        # the only receivers there are on the side that it came from
+        # all receivers there are on the side that the delivery came from
         return False
     forwarder.backlog.remove_ttl(delivery)
     delivery.address = address
@@ -55,7 +58,7 @@ def move(forwarder: Core, delivery: Delivery) -> bool:
     if delivery.settled:
         address.counters.presettled += 1
     forwarder.credit.note(address, None)
-    # to one receiver, even if the address is multicast
+    # the delivery goes to one receiver, even if the address is multicast
     _take_in(forwarder, address, delivery, least_busy)
     return True
 

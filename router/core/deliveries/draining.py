@@ -1,11 +1,11 @@
 """Drains: give a draining receiver all available messages, including those of its senders.
 
 In section 2.6.7 the sender of a drained link sends all available messages, then uses up the credit.
-A router has no messages of its own: senders hold credit only where receivers do (`credit`), so
-nothing waits for a receiver that had none. A receiver that only ever drains, in order to poll,
-would never get a message if only waiting messages counted. So if a drain allows senders to send
-more than before, they are given a moment to do so. If it does not, they have had that moment
-before, and the drain ends at once (docs/decisions/0031).
+A router has no messages of its own: senders hold credit only if receivers do (`credit`), so nothing
+waits for a receiver that had no credit. If only waiting messages counted as available, a receiver
+that polls by draining would never get a message. So if a drain lets senders send more than before,
+they get a short time to do so. If it does not, they have had that time already, and the drain ends
+immediately (docs/decisions/0031).
 """
 
 from __future__ import annotations
@@ -21,19 +21,22 @@ from router.core.model.address import Consumer, Producer
 if TYPE_CHECKING:
     from router.core.ports import Core
 
-# How long senders have, in seconds: more than the round trip of most networks. Timers are checked
-# at this interval too, so it may be twice as long.
+# How much time senders get, in seconds: more than the round trip of most networks. Timers are
+# checked at this interval too, so it may be twice as long.
 PATIENCE_S = 0.25
-# How many drains are ended at a time.
+# How many drains one call of `finish` ends.
 MOST_FINISHED = 1000
-# How many links can be examined in the time of a frame that comes once per message.
+# How many links can be examined in the time that it takes to process a frame of a message.
 LINKS_A_FRAME = 4
-# With more links than these it takes several turns to share an address's credit (`credit`).
+# With more links than this, sharing an address's credit takes several turns (`credit`).
 MOST_ASKED = 2048
 
 
 def answer(forwarder: Core, consumer: Consumer) -> None:
-    """Use up the credit of a draining receiver for which nothing waits, now or in a moment."""
+    """Answer a drain for whose receiver nothing waits: use up the receiver's credit.
+
+    If its senders may now send more than before, that is done after a short time.
+    """
     if consumer.link.is_routed:
         # the sender at the other end answers
         forwarder.credit.note(consumer.address, None)
@@ -41,7 +44,7 @@ def answer(forwarder: Core, consumer: Consumer) -> None:
     now = forwarder.turn.now
     ends_at = forwarder.queues.drains.get(consumer)
     if forwarder.distribution.pending_copies.is_at(consumer.address):
-        # a copy may be under way to it
+        # a copy for the receiver may still be made
         forwarder.queues.drains[consumer] = now + PATIENCE_S
     elif ends_at is None and _ask(forwarder, consumer):
         forwarder.queues.drains[consumer] = now + PATIENCE_S
@@ -52,7 +55,7 @@ def answer(forwarder: Core, consumer: Consumer) -> None:
 
 
 def finish(forwarder: Core) -> None:
-    """End the drains whose senders had their moment; called now and then while there are any.
+    """End the drains whose senders have had their time; called regularly while there are any.
 
     If there are very many, the next ones end with the next call.
     """
@@ -62,10 +65,10 @@ def finish(forwarder: Core) -> None:
         if ends_at > now:
             continue
         if _is_draining(consumer):
-            # if a message is under way, the drain ends after it
+            # if a message is being sent, the drain ends after it
             forwarder.queues.serve(consumer)
         if drains.pop(consumer, None) is not None and _is_draining(consumer):
-            # at the end of the queue, so that each of very many is reached
+            # at the end of the queue, so that all are served even if there are very many
             drains[consumer] = ends_at
 
 
@@ -81,7 +84,7 @@ def _ask(forwarder: Core, consumer: Consumer) -> bool:
         address.related_addresses is None
         and len(address.producers) + len(address.consumers) > MOST_ASKED
     ):
-        # senders get a moment even so
+        # senders get some time in any case
         forwarder.credit.note(address, None)
         return len(address.producers) > 0
     senders = related.producers(address)
@@ -94,7 +97,7 @@ def _ask(forwarder: Core, consumer: Consumer) -> bool:
     elif address.related_addresses is None:
         across.replenish_across(address)
     else:
-        # with very many destinations the answer is not known yet
+        # with very many destinations it is not known yet whether senders get credit
         return related_credit.replenish(forwarder, [address]) or _held(senders) > before
     return _held(senders) > before
 

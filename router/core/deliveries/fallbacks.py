@@ -1,9 +1,9 @@
 """Fallbacks: move waiting messages to an address's fallback, and back.
 
 When the last receiver of an address leaves, waiting messages go to its fallback. Those that still
-wait there when the address has a receiver again are moved back, in order. Messages that were sent
-stay where they are. If very many wait, the last are moved in later turns; until then new ones wait
-behind them. None of this runs once per message.
+wait there when the address has a receiver again are moved back, in order. Messages that were
+already sent stay where they are. If very many wait, the last ones are moved in later turns; until
+then new messages are queued after them. None of this runs once per message.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ A_STEP: Final = 32
 
 
 def consumer_joined(forwarder: Core, consumer: Consumer) -> None:
-    """Bring waiting messages back from the fallback to an address's first consumer."""
+    """Move waiting messages from the fallback back to an address's first consumer."""
     address = consumer.address
     fallback = None if address.related_addresses is None else address.related_addresses.fallback
     if fallback is None or len(address.consumers) > 1 or address.treatment == MULTICAST:
@@ -34,7 +34,7 @@ def consumer_joined(forwarder: Core, consumer: Consumer) -> None:
 
 
 def last_consumer_left(forwarder: Core, address: Address) -> None:
-    """Move messages waiting at an address that lost its last consumer to its fallback."""
+    """Move messages that wait at an address to its fallback, as its last consumer has left."""
     fallback = None if address.related_addresses is None else address.related_addresses.fallback
     if fallback is None or not fallback.consumers or address.treatment == MULTICAST:
         return
@@ -42,31 +42,32 @@ def last_consumer_left(forwarder: Core, address: Address) -> None:
 
 
 def _move(forwarder: Core, primary: Address, source: Address, to: Address) -> None:
-    """Move waiting messages between two addresses, as far as receivers take them there."""
+    """Move waiting messages from `source` to `to`, as far as receivers there accept them."""
     ties = primary.related_addresses
     assert ties is not None
     if ties.moving is not None:
-        # the new task moves them the other way, or includes the rest of this one
+        # the new task moves messages the other way, or includes the rest of the old one
         ties.moving.is_over = True
     moving = ties.moving = FallbackMove(forwarder, primary, source, to)
     forwarder.turn.deferred.start(moving, MOVED_AT_ONCE // A_STEP, moving.put_off)
 
 
 class FallbackMove:
-    """Task that moves waiting deliveries from the address `source` to another."""
+    """Task that moves waiting deliveries from the address `source` to the address `to`."""
 
     def __init__(self, forwarder: Core, primary: Address, source: Address, to: Address) -> None:
         self._forwarder = forwarder
         self._primary = primary
         self.source = source
         self._to = to
-        # how many are still to be examined: those not accepted there stay, at the queue's end
+        # how many are still to be examined: deliveries not accepted at the other address stay, at
+        # the queue's end
         self.left = source.waiting.count
         self.is_over = False
         self._is_later = False
 
     def step(self) -> bool:
-        """Move a few messages; return whether there are others."""
+        """Move a few messages; return whether more are left."""
         if self.is_over:
             return False
         source, to, waiting = self.source, self._to, self.source.waiting
@@ -90,7 +91,7 @@ class FallbackMove:
                 waiting.append(delivery)
         if ties is not None and ties.moving is self:
             ties.moving = None
-        # served at the end of the turn: the receivers there may be lost next
+        # served at the end of the turn, because the receivers there may be lost in this turn, too
         self._forwarder.credit.note(to, None)
         if not source.consumers:
             unsent.give_up(self._forwarder, source, waiting, unsent.RELEASED)
@@ -100,11 +101,11 @@ class FallbackMove:
         return False
 
     def put_off(self) -> None:
-        """Note that the rest is moved in later turns."""
+        """Note that the remaining messages are moved in later turns."""
         self._is_later = True
 
     def wait_behind(self, delivery: Delivery, producer: Producer, frame: TransferFrame) -> None:
-        """Queue a new delivery behind those that are still to be moved."""
+        """Queue a new delivery after those that are still to be moved."""
         forwarder = self._forwarder
         delivery.address = self.source
         forwarder.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
@@ -116,7 +117,7 @@ class FallbackMove:
 
 def _may_go(delivery: Delivery, to: Address) -> bool:
     producer = delivery.incoming.owner
-    # a message from the fallback itself does not return to it
+    # a message that a fallback has sent does not go back to it
     if producer is not None and producer.is_fallback and to.phase == FALLBACK:
         return False
     return not max_message_size.is_too_large(to, delivery)

@@ -1,8 +1,8 @@
 """Size limits of receivers: their links' max-message-size (section 2.7.3).
 
 A message that is too large for one receiver goes to another; if it is too large for all, it is
-rejected. A message that grows too large while it is sent is aborted towards its receiver. Its size
-is that of the message as it came in.
+rejected. A message that turns out to be too large while it is being sent is aborted towards its
+receiver. The size of a message is its size as received.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 REJECTED = int(Descriptor.REJECTED)
 UNLIMITED = 2**64 - 1
-# How many copies that are too large for their receiver are given up before the search continues in
-# a later step, and how many examined deliveries each counts as.
+# How many copies that are too large for their receiver are dropped before the search continues in a
+# later step, and as how many examined deliveries each of them counts.
 MOST_LEFT_OUT = 32
 LOOKS_A_LOSS = 64
 
 
 def is_too_large(address: Address, delivery: Delivery) -> bool:
-    """Return whether no receiver of an address accepts a delivery of this size, or none exists."""
+    """Return whether a delivery is too large for all receivers of an address, or it has none."""
     size = delivery.size
     if not address.remote_ends:
         return not address.consumers or bool(size > address.largest_taken())
@@ -65,13 +65,13 @@ def refuse(forwarder: Core, address: Address, delivery: Delivery) -> None:
 def largest(address: Address) -> int:
     """Return the largest message size that any receiver of an address accepts."""
     if address.remote_ends:
-        # links to other routers are on the list before they are answered
+        # links to other routers are among the consumers before their attach is answered
         return max((each.link.max_message_size for each in address.consumers), default=0)
     return int(address.largest_taken())
 
 
 def reject(forwarder: Core, delivery: Delivery, limit: int) -> None:
-    """Reject a delivery that is larger than `limit`, which is the most that a receiver takes."""
+    """Reject a delivery that is larger than `limit`, the largest size that a receiver accepts."""
     counters = delivery.address.counters
     if delivery.settled:
         counters.dropped_presettled += 1
@@ -90,20 +90,20 @@ def _verdict(size: int, limit: int) -> bytes:
 
 
 def is_spread_by_sides(address: Address) -> bool:
-    """Return whether an address's waiting deliveries go to consumers by their side."""
+    """Return whether the side of a waiting delivery decides which consumers may take it."""
     return bool(address.remote_ends) and address.treatment != MULTICAST
 
 
 def chooses_by_sides(consumer: Consumer) -> bool:
-    """Return whether a consumer takes only some of the waiting deliveries, by its side."""
+    """Return whether a consumer may take only waiting deliveries from some sides."""
     return is_spread_by_sides(consumer.address) and not sides.takes_from_anywhere(consumer)
 
 
 def take(forwarder: Core, consumer: Consumer) -> Delivery | None:
     """Take the next delivery that is not too large for a consumer out of its queue.
 
-    Returns None if there is none, or if the queue says that the search is unfinished. The caller
-    counts how many deliveries were examined.
+    Returns None if there is none, or if the search is unfinished, as the queue's `is_unfinished`
+    says. The caller accounts for the deliveries that were examined (`looked_at`).
     """
     waiting = consumer.waiting
     limit = consumer.link.max_message_size
@@ -139,7 +139,7 @@ def recheck_grown(forwarder: Core, delivery: Delivery) -> None:
     """Reject a waiting delivery that has grown, if it is now too large for all receivers."""
     address = delivery.address
     if delivery.parent is not None and address.treatment == MULTICAST:
-        # it is checked when it is taken
+        # a copy is checked when it is taken from the queue
         return
     if is_too_large(address, delivery):
         aborting.abort(forwarder, delivery)
@@ -150,7 +150,7 @@ def recheck_grown(forwarder: Core, delivery: Delivery) -> None:
 
 
 def abort_outgrown(forwarder: Core, delivery: Delivery) -> None:
-    """Abort and reject a delivery that grew too large for its receiver after a part was sent."""
+    """Abort and reject a delivery that grew too large for its receiver while it was being sent."""
     limit = delivery.outgoing.max_message_size
     aborting.abort(forwarder, delivery)
     if delivery.parent is None:
@@ -160,7 +160,10 @@ def abort_outgrown(forwarder: Core, delivery: Delivery) -> None:
 
 
 def _leave_out(forwarder: Core, copy: Delivery, limit: int) -> None:
-    """Drop a copy that is too large; reject it if no other receiver has told an outcome."""
+    """Drop a copy that is too large for its receiver.
+
+    The message is rejected if this is its last open copy and no other receiver has told an outcome.
+    """
     copy.discarded = True
     parent = copy.parent
     if parent.open_copies == 1 and parent.outcome == 0:
@@ -171,7 +174,7 @@ def _leave_out(forwarder: Core, copy: Delivery, limit: int) -> None:
 
 
 def receiver_lost(forwarder: Core, address: Address) -> None:
-    """Have waiting deliveries checked at the end of the turn, because a receiver has left."""
+    """Schedule a check of waiting deliveries at the end of the turn, as a receiver has left."""
     if address.waiting.count and address not in forwarder.sizes_due:
         forwarder.sizes_due[address] = None
 
@@ -200,7 +203,7 @@ class _Refusing:
         self._forwarder = forwarder
         self._address = address
         self._limits: dict[int, int] = {}
-        # whether another receiver has left since it began
+        # whether another receiver has left since the pass began
         self.is_due_again = False
 
     def begin(self) -> None:
@@ -220,7 +223,7 @@ class _Refusing:
     def _look_at(self, delivery: Delivery) -> None:
         address = self._address
         limit = self._limits.get(delivery.incoming.side, UNLIMITED)
-        # since the pass began it may have been taken, and receivers may have come and gone
+        # since the pass began, it may have been taken, and receivers may have been added or removed
         is_there = delivery.waits_in is address.waiting and address.consumers
         if delivery.size > limit and is_there and is_too_large(address, delivery):
             address.waiting.remove(delivery)
@@ -236,7 +239,7 @@ class _Refusing:
 
 
 def _limits(address: Address) -> dict[int, int]:
-    """Return the most octets that any receiver takes of a message, by the message's side."""
+    """Return the size of the largest message that any receiver accepts, by the message's side."""
     if not is_spread_by_sides(address):
         return dict.fromkeys(address.waiting.by_side(), largest(address))
     return {

@@ -1,8 +1,9 @@
 """Count outcomes and delays of deliveries, by link and by address.
 
-Outcomes come in runs: a receiver settles a range of one sender's deliveries that came in one turn.
-So like outcomes are only counted until their run ends, and then added everywhere at once
-(docs/decisions/0041). A run ends with the turn at the latest, and before any link comes or goes.
+Outcomes come in runs: a receiver settles a range of one sender's deliveries that arrived in one
+turn. So equal outcomes are only counted until their run ends, and then added to all counters
+together (docs/decisions/0041). A run ends with the turn at the latest, and before any link is added
+or removed.
 """
 
 from __future__ import annotations
@@ -30,17 +31,17 @@ class OutcomeObserver(Protocol):
         age_s: float,
         count: int,
     ) -> None:
-        """Note that the senders of `count` deliveries of a link were told the same outcome.
+        """Note that the sender of `count` deliveries of a link was told the same outcome for each.
 
-        `outgoing` is the link that they left by; None if they have not left, or were copied.
+        `outgoing` is the link on which they left; None if they have not left, or were copied.
         """
 
     def expired(self, incoming: IncomingLink, address: str, count: int) -> None:
-        """Note that the ttl of `count` deliveries has ended before a receiver took them."""
+        """Note that the ttl of `count` deliveries ended before a receiver took them."""
 
 
 class OutcomeCounter:
-    """Current run: `count` deliveries with the same links, outcome and arrival."""
+    """Counter of outcomes: its current run is `count` deliveries with equal links and outcome."""
 
     def __init__(self, turn: Turn) -> None:
         self.turn = turn
@@ -50,17 +51,17 @@ class OutcomeCounter:
         self.code = 0
         self.arrived = 0.0
         self.count = 0
-        # chooses deliveries and records them, while a plugin asks for that; usually None
+        # samples deliveries and records them, while a plugin asks for that; usually None
         self.sampler: Sampler | None = None
         # called for each run of outcomes while a plugin has subscribed; usually None
         self.observer: OutcomeObserver | None = None
-        # link, address and number of expired deliveries that are not reported to it yet
+        # link, address and number of expired deliveries that are not reported to the observer yet
         self.expired_in: IncomingLink | None = None
         self.expired_at: Address | None = None
         self.expired_count = 0
 
     def settled(self, delivery: Delivery, code: int) -> None:
-        """Count a delivery that its receiver has settled, and whose sender is told at once."""
+        """Count a delivery that its receiver has settled, and whose sender is told immediately."""
         if delivery.sample is not None:
             self._record(delivery, code)
         if not delivery.incoming_open:
@@ -83,7 +84,7 @@ class OutcomeCounter:
             self.count = 1
 
     def end_run(self) -> None:
-        """Add the counts of the current run to links and address."""
+        """End the current run: add its counts to its links and address."""
         if self.expired_count:
             self._end_expired()
         count = self.count
@@ -104,13 +105,13 @@ class OutcomeCounter:
             incoming.count_delay(age_s, count)
             if self.observer is not None:
                 self.observer.settled(incoming, outgoing, self.code, age_s, count)
-            # links that are over are not kept alive; no delivery matches None
+            # so that links that have ended are not kept in memory; no delivery matches None
             self.incoming = None
             self.outgoing = None
             self.address = None
 
     def receiver_told(self, delivery: Delivery, code: int) -> None:
-        """Count an outcome from a delivery's receiver, without regard to its sender."""
+        """Count an outcome from a delivery's receiver, independently of its sender."""
         if delivery.sample is not None:
             self._record(delivery, code)
         address = delivery.address
@@ -139,7 +140,7 @@ class OutcomeCounter:
                 link.count_delay(age_s, 1)
 
     def expired(self, delivery: Delivery) -> None:
-        """Count a delivery whose ttl has ended before a receiver took it."""
+        """Count a delivery whose ttl ended before a receiver took it."""
         address = delivery.address
         counters = address.counters
         counters.expired += 1
@@ -169,9 +170,10 @@ class OutcomeCounter:
             self.sampler.ended(delivery, code, sampling.RECEIVER, None)
 
     def decided_here(self, delivery: Delivery, code: int, state: bytes) -> None:
-        """Record an outcome of the router's own for a sampled delivery.
+        """Record an outcome that the router itself has decided for a sampled delivery.
 
-        An accepted one counts as the receiver's, which accepts what it takes settled.
+        `accepted` counts as the receiver's outcome, because a receiver to which messages are sent
+        settled accepts them.
         """
         if self.sampler is None:
             return
@@ -181,6 +183,6 @@ class OutcomeCounter:
             self.sampler.ended(delivery, code, sampling.ROUTER, router_outcomes.reason(code, state))
 
     def aborted(self, delivery: Delivery) -> None:
-        """Record that the rest of a sampled delivery will not come."""
+        """Record that the rest of a sampled delivery will not arrive."""
         if delivery.sample is not None and self.sampler is not None:
             self.sampler.ended(delivery, sampling.ABORTED, sampling.NOBODY, None)

@@ -1,9 +1,9 @@
-"""Redelivery: offer a message that one receiver gave back to another, before the sender is told.
+"""Redelivery: offer a message that one receiver releases to another, before the sender is told.
 
-Where an address has several receivers, the octets of a small message are kept until it is settled.
-If its receiver releases or modifies it, it goes to another receiver that has room at that moment
-and has not had it yet. The last outcome is told to the sender. Nothing waits for this: without room
-the sender is told at once, as with a single receiver.
+If an address has several receivers, the octets of a small message are kept until it is settled. If
+its receiver releases or modifies it, it goes to another receiver that has room at that moment and
+has not had it yet. The sender is told only the last outcome. Nothing waits for this: if no receiver
+has room, the sender is told immediately, as with a single receiver.
 (docs/decisions/0029-redelivery.md.)
 """
 
@@ -26,24 +26,23 @@ if TYPE_CHECKING:
     from router.core.ports import Core
     from router.engine.link import OutgoingLink
 
-# Larger messages are not kept: copying them would cost more than sending them.
+# Larger messages are not kept: copying them costs more than sending them.
 MAX_BYTES = 32768
 # At most this many receivers are tried for one message.
 MAX_ATTEMPTS = 8
-# The kept octets are limited to this part of the router's memory limit, in addition to it.
+# The limit of kept octets is the router's memory limit divided by this; it comes on top of that.
 PART_KEPT = 8
 # Work of an attempt, and of each receiver that is asked, counted in frames
 # (`Connection.count_work`).
 WORK = 80
 ASKING = 2
-# At most this many receivers of an address are asked for one message; if it has more, others each
-# time.
+# At most this many receivers of an address are asked for one message; if it has more, they take
+# turns.
 MOST_ASKED = 64
-EMPTY = b""
 
 
 class Kept:
-    """Octets of a message as last sent, the time of that, and the links that gave it back.
+    """Kept octets of a message as last sent, when that was, and the links that released it.
 
     Created by `Kept.__new__(Kept)`.
     """
@@ -54,7 +53,7 @@ class Kept:
 
 
 class Redelivery:
-    """Account of the octets that a router keeps for redelivery, and their limit."""
+    """Store of the octets that a router keeps for redelivery, with their limit."""
 
     def __init__(self, turn: Turn, limit_bytes: int) -> None:
         self.turn = turn
@@ -101,9 +100,9 @@ class Redelivery:
 
 
 def keeps_messages(address: Address) -> bool:
-    """Return whether messages that are sent to this address may have to be sent once more.
+    """Return whether messages that are sent to this address may have to be sent again.
 
-    They may go to another receiver if one gives them back, or to one that resumes its link.
+    They may go to another receiver if one releases them, or to a receiver that resumes its link.
     """
     if address.treatment == MULTICAST:
         return False
@@ -116,7 +115,7 @@ def _has_several(address: Address) -> bool:
     """Return whether an address has more than one receiver, without examining all of them."""
     receivers = 0
     for consumer in address.consumers:
-        # lanes to the same router are one receiver
+        # all lanes to the same router count as one receiver
         receivers += consumer.lane_mask & 1
         if receivers > 1:
             return True
@@ -124,7 +123,10 @@ def _has_several(address: Address) -> bool:
 
 
 def _offer(redelivery: Redelivery, core: Core, delivery: Delivery, frame: DispositionFrame) -> bool:
-    """Send a delivery that its receiver gives back to another one; return whether there is one."""
+    """Send a delivery that its receiver releases or modifies to another receiver.
+
+    Return whether it has been sent to one, or waits for one that is farther away.
+    """
     address = delivery.address
     kept = delivery.kept
     had = [*(kept.had or ()), delivery.outgoing]
@@ -163,7 +165,7 @@ def _offer(redelivery: Redelivery, core: Core, delivery: Delivery, frame: Dispos
 def go_on(core: Core, delivery: Delivery) -> bool:
     """Forward a released delivery that waits; return whether it has stopped waiting.
 
-    If its ttl has ended, it is released towards its sender.
+    If its ttl has ended, it is settled as released.
     """
     kept = delivery.kept
     consumer = _other(delivery.address, delivery, kept.had, kept.octets, is_released=True)
@@ -174,7 +176,7 @@ def go_on(core: Core, delivery: Delivery) -> bool:
         elapsed_ms = int((core.turn.now - kept.since) * 1000)
         octets = revise(kept.octets, elapsed_ms, failed=False, annotations={})
     if octets is None:
-        core.settlement.settle(delivery, codes.RELEASED, EMPTY)
+        core.settlement.settle(delivery, codes.RELEASED, b"")
     else:
         _send_again(core.redelivery, core, consumer, delivery, octets)
     return True
@@ -183,7 +185,7 @@ def go_on(core: Core, delivery: Delivery) -> bool:
 def _send_again(
     redelivery: Redelivery, core: Core, consumer: Consumer, delivery: Delivery, octets: bytes
 ) -> None:
-    """Send a delivery to a receiver that has not had it, and remember who has."""
+    """Send a delivery to a receiver that has not had it, and remember which receivers have."""
     had = delivery.kept.had
     redelivery.drop(delivery)
     _send(redelivery, core, consumer, delivery, octets)
@@ -193,10 +195,10 @@ def _send_again(
 
 
 def _may_be_lost(delivery: Delivery, frame: DispositionFrame) -> bool:
-    """Return whether an outcome may mean that the message was lost behind another router.
+    """Return whether an outcome may mean that the message was lost at another router.
 
-    A router answers `modified` if it loses the link that the message was sent on. A receiver may
-    have got the message, so only the sender may send it again.
+    A router answers `modified` if it loses the link on which the message was sent. A receiver may
+    have received the message, so only the sender may decide to send it again.
     """
     owner = delivery.outgoing.owner
     return bool(frame.state_code == codes.MODIFIED and owner is not None and owner.side != HERE)
@@ -212,8 +214,8 @@ def _other(
 ) -> Consumer | None:
     """Return the least busy consumer that has room and has not had the delivery, or None.
 
-    If the treatment is closest, it is one of the nearest of these. Only a released message goes
-    farther away than the receiver that gave it back.
+    If the treatment is closest, it is one of the nearest of these consumers. Only a released
+    message may go to a consumer that is farther away than the one that released it.
     """
     size = len(octets)
     is_closest = address.treatment == CLOSEST
@@ -276,7 +278,7 @@ def _revised(delivery: Delivery, frame: DispositionFrame, now: float) -> bytes |
 
 
 def _users(annotations: DecodedMap | None) -> DecodedMap:
-    """Return the annotations that a receiver may add: those that are not the router's own."""
+    """Return the annotations that a receiver may add: all but those that only routers write."""
     return {
         key: value
         for key, value in (annotations or {}).items()
@@ -292,7 +294,7 @@ def _send(
     counters = delivery.address.counters
     counters.redelivered += 1
     counters.egress += 1
-    # the time through the router was counted for the first attempt
+    # the time that the message took through the router was counted for the first attempt
     delivery.address.egress_mark += 1
     delivery.started = False
     delivery.outcome = codes.NO_STATE
@@ -306,5 +308,5 @@ def _send(
         core.backlog.hold(delivery, outgoing, sent, len(outgoing))
     elif link.presettles:
         counters.count_outcome(codes.ACCEPTED)
-        core.settlement.settle(delivery, codes.ACCEPTED, EMPTY)
+        core.settlement.settle(delivery, codes.ACCEPTED, b"")
     redelivery.keep(delivery, octets, 0, len(octets))

@@ -1,7 +1,7 @@
 """Credit of senders whose messages may go to other addresses than the one that they send to.
 
-It comes from the receivers at those addresses. If there are very many, the last ones are examined
-in later turns. None of this runs for addresses that have no ties.
+It depends on the receivers at those addresses. If there are very many addresses, the last ones are
+examined in later turns. None of this runs for addresses without ties.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ A_STEP = 32
 
 
 def finish(forwarder: Core, addresses: Iterable[Address]) -> None:
-    """Serve and replenish addresses that have changed, at the end of a turn."""
+    """Serve addresses that have changed and replenish their senders, at the end of a turn."""
     addresses = list(addresses)
     for address in addresses:
         if address.waiting:
-            # it may have been moved here from another address
+            # the messages may have been moved here from another address
             _serve(forwarder, address)
     replenish(forwarder, addresses)
 
 
 def _serve(forwarder: Core, address: Address) -> None:
-    """Send waiting messages to an address's receivers; of very many, the last in later turns."""
+    """Send waiting messages to an address's receivers; the last of very many in later turns."""
     consumers = list(address.consumers)
     if len(consumers) <= AT_ONCE:
         for consumer in consumers:
@@ -66,8 +66,8 @@ def _serve(forwarder: Core, address: Address) -> None:
 def replenish(forwarder: Core, addresses: Iterable[Address]) -> bool:
     """Share the credit of some addresses' receivers among all senders that feed them.
 
-    Does what `credit.replenish` does for an address alone. Returns whether some of that is done in
-    later turns.
+    This does what `credit.replenish` does for a single address. Return whether some of the work is
+    done in later turns.
     """
     is_put_off = False
     for source in {id(each): each for one in addresses for each in feeding_addresses(one)}.values():
@@ -94,13 +94,14 @@ def _share(forwarder: Core, address: Address) -> bool:
 class _Sharing:
     """Task that shares the credit of receivers among the senders of an address.
 
-    The receivers may be at very many addresses. A message that a sender sends meanwhile uses up as
-    much of its credit as of the receivers', if that is known already.
+    The receivers may be at very many addresses. A message that is sent in the meantime uses up as
+    much of the sender's credit as of the receivers' credit, so amounts that are already known stay
+    valid.
     """
 
     def __init__(self, address: Address) -> None:
         self._address = address
-        # whether one of the addresses has changed since
+        # whether one of the addresses has changed since the task began
         self.is_outdated = False
         self._steps = self._shared()
 
@@ -140,7 +141,7 @@ class _Sharing:
             if count:
                 yield None
             if producer.place < 0:
-                # it has left
+                # the producer has left
                 continue
             if not is_any:
                 _take_back(producer)
@@ -151,7 +152,7 @@ class _Sharing:
 
 
 def _take_back(producer: Producer) -> None:
-    """Have a sender give its credit back; for a link from another router, stop its credit."""
+    """Drain a sender; for a link from another router, revoke its credit instead."""
     if producer.side == MESH:
         producer.low_mark = -1
         credit.revoke(producer.link)

@@ -1,18 +1,18 @@
-"""Message annotations of routers, under Qpid Dispatch's names: where a message has passed.
+"""Message annotations of routers, with Qpid Dispatch's names: which routers a message has passed.
 
 `x-opt-qd.ingress` names the router where the message entered the network, `x-opt-qd.trace` all
 routers that it has passed, in order, `x-opt-qd.to` its address, and `x-opt-qd.phase` the phase of
-that address, if it is not 0. A router is named `0/` and its id.
+that address, if it is not 0. The name of a router is `0/` followed by its id.
 
 Inside the router a message carries none of them. They are removed from each message that is
 received, and kept with its delivery if its connection's settings say `honours_annotations`. They
-are written anew, after all others, into messages that leave by a connection whose settings say
-`shows_annotations`. A message that comes in without them and leaves by a connection that does not
-show them is not touched. (docs/decisions/0034-message-annotations.md.)
+are written anew, after all others, into messages that leave on a connection whose settings say
+`shows_annotations`. A message that arrives without them and leaves on a connection that does not
+show them is not changed. (docs/decisions/0034-message-annotations.md.)
 
 Messages for the router itself get other annotations instead: `x-opt-qd.connection`, the number of
-the connection that the message was received on, and `x-opt-qd.rights` if the router that it came
-from says that its sender may change things. (docs/decisions/0037-who-may-manage.md.)
+the connection on which the message was received, and `x-opt-qd.rights` if the router that it came
+from declares that its sender may make changes. (docs/decisions/0037-who-may-manage.md.)
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ RIGHTS: Final = f"{PREFIX}rights"
 
 @attrs.frozen
 class RouterAnnotations:
-    """Annotations that earlier routers wrote on a message."""
+    """Annotations that earlier routers wrote into a message."""
 
     ingress: str | None = None
     trace: tuple[str, ...] = ()
     to: str | None = None
     phase: int = 0
     others: tuple[bytes, ...] = ()
-    """Entries with the same prefix whose names are unknown here."""
+    """Encoded entries with the same prefix whose names are unknown here."""
 
 
 def router_name(router_id: str) -> str:
@@ -60,16 +60,16 @@ def router_name(router_id: str) -> str:
 
 
 def is_own(key: str) -> bool:
-    """Return whether an annotation's key is one of the router's own."""
+    """Return whether an annotation with this key is written only by routers."""
     return key.startswith(PREFIX)
 
 
 def remove_annotations(delivery: Delivery, frame: TransferFrame) -> TransferFrame:
-    """Return the frame without the router's own annotations.
+    """Return the frame without the routers' annotations.
 
     The frame contains the whole head of its message. The annotations are kept as the delivery's
-    `passage` if its connection honours them. Raises AmqpError if the message annotations are not a
-    map.
+    `passage` if its connection honours them. Raises `AmqpError` if the message annotations are not
+    a map.
     """
     payload = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
     octets, entries = take_annotations(payload, is_own)
@@ -79,7 +79,7 @@ def remove_annotations(delivery: Delivery, frame: TransferFrame) -> TransferFram
 
 
 def passage_of(entries: tuple[Entry, ...]) -> RouterAnnotations:
-    """Return the passage that the router's own annotations describe.
+    """Return the passage that the routers' annotations describe.
 
     A value of the wrong type is ignored (section 3.2.10).
     """
@@ -158,6 +158,6 @@ def _fresh_entries(here: str, to: str, phase: int) -> tuple[bytes, ...]:
 
 
 def annotate_frame(consumer: Consumer, delivery: Delivery, frame: TransferFrame) -> TransferFrame:
-    """Return a frame whose payload has been changed by `with_annotations`."""
+    """Return a frame to whose payload `with_annotations` has been applied."""
     payload = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
     return frame.with_payload(with_annotations(consumer, delivery, payload))

@@ -1,9 +1,9 @@
 """Sample deliveries: choose some that enter the network here, and record what becomes of each.
 
-A sampled delivery has a `Sample`. At its end a row is written: a fixed number of 64-bit words, so
-that a sample costs little even where every delivery is one. Names are kept once for each batch of
-rows. Routers that a sampled delivery passes on its way learn from `trace_context` that it is one.
-(docs/decisions/0105-sampled-deliveries.md)
+A sampled delivery has a `Sample`. When the delivery ends, a row is written: a fixed number of
+64-bit words, so that sampling costs little even if every delivery is sampled. Names are stored once
+for each batch of rows. Other routers that a sampled delivery passes learn from `trace_context` that
+it is sampled. (docs/decisions/0105-sampled-deliveries.md)
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ WIDTH = 16
 # An unknown number, such as the leaving time of a delivery that has not left.
 ABSENT = 0xFFFFFFFFFFFFFFFF
 ALL = 0xFFFFFFFFFFFFFFFF
-# Numbers for ends that are not AMQP outcomes; an outcome has the code of its descriptor.
+# Codes for deliveries that end without an AMQP outcome; an outcome's code is its descriptor's.
 ABORTED = 1
 PRESETTLED = 2
-# Deciders of an outcome.
+# Who decided an outcome (`decided_by`).
 NOBODY = 0
 RECEIVER = 1
 ROUTER = 2
@@ -61,9 +61,9 @@ NS = 1_000_000_000.0
 class Sample:
     """Sampled delivery: its trace-id in two words, and what is known of its way so far.
 
-    `hop` is 1 where the message entered the network. `ingress` and `origin` are the router and the
-    container where it entered; None at that router itself. `threshold` is the share that is sampled
-    there, times 2**64.
+    `hop` is 1 at the router where the message entered the network. `ingress` and `origin` are that
+    router and the container that sent the message; both are None at that router itself. `threshold`
+    is the share that is sampled there, times 2**64.
     """
 
     high: int
@@ -72,10 +72,10 @@ class Sample:
     threshold: int
     ingress: str | None
     origin: str | None
-    # when it left, by the turn's clock; 0 until then
+    # when it left, on the turn's clock; 0 until then
     left: float
     is_leaving: bool
-    # its outcome is known, or there will be none
+    # whether its outcome is known, or there will be none
     is_over: bool
     ended: float
     code: int
@@ -83,7 +83,7 @@ class Sample:
     reason: str | None
 
     def copied(self) -> Sample:
-        """Return the sample for a copy. The copies are recorded, in place of what was copied."""
+        """Return a sample for a copy of the delivery; the copies are recorded, not the original."""
         self.is_over = True
         copy = Sample.__new__(Sample)
         copy.high = self.high
@@ -116,10 +116,10 @@ set_defaults(Sample, DEFAULTS)
 
 @attrs.frozen
 class Rows:
-    """Rows of samples: `count` of them, by the names of `COLUMNS`.
+    """Rows of samples: `count` of them, as columns with the names in `COLUMNS`.
 
-    The words `in_link` and `out_link` are keys of `links`, and 0 for no link. `reason`, `address`,
-    `ingress` and `origin` are indices into `texts`, whose first is empty.
+    The words `in_link` and `out_link` are keys of `links`, or 0 for no link. `reason`, `address`,
+    `ingress` and `origin` are indices into `texts`, whose first entry is empty.
     """
 
     count: int
@@ -131,9 +131,9 @@ class Rows:
 class Sampler:
     """Sampler of a router's deliveries, which writes their rows.
 
-    `share` of what enters the network here is sampled, 0 to 1. No more than `capacity` rows are
-    kept until they are taken; `lost` counts those for which there was no room. `describe` returns
-    the description of a link, and gives it a number.
+    Of the deliveries that enter the network here, the fraction `share` (0 to 1) is sampled. At most
+    `capacity` rows are kept until they are taken; `lost` counts those for which there was no room.
+    `describe` returns the description of a link, and numbers the link.
     """
 
     def __init__(
@@ -156,13 +156,13 @@ class Sampler:
         self._words: memoryview = memoryview(array("Q", bytes(8 * WIDTH * capacity)))
         # deliveries that are being sent in this turn
         self._leaving: list[Delivery] = []
-        # for the rows that were not taken yet
+        # indices of texts and descriptions of links, for the rows that were not taken yet
         self._texts: dict[str, int] = {"": 0}
         self._links: dict[int, object] = {}
         self._batch = 1
 
     def begin(self, delivery: Delivery) -> None:
-        """Choose whether a delivery that has come in is sampled, unless it is already."""
+        """Decide whether a delivery that has been received is sampled, unless it already is."""
         if delivery.sample is not None or self.threshold == 0:
             return
         self._entered += 1
@@ -184,7 +184,7 @@ class Sampler:
         delivery.sample = sample
 
     def _hash(self, number: int) -> int:
-        """Return the hash of a number by SplitMix64, which maps no two numbers to one."""
+        """Return the hash of a number by SplitMix64, which gives each number a different hash."""
         mixed = (self._seed + number * GOLDEN) & ALL
         mixed = ((mixed ^ (mixed >> 30)) * FIRST_FACTOR) & ALL
         mixed = ((mixed ^ (mixed >> 27)) * SECOND_FACTOR) & ALL
@@ -198,7 +198,7 @@ class Sampler:
             self._leaving.append(delivery)
 
     def sent(self, now: float) -> None:
-        """Record when the deliveries of this turn were sent; those sent settled are over."""
+        """Record when the deliveries of this turn were sent; those sent settled have ended."""
         if not self._leaving:
             return
         for delivery in self._leaving:
@@ -214,7 +214,7 @@ class Sampler:
         self._leaving.clear()
 
     def ended(self, delivery: Delivery, code: int, decided_by: int, reason: str | None) -> None:
-        """Note the outcome of a sampled delivery; another one after it is ignored."""
+        """Note the outcome of a sampled delivery; only the first one counts."""
         sample: Sample = delivery.sample
         if sample.is_over:
             return
@@ -243,7 +243,7 @@ class Sampler:
         return rows
 
     def _record(self, delivery: Delivery, sample: Sample) -> None:
-        """Write the row of a delivery that is over."""
+        """Write the row of a delivery that has ended."""
         if self.count == self._capacity:
             self.lost += 1
             return

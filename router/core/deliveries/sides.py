@@ -1,9 +1,10 @@
 """Sides of a network: which consumers a delivery may go to, by the side that it comes from.
 
-A message from one side goes to any consumer here, and to those of every other side: never back to
-the edge that it came from, and from one router of the network to the next only by a link made for
-it. With closest it goes to the nearest of these. All of this is for addresses with links to other
-sides (`Address.remote_ends`); it runs only for deliveries that wait, not per message.
+A message from one side may go to any consumer here, and to those on every other side. It never goes
+back to the edge that it came from, and passes from one router of the network to the next only on a
+link made for it. With closest it goes to the nearest of these consumers. All of this is for
+addresses that have links to other sides (`Address.remote_ends`); it runs only for deliveries that
+wait, not per message.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def has_receiver(address: Address, side: int) -> bool:
 def may_take(consumer: Consumer, side: int) -> bool:
     """Return whether messages from a side are for a consumer.
 
-    With closest it is only for the nearest ones.
+    With closest they are only for the nearest consumers.
     """
     if not serves(consumer, side):
         return False
@@ -53,12 +54,12 @@ def takes_from_anywhere(consumer: Consumer) -> bool:
 
 
 def taken_by(consumer: Consumer) -> set[int]:
-    """Return the sides from which messages wait at a consumer's address that it may get."""
+    """Return the sides whose messages wait at a consumer's address and may go to it."""
     address = consumer.address
     found = {side for side in address.waiting.by_side() if serves(consumer, side)}
     if address.treatment != CLOSEST:
         return found
-    # if nearer receivers are on two sides, or on this one, every side has a nearer one
+    # if there are nearer receivers here or on two sides, every side has a nearer one
     nearer = {each.side for each in address.consumers if each.cost < consumer.cost}
     if len(nearer) > 1 or HERE in nearer:
         return set()
@@ -66,9 +67,10 @@ def taken_by(consumer: Consumer) -> set[int]:
 
 
 def receiver_lost(forwarder: Core, address: Address) -> None:
-    """Release messages that are for none of the remaining consumers, after one has left.
+    """Release waiting messages that none of the remaining consumers may get.
 
-    Of very many messages, the last ones are released in later turns.
+    Called after a consumer has left. If there are very many messages, the last ones are released in
+    later turns.
     """
     waiting = address.waiting
     lost = {side for side in waiting.by_side() if not has_receiver(address, side)}
@@ -76,7 +78,7 @@ def receiver_lost(forwarder: Core, address: Address) -> None:
         return
 
     def release(delivery: Delivery) -> None:
-        # it may have been sent meanwhile
+        # the delivery may have been sent meanwhile
         if waiting.remove(delivery):
             unsent.settle(forwarder, address, unsent.RELEASED, delivery)
 

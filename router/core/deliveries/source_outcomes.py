@@ -1,9 +1,9 @@
-"""Terms of a receiver's source: its allowed outcomes and its default (section 3.5.3).
+"""Terms of a receiver's source: its allowed outcomes and its default outcome (section 3.5.3).
 
-A receiver that lists outcomes is granted those that AMQP defines, and no others; if AMQP defines
-none of them it is refused. A receiver without a list may use any outcome. The default outcome
-applies to deliveries that are settled, or lost with their link, without an outcome. States that are
-not an outcome of section 3.4 are not checked.
+A receiver that lists outcomes is granted those of them that AMQP defines; if AMQP defines none of
+them, the receiver is refused. A receiver without a list may use any outcome. The default outcome
+applies to deliveries that are settled without an outcome, or lost with their link. States that are
+not outcomes of section 3.4 are not checked.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
 _KINDS = (Accepted, Rejected, Released, Modified)
 _CODES: dict[str, int] = {kind.NAME: int(kind.CODE) for kind in _KINDS}
 ALL = frozenset(_CODES.values())
-# as in `codes`, which keeps them in C when compiled
+# repeated from `codes`, whose constants cannot be imported once it is compiled
 NO_STATE = 0
 RECEIVED = int(Descriptor.RECEIVED)
-EMPTY = b""
 
 
 @attrs.frozen
 class OutcomeTerms:
-    """Agreed outcomes: the codes that are allowed; `default_code` is 0 without a default outcome.
+    """Agreed outcomes of a link: the codes of those that are allowed, and the default outcome.
 
-    `default_state` has the octets of that, empty if it has no fields.
+    `default_code` is 0 if there is no default outcome. `default_state` is the encoded default
+    outcome, empty if it has no fields.
     """
 
     outcomes: frozenset[int] = ALL
     default_code: int = NO_STATE
-    default_state: bytes = EMPTY
+    default_state: bytes = b""
 
 
 USUAL = OutcomeTerms()
@@ -51,8 +51,8 @@ USUAL = OutcomeTerms()
 def agree(source: Source) -> OutcomeTerms | None:
     """Return the terms for a receiver; None for the usual ones: any outcome, no default.
 
-    Raises amqp:not-implemented at link scope for a default outcome that AMQP does not define, and
-    if it defines none of the outcomes that are asked for.
+    Raises amqp:not-implemented at link scope if AMQP does not define the default outcome, or none
+    of the outcomes that the receiver lists.
     """
     outcomes = frozenset(_CODES[name] for name in source.outcomes if name in _CODES)
     if source.outcomes and not outcomes:
@@ -65,7 +65,7 @@ def agree(source: Source) -> OutcomeTerms | None:
         agreed = OutcomeTerms(outcomes)
     elif isinstance(default, _KINDS):
         is_plain = default == type(default)()
-        state = EMPTY if is_plain else encode_composite(default)
+        state = b"" if is_plain else encode_composite(default)
         agreed = OutcomeTerms(outcomes, _CODES[default.NAME], state)
     else:
         raise AmqpError(
@@ -77,16 +77,17 @@ def agree(source: Source) -> OutcomeTerms | None:
 
 
 def granted_outcomes(agreed: OutcomeTerms | None) -> tuple[Symbol, ...]:
-    """Return the outcomes for the answer, by their symbolic descriptors."""
+    """Return the outcomes for the answer, as symbolic descriptors."""
     outcomes = ALL if agreed is None else agreed.outcomes
     return tuple(Symbol(name) for name, code in _CODES.items() if code in outcomes)
 
 
 def apply_terms(settler: Settlement, delivery: Delivery, frame: DispositionFrame) -> bool:
-    """Hold a disposition to the terms of its receiver's link; return whether it is dealt with.
+    """Apply the terms of its receiver's link to a disposition.
 
-    For an outcome that was not agreed on the link is detached with an error, and no sender is told.
-    The default outcome is applied to a delivery that is settled without one.
+    Return whether the disposition needs no further handling. If its outcome was not agreed on, the
+    link is detached with an error, and no sender is told. The default outcome is applied to a
+    delivery that is settled without one.
     """
     link = delivery.outgoing
     agreed: OutcomeTerms = link.terms
@@ -117,8 +118,8 @@ def apply_terms(settler: Settlement, delivery: Delivery, frame: DispositionFrame
 def settle_lost(settler: Settlement, delivery: Delivery) -> int:
     """Settle a delivery whose receiver is lost; return the outcome's code.
 
-    Without a default outcome, or if the receiver has not got all of the message, that is modified,
-    delivery-failed.
+    If there is no default outcome, or the receiver has not received all of the message, the outcome
+    is modified with delivery-failed.
     """
     agreed: OutcomeTerms | None = delivery.outgoing.terms
     is_told = delivery.parent is None and delivery.outcome in ALL

@@ -2,7 +2,7 @@
 
 `x-opt-trioute.trace` is a list: the hop of the router that wrote it, the share that is sampled, the
 router and the container where the message entered the network, and the trace-id of 16 octets. It is
-written into sampled deliveries only, and only if the next router's open lists the feature `traces`.
+written only into sampled deliveries, and only if the next router's open lists the feature `traces`.
 Delivery annotations end at each router (section 3.2.2), so receivers get the message that was sent,
 octet for octet. (docs/decisions/0105-sampled-deliveries.md)
 """
@@ -29,12 +29,12 @@ KEY: Final = Symbol("x-opt-trioute.trace")
 ID_BYTES: Final = 16
 # A trace ends at this hop: a message that has passed this many routers is in a loop.
 HIGHEST_HOP: Final = 255
-# Longer names are cut, so that a sample takes only part of the octets that the peer is charged for
-# a delivery.
+# Longer names are cut, so that a sample takes only part of the octets that a peer is charged for a
+# delivery.
 LONGEST_NAME: Final = 64
 # The most octets by which the annotations enlarge a message.
 MOST_BYTES: Final = 640
-# As in `sampling`: constants of compiled code cannot be imported.
+# Repeated from `sampling`, because constants of compiled code cannot be imported.
 _ALL: Final = 2**64 - 1
 _SECTION: Final = bytes((0x00, FormatCode.SMALLULONG, Descriptor.DELIVERY_ANNOTATIONS))
 _HEADER: Final = bytes((0x00, FormatCode.SMALLULONG, Descriptor.HEADER))
@@ -81,7 +81,7 @@ def write(delivery: Delivery, octets: bytes) -> bytes:
 
 @lru_cache(maxsize=256)
 def _section(hop: int, threshold: int, ingress: str, origin: str) -> bytes:
-    """Return the section without the octets of the trace-id, which come last in it."""
+    """Return the encoded section without the octets of the trace-id, which are its last ones."""
     trace = [UByte(hop), threshold / 2.0**64, ingress, origin, bytes(ID_BYTES)]
     return (_SECTION + encode_value({KEY: trace}))[:-ID_BYTES]
 

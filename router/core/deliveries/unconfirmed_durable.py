@@ -1,4 +1,4 @@
-"""Reject durable messages for receivers that would not confirm them (section 3.2.1).
+"""Reject durable messages for receivers that do not confirm messages (section 3.2.1).
 
 A receiver with snd-settle-mode settled confirms nothing, and the router tells the sender `accepted`
 once a message is written to it. With `rejectUnconfirmedDurable` such receivers get no durable
@@ -28,7 +28,7 @@ def is_durable_message(delivery: Delivery, octets: Octets) -> bool:
 
 
 def refuse(forwarder: Core, delivery: Delivery, view: Octets, start: int, end: int) -> bool:
-    """Reject a durable delivery that is about to go to a receiver that takes everything settled.
+    """Reject a durable delivery that is about to be sent settled to a receiver.
 
     `view[start:end]` contains the whole head of the message. Returns whether it is rejected.
     """
@@ -36,7 +36,7 @@ def refuse(forwarder: Core, delivery: Delivery, view: Octets, start: int, end: i
         return False
     sent = delivery if delivery.parent is None else delivery.parent
     if not sent.incoming_open and sent.suspended is None:
-        # its sender is lost and cannot be told: better deliver the message than drop it
+        # its sender is lost and cannot be told: delivering the message is better than dropping it
         return False
     delivery.address.counters.count_outcome(REJECTED)
     delivery.discarded = True

@@ -1,4 +1,4 @@
-"""Give up messages that wait for receivers that are gone. None of this runs once per message."""
+"""Settle messages that wait for receivers that have left. None of this runs once per message."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from router.core.ports import Core
     from router.engine.delivery import Delivery
 
-# An outcome to settle with: its code, and its encoded state if that has fields.
+# Outcome to settle with: its code, and its encoded state, which is empty if it has no fields.
 Verdict = tuple[int, bytes]
 
 RELEASED: Final[Verdict] = (int(Descriptor.RELEASED), b"")
 MODIFIED: Final[Verdict] = (int(Descriptor.MODIFIED), b"")
 LOST_ON_THE_WAY: Final[Verdict] = (int(Descriptor.MODIFIED), router_outcomes.LOST)
-# How many deliveries are given up in the turn in which the last receiver leaves.
+# How many deliveries are settled in the turn in which the last receiver leaves.
 GIVEN_UP_AT_ONCE = 512
 
 
 def leads_to_many(consumer: Consumer) -> bool:
-    """Return whether a consumer is a link of a multicast to another router, or to an edge."""
+    """Return whether a consumer is the link of a multicast to another router or to an edge."""
     return consumer.side != HERE and consumer.address.treatment == MULTICAST
 
 
 def verdict_for(consumer: Consumer) -> Verdict:
-    """Return how to settle messages that wait for one consumer alone, once it is gone."""
+    """Return how to settle messages that wait for one consumer only, after it has left."""
     return LOST_ON_THE_WAY if leads_to_many(consumer) else RELEASED
 
 
@@ -58,8 +58,8 @@ def give_up(
 ) -> None:
     """Settle the deliveries in a queue that no longer has a consumer.
 
-    Of very many, the last ones are settled in later turns; those that a new consumer may take by
-    then are left. `and_then` is called at the end, if anything waited.
+    If there are very many, the last ones are settled in later turns; deliveries that a new consumer
+    may take by then stay in the queue. `and_then` is called at the end, if anything waited.
     """
 
     def taken() -> Iterator[Delivery]:

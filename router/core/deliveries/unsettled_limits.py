@@ -1,9 +1,10 @@
 """Detach senders of connections that have more unsettled deliveries than the limits allow.
 
 Credit limits the unsettled deliveries of each sender, but not the number of a connection's senders.
-Deliveries are not charged one by one, but checked whenever the router checks its timers. If a
-connection exceeds its limit, deliveries included, its senders with the most unsettled deliveries
-are detached (docs/decisions/0079), the last of very many in later turns (docs/decisions/0090).
+Deliveries are not charged one by one, but counted whenever the router checks its timers. If a
+connection exceeds its limit because of its deliveries, its senders with the most unsettled
+deliveries are detached (docs/decisions/0079), the last of very many in later turns
+(docs/decisions/0090).
 """
 
 from __future__ import annotations
@@ -23,23 +24,23 @@ from router.errors import AmqpError, Scope
 if TYPE_CHECKING:
     from router.engine.connection import Connection
 
-# How many connections and sessions are checked each time that timers are.
+# How many connections and sessions are examined each time that timers are checked.
 AT_ONCE: Final = 1000
-# How many links are examined in the turn in which a connection exceeds its limit, and how many of
-# these a detach counts as.
+# How many links are examined in the turn in which a connection exceeds its limit; a detach counts
+# as examining LOOKS_A_DETACH links.
 LOOKS_AT_ONCE: Final = 1024
 LOOKS_A_DETACH: Final = 8
 
 
 class UnsettledLimits:
-    """Checker of a router's connections, in rounds, a few each time that timers are checked."""
+    """Periodic check of a router's connections: in rounds, a few connections at each check."""
 
     def __init__(self, ledger: Ledger, connections: Callable[[], Iterable[Connection]]) -> None:
         self._ledger = ledger
         self._connections = connections
-        # the rest of the round; None between two
+        # the rest of the current round; None between two rounds
         self._round: Iterator[None] | None = None
-        # octets of deliveries: of the last round, and so far of this one
+        # octets charged for deliveries: in the last round, and so far in this one
         self._deliveries = 0
         self._counted = 0
         # connections whose senders are being detached: their deliveries may still be counted
@@ -54,7 +55,7 @@ class UnsettledLimits:
             self._round = None
 
     def _checks(self) -> Iterator[None]:
-        """Check each connection; each session that is examined is a step."""
+        """Check each connection; yield after each connection and session examined."""
         for connection in self._connections():
             yield
             count = 0
@@ -74,9 +75,9 @@ class UnsettledLimits:
                 self._relieve(connection, min(held - limit, deliveries), allowed)
 
     def _limit(self) -> tuple[int, str]:
-        """Return the octets that a connection may have, 0 without a limit, and the limit's source.
+        """Return the octets that a connection may have, and which limit that is; 0 for no limit.
 
-        That is an equal share once all connections together have reached the router's limit.
+        Once all connections together have reached the router's limit, that is an equal share.
         """
         ledger = self._ledger
         limit = ledger.connection_limit_bytes
@@ -87,7 +88,7 @@ class UnsettledLimits:
         return limit, OWN_LIMIT
 
     def _relieve(self, connection: Connection, excess: int, allowed: str) -> None:
-        """Detach senders of a connection until this many octets of deliveries are gone."""
+        """Detach senders of a connection until this many octets of deliveries are released."""
 
         def detach(link: IncomingLink) -> None:
             described = f"{link.unsettled} deliveries are unsettled, and {allowed}"
@@ -106,7 +107,7 @@ class UnsettledLimits:
 def _with_most(connection: Connection, excess: int) -> Iterator[IncomingLink | None]:
     """Yield senders of a connection, those with the most unsettled deliveries first.
 
-    Stop when their deliveries take `excess` octets; yield None for each other link that is
+    Stop when their deliveries amount to `excess` octets; yield None for each other link that is
     examined.
     """
     senders: list[tuple[int, int, IncomingLink]] = []

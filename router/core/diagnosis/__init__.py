@@ -1,4 +1,4 @@
-"""Reasons why messages do not flow: blocked links, stuck receivers and deliveries.
+"""Reasons why messages do not flow: blocked links, stuck receivers and stuck deliveries.
 
-Reads all of `router.core` and changes nothing but the links of stuck receivers.
+May read all of `router.core`. Changes nothing, except that it detaches stuck receivers.
 """

@@ -1,7 +1,7 @@
-"""Reasons why nothing flows: why a sender has no credit, or a receiver gets no messages.
+"""Reasons why messages do not flow: why a sender has no credit, or a receiver gets no messages.
 
 No state is kept for this. The reasons are derived on request from the state that forwarding and
-credit use; a `Survey` does so for many links at one moment, and examines each address once.
+credit use. A `Survey` does this for many links at one moment, and examines each address once.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from enum import StrEnum
+from itertools import islice
 from typing import Any
 
 import attrs
@@ -32,19 +33,19 @@ from router.core.network.far_ends import FarEnd, far_end_of
 from router.core.routers.unreachable import why_unreachable
 from router.engine.link import IncomingLink, Link
 
-# How many of an address's waiting deliveries are examined for what they wait for.
+# How many of a receiver's waiting deliveries are examined for their size.
 LONGEST_LOOK = 100
-# How many receivers and senders of an address are examined; of very many, the first
+# How many receivers and senders of an address are examined; if there are more, the first
 # ones stand for all.
 MOST_LOOKED_AT = 1000
-# The rest of the work on an address takes as long as this many of them.
+# The rest of the work on an address takes as long as examining this many receivers.
 LOOKS_AN_ADDRESS = 16
 # How many of the routers that an address waits for are named.
 MOST_NAMED = 3
 
 
 class Reason(StrEnum):
-    """Reason why a link or an address stands still; programs may compare the values."""
+    """Reason why no messages flow on a link or at an address; programs may compare the values."""
 
     # of an address, and of its senders
     NO_CONSUMER = "no_consumer"
@@ -57,36 +58,36 @@ class Reason(StrEnum):
     CONNECTION_FULL = "connection_full"
     MEMORY_FULL = "memory_full"
     NOT_READ = "not_read"
-    # of one receiver, and of an address if it holds for the receivers that have credit
+    # of one receiver, and of an address if it applies to the receivers that have credit
     DRAINED = "drained"
     WINDOW_CLOSED = "window_closed"
     CONGESTED = "congested"
     IN_MESSAGE = "in_message"
     TOO_LARGE = "too_large"
     RESUMING = "resuming"
-    # of both: the link is not attached, or is being detached
+    # of a sender or receiver: the link is not attached, or is being detached
     DETACHED = "detached"
 
 
 MEANINGS = {
     Reason.NO_CONSUMER: "the address has no receiver",
     Reason.NO_CREDIT: "no receiver of the address has given credit",
-    Reason.SHARED: "other senders hold all credit that the receivers back",
+    Reason.SHARED: "other senders hold all the credit that the receivers have given",
     Reason.UNSETTLED: "too many of its deliveries are unsettled, or in doubt since it resumed",
-    Reason.WAITING: "as many of its deliveries wait in the router as are allowed",
+    Reason.WAITING: "the limit for its deliveries that wait in the router has been reached",
     Reason.SESSION_FULL: "waiting deliveries of its session fill the session window",
     Reason.CONNECTION_FULL: "waiting deliveries of its connection fill connectionBufferBytes",
     Reason.MEMORY_FULL: "waiting deliveries fill half of memoryLimitBytes",
     Reason.NOT_READ: "the peer does not read the router's output",
     Reason.DRAINED: "the receiver has drained its credit",
     Reason.WINDOW_CLOSED: "the peer's session window is closed",
-    Reason.CONGESTED: "the socket takes no more: the output buffer is full",
-    Reason.IN_MESSAGE: "a message is under way on the link, and the rest of it has not come",
+    Reason.CONGESTED: "the output buffer is full: the socket accepts no more data",
+    Reason.IN_MESSAGE: "a message has been sent in part, and the rest of it has not arrived",
     Reason.TOO_LARGE: "all waiting messages are larger than the receiver's max-message-size",
-    Reason.RESUMING: "the receiver first gets the deliveries that its link resumes",
+    Reason.RESUMING: "the receiver is first sent the deliveries that its link resumes",
     Reason.DETACHED: "the link is not attached",
 }
-"""Each reason in words."""
+"""Description of each reason."""
 
 _WITH_CREDIT = frozenset(
     (Reason.WINDOW_CLOSED, Reason.CONGESTED, Reason.IN_MESSAGE, Reason.TOO_LARGE)
@@ -95,16 +96,17 @@ _WITH_CREDIT = frozenset(
 
 @attrs.frozen
 class AddressState:
-    """State of an address; with very many links, as judged by the first of them.
+    """State of an address; if it has very many links, the first of them stand for all.
 
     `credit_reason` says why a sender without credit gets none there, and `flow_reason` why a
-    message sent there now would wait; each is None if that is not the case. `receivers` counts the
+    message sent there now has to wait; each is None if that is not the case. `receivers` counts the
     receivers by reason; those under None can take a delivery now. `room` is the number of
-    deliveries that they can still take, together, or the slowest of them for multicast. `held` is
-    the credit that senders have. `waiting` counts the deliveries that wait in the router, for any
-    receiver or as copies. `far` are some of the links to other routers that the reasons apply to,
-    and `are_all_far` says whether all are such. `absent` names the router that the address is at
-    by its name, if that router is absent.
+    deliveries that all of them together can still take; for multicast, the number that the slowest
+    of them can take. `held` is the credit that senders have. `waiting` counts the deliveries that
+    wait in the router, for any receiver or as copies. `far` are some of the links to other routers
+    that the reasons apply to, and `are_all_far` says whether all links that the reasons apply to
+    are of this kind. If the address's name contains a router that is absent, `absent` describes
+    that router.
     """
 
     credit_reason: Reason | None
@@ -119,7 +121,7 @@ class AddressState:
     absent: str | None = None
 
     def words(self, reason: Reason) -> str:
-        """Describe a reason, naming the receivers at other routers that it comes from."""
+        """Describe a reason, naming the other routers whose receivers cause it."""
         if reason is Reason.NO_CONSUMER and self.absent is not None:
             return f"{MEANINGS[reason]}: {self.absent}"
         if reason not in (self.credit_reason, self.flow_reason) or not self.far:
@@ -132,14 +134,17 @@ class Survey:
     """State of many links at one moment: use it within one turn only."""
 
     forwarder: Forwarder
-    # how many receivers and senders were examined; an address counts as several of them
+    # how many receivers and senders were examined; an address counts as several
     looks: int = 0
     _states: SplitTable[tuple[int, int, int], AddressState] = attrs.field(
         factory=SplitTable, repr=False
     )
 
     def address(self, address: Address, side: int = HERE, tree: int = OWN_TREE) -> AddressState:
-        """Return the state of an address for messages from a side, by a tree of a network."""
+        """Return the state of an address for messages that come from a side of the network.
+
+        For a multicast it also depends on the tree along which they come.
+        """
         where = id(address), side, tree
         state = self._states.get(where)
         if state is None:
@@ -153,9 +158,9 @@ class Survey:
         return state
 
     def link(self, link: Link) -> Reason | None:
-        """Return why no message can pass on a link now; None if one can.
+        """Return why no message can pass on a link now, or None if one can.
 
-        A sender or receiver without messages is not blocked.
+        A sender or receiver that merely has no messages is not blocked.
         """
         if not link.is_attached() or link.owner is None:
             return Reason.DETACHED
@@ -164,7 +169,10 @@ class Survey:
         return of_receiver(link.owner)
 
     def words(self, link: Link) -> str | None:
-        """Describe the reason of `link`, naming the router that is waited for, if any."""
+        """Describe why `link` is blocked, naming the router that it waits for, if any.
+
+        Returns None if the link is not blocked.
+        """
         reason = self.link(link)
         if reason is None:
             return None
@@ -204,11 +212,11 @@ class Survey:
             return Reason.UNSETTLED
         if producer.address is None:
             return Reason.WAITING if producer.waiting >= producer.capacity else None
-        # the remaining reason is that others have the credit
+        # the remaining reason is that other senders hold the credit
         return self._state_for(producer).credit_reason or Reason.SHARED
 
     def _frames(self, link: IncomingLink) -> Reason | None:
-        """Return why frames of a sender that has credit are held back."""
+        """Return why frames of a sender that has credit are held back, or None."""
         session = link.session
         connection = session.connection
         unsent = connection.settings.unsent_limit_bytes
@@ -224,7 +232,7 @@ class Survey:
 
 
 def of_receiver(consumer: Consumer) -> Reason | None:
-    """Return why a receiver cannot take a delivery now; None if it can."""
+    """Return why a receiver cannot take a delivery now, or None if it can."""
     link = consumer.link
     session = link.session
     reason = None
@@ -244,16 +252,17 @@ def of_receiver(consumer: Consumer) -> Reason | None:
 
 
 def _is_too_large(consumer: Consumer) -> bool:
-    """Return whether all that waits, as far as it is examined, is too large for the receiver."""
+    """Return whether the deliveries that wait for a receiver are all too large for it.
+
+    Only the first `LONGEST_LOOK` deliveries are examined. A smaller one after them would be sent,
+    and not wait.
+    """
     limit = consumer.link.max_message_size
-    for looked_at, delivery in enumerate(consumer.waiting):
-        if delivery.size <= limit or looked_at >= LONGEST_LOOK:
-            return False
-    return True
+    return all(delivery.size > limit for delivery in islice(consumer.waiting, LONGEST_LOOK))
 
 
 def words_of_receiver(link: Link, reason: Reason) -> str:
-    """Describe why a receiver cannot take a delivery."""
+    """Describe a reason why a receiver cannot take a delivery, naming the router it leads to."""
     far = far_end_of(link)
     return MEANINGS[reason] if far is None else _words(reason, (far,), are_all_far=True)
 
@@ -268,9 +277,9 @@ def _words(reason: Reason, far: tuple[FarEnd, ...], *, are_all_far: bool) -> str
 
 
 def receivers_for(address: Address, side: int, tree: int) -> list[Consumer]:
-    """Return the consumers for messages from a side of a network, by one of its trees.
+    """Return the consumers for messages that come from a side of a network, along a tree.
 
-    All of them get a multicast; otherwise one of them gets the message.
+    All of these consumers get a multicast; any other message goes to one of them.
     """
     if not address.remote_ends:
         return address.consumers
@@ -291,9 +300,9 @@ def _look_at(address: Address, side: int, tree: int) -> AddressState:
     found = receiving_addresses(address)
     if found and found != [address]:
         if is_exchange(address):
-            # what the exchange sends on is sent from here
+            # messages that the exchange forwards are sent from here
             side, tree = HERE, OWN_TREE
-        # receivers there also receive for this address; the slowest of several addresses decides
+        # the receivers at those addresses decide, and of several addresses the slowest one
         states = [_look_at_place(each, side, tree) for each in found]
         slowest = min(states, key=lambda state: state.room)
         return attrs.evolve(slowest, senders=len(address.producers), held=_held(address))
@@ -338,7 +347,7 @@ def _held(address: Address) -> int:
 
 
 def _room(address: Address, consumers: list[Consumer], side: int) -> int:
-    """Return how many more deliveries from a side the receivers for it can take."""
+    """Return how many more deliveries from a side the consumers for it can take."""
     if not address.remote_ends and len(address.consumers) <= MOST_LOOKED_AT:
         return receiver_room(address)
     if address.remote_ends and address.treatment != MULTICAST:
@@ -351,21 +360,21 @@ def _room(address: Address, consumers: list[Consumer], side: int) -> int:
 def _reason(
     address: Address, consumers: list[Consumer], receivers: Counter[Reason | None]
 ) -> Reason:
-    """Return why deliveries do not leave an address, or None if they do."""
+    """Return the reason why deliveries do not leave an address at present."""
     if not consumers:
         return Reason.RESUMING if address.resuming else Reason.NO_CONSUMER
     if address.treatment == MULTICAST:
-        # the slowest decides for all
+        # the slowest receiver decides for all
         return of_receiver(min(consumers, key=_left)) or Reason.WAITING
     with_credit = Counter({each: receivers[each] for each in receivers if each in _WITH_CREDIT})
     if with_credit:
         return with_credit.most_common(1)[0][0]
     if receivers[None]:
-        # they are about to be served
+        # these receivers are about to be served
         return Reason.WAITING
     return Reason.NO_CREDIT if receivers[Reason.NO_CREDIT] else Reason.DRAINED
 
 
 def _left(consumer: Consumer) -> tuple[bool, int]:
-    """Return a sort key by slowness: blocked receivers first, then those with little room."""
+    """Return a sort key for slowness: blocked receivers first, then those with little room."""
     return of_receiver(consumer) is None, int(consumer.link.credit) - len(consumer.waiting)

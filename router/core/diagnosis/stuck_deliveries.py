@@ -1,9 +1,9 @@
-"""Watch deliveries and links now and then: find stuck deliveries, and sample settlement.
+"""Watch deliveries and links regularly: find stuck deliveries, and sample settlement rates.
 
-A delivery is stuck if it is unsettled for longer than `STUCK_S`, counted once for each of its two
-links, until it is settled. All sessions are walked in rounds, a little at each check, so that a
-hundred thousand unsettled deliveries do not delay other work. Within a session the oldest come
-first, so only the old ones are looked at.
+A delivery is stuck if it has been unsettled for longer than `STUCK_S`. Until it is settled, it
+counts once for each of its two links. All sessions are examined in rounds, a little at each check,
+so that a hundred thousand unsettled deliveries do not delay other work. Within a session the oldest
+deliveries come first, so the search stops at the first one that is not old.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from router.engine.unsettled import Unsettled
 
 # How many seconds a delivery has to be unsettled to count as stuck (as in Dispatch).
 STUCK_S = 10.0
-# The shortest time between the starts of two rounds, in seconds, and the steps of each check.
+# The shortest time between the starts of two rounds, in seconds, and the number of steps at each
+# check.
 ROUND_S = 5.0
 STEPS = 1000
 
@@ -34,7 +35,7 @@ class StuckDeliveries:
         self._round: Iterator[None] = iter(())
 
     def tick(self, now: float) -> None:
-        """Check some more; call this about as often as timers are checked."""
+        """Take the next steps of a round; call this about as often as timers are checked."""
         self._now = now
         for _ in range(STEPS):
             try:
@@ -46,9 +47,9 @@ class StuckDeliveries:
                 self._round = self._walk()
 
     def _walk(self) -> Iterator[None]:
-        """Walk through all links and deliveries; yield after each step, such as one delivery.
+        """Examine all links and deliveries; yield after each step, such as one delivery.
 
-        Connections may be lost between steps; their links are not kept in memory by this.
+        Connections may be lost between steps; the round does not keep their links in memory.
         """
         for connection in self._connections():
             yield
@@ -74,7 +75,7 @@ class StuckDeliveries:
             (session.incoming, STUCK_INCOMING),
             (session.outgoing, STUCK_OUTGOING),
         ):
-            # these are older than the others
+            # stragglers are older than the others
             for number in list(unsettled.stragglers):
                 yield
                 self._is_old(unsettled.find(number), bit)
@@ -84,9 +85,9 @@ class StuckDeliveries:
                     break
 
     def _is_old(self, delivery: Delivery | None, bit: int) -> bool:
-        """Mark a stuck delivery; return whether the deliveries after it have to be checked too."""
+        """Mark a stuck delivery; return whether the deliveries after it have to be checked, too."""
         if delivery is None or delivery.arrived == 0:
-            # it is settled, or its head has not been received yet
+            # the delivery is settled, or its head has not been received yet
             return True
         if self._now - delivery.arrived <= STUCK_S:
             return False
@@ -98,7 +99,10 @@ class StuckDeliveries:
 
 
 def _in_order(unsettled: Unsettled) -> Iterator[Delivery | None]:
-    """Yield unsettled deliveries, oldest first, while some get settled; None for those settled."""
+    """Yield unsettled deliveries, oldest first; yield None for each that has been settled.
+
+    Deliveries may be settled between the steps.
+    """
     number = unsettled.base
     while True:
         ahead = serial.distance(unsettled.base, number)
@@ -112,7 +116,7 @@ def _in_order(unsettled: Unsettled) -> Iterator[Delivery | None]:
 
 
 def sample(link: Link, now: float) -> None:
-    """Remember how many deliveries a link has settled by now, and the sample before."""
+    """Record how many deliveries a link has settled by now, and keep the record before."""
     count = _settled(link)
     if link.samples is None:
         link.samples = (now, count, now, count)
@@ -122,9 +126,9 @@ def sample(link: Link, now: float) -> None:
 
 
 def settle_rate(link: Link, now: float) -> int:
-    """Return how many deliveries a second a link has settled lately, over one round or two.
+    """Return how many deliveries per second a link has settled lately, over one or two rounds.
 
-    As with Dispatch, released and modified ones are not counted.
+    As with Dispatch, released and modified deliveries do not count.
     """
     if link.samples is None:
         return 0
@@ -133,14 +137,14 @@ def settle_rate(link: Link, now: float) -> int:
 
 
 def without_credit_s(link: Link, now: float) -> float:
-    """Return for how many seconds a link has had no credit; 0 if it has some."""
+    """Return for how many seconds a link has had no credit; 0 if it has credit."""
     return 0.0 if link.credit else max(0.0, now - link.dry_since)
 
 
 def is_blocked(link: Link, now: float) -> bool:
-    """Return whether a link has had no credit for longer than `STUCK_S`: blocked, as in Dispatch.
+    """Return whether a link is blocked: without credit for longer than `STUCK_S`, as in Dispatch.
 
-    `blocking` finds out why.
+    `blocking` finds the reason.
     """
     return without_credit_s(link, now) > STUCK_S
 

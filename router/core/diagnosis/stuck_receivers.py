@@ -1,14 +1,15 @@
-"""Find stuck receivers of multicast addresses, and drop them where the configuration says so.
+"""Find stuck receivers of multicast addresses, and drop them if the configuration says so.
 
 The slowest receiver of a multicast decides how much its senders may send, and when they are told an
 outcome. A receiver is stuck while it takes nothing although a copy or a sender waits, or while it
-settles none of its deliveries. If the address's rule says so, it is dropped once that has lasted
-for too long and it holds up other receivers: its copies are settled as modified and its link is
-closed with an error (docs/decisions/0084).
+settles none of its deliveries. If the address's rule says so, a receiver is dropped when it has
+been stuck for too long and holds up other receivers: its copies are settled as modified and its
+link is closed with an error (docs/decisions/0084).
 
-All receivers of multicasts are checked in rounds, a bounded number each time that timers are
-checked. A link to another router or an edge stands for many receivers and is never dropped: the
-router that those are attached to drops them. Neither is a link that this router attached by itself.
+All receivers of multicasts are checked in rounds, a limited number each time that timers are
+checked. A link to another router or an edge stands for many receivers and is never dropped here:
+the router to which these are attached drops them. A link that this router attached by itself is not
+dropped either.
 """
 
 from __future__ import annotations
@@ -32,18 +33,18 @@ from router.errors import AmqpError, Scope
 # checked.
 ROUND_S = 0.5
 STEPS = 500
-# How many other addresses, or senders of a multicast, are skipped in one step.
+# How many addresses, or senders of a multicast, are passed in one step.
 A_STEP = 50
 
-# Reasons that are not the receiver's fault: it waits for a sender, cannot take a message of that
-# size, or first gets what its link resumes.
+# Reasons that are not the receiver's fault: it waits for the rest of a message, does not accept
+# messages of that size, or is first sent the deliveries that its link resumes.
 _NOT_ITS_OWN = frozenset((Reason.IN_MESSAGE, Reason.TOO_LARGE, Reason.RESUMING))
 # The states of a receiver that could make progress.
 _FIT = _NOT_ITS_OWN | {None}
 
 
 class Inactivity(StrEnum):
-    """Failure of a stuck receiver: to take or to settle messages."""
+    """Kind of inactivity of a stuck receiver: it takes or settles no messages."""
 
     TAKES_NOTHING = "takes_nothing"
     SETTLES_NOTHING = "settles_nothing"
@@ -51,9 +52,9 @@ class Inactivity(StrEnum):
 
 @attrs.define
 class Progress:
-    """Progress of a receiver at its last check, and since when it makes none.
+    """Progress of a receiver at its last check, and since when it has made none.
 
-    Times are in seconds of the turn's clock.
+    Times are in seconds on the turn's clock.
     """
 
     deliveries: int = 0
@@ -65,8 +66,8 @@ class Progress:
     def stuck_since(self) -> tuple[float, Inactivity] | None:
         """Return since when the receiver is stuck, and what it fails to do; None if not stuck.
 
-        If it neither takes nor settles anything, the earlier time counts, with `TAKES_NOTHING`:
-        a receiver cannot settle what it does not take.
+        If it neither takes nor settles anything, the earlier time counts, with `TAKES_NOTHING`: a
+        receiver cannot settle what it does not take.
         """
         takes, settles = self.takes_nothing_since, self.settles_nothing_since
         if takes is None:
@@ -76,7 +77,7 @@ class Progress:
 
 @attrs.frozen
 class Dropped:
-    """Last receiver that an address dropped."""
+    """Record of the receiver that an address dropped last."""
 
     at: float
     connection: int
@@ -94,20 +95,20 @@ class StuckReceivers:
         self._now = 0.0
         self._next_round = 0.0
         self._round: Iterator[None] = iter(())
-        # receivers to drop at the end of this check, because the detach that is written to one
-        # would look like progress of the others on its connection
+        # receivers to drop, at the end of this check: octets of a detach that was just written
+        # would look like progress of the other receivers on the same connection
         self._doomed: list[Consumer] = []
 
     def tick(self, now: float) -> None:
-        """Check some receivers; `now` is in seconds.
+        """Check some receivers, and drop those that are stuck; `now` is in seconds.
 
-        Call it in a turn, at each look at the clocks.
+        Call it in a turn, each time that timers are checked.
         """
         self._now = now
         self._go_on()
         doomed, self._doomed = self._doomed, []
         for consumer in doomed:
-            # the receiver may be gone, or have made progress, since it was checked
+            # the receiver may have left or made progress since it was checked
             stuck = stuck_since(consumer)
             if consumer.link.owner is consumer and stuck is not None:
                 stuck_s = now - stuck[0]
@@ -125,7 +126,10 @@ class StuckReceivers:
                 self._round = self._walk()
 
     def _walk(self) -> Iterator[None]:
-        """Check each receiver once, one in each step; passing over the rest takes steps too."""
+        """Check each receiver of a multicast once, one in each step.
+
+        Skipping other addresses takes steps, too.
+        """
         for number, address in enumerate(self._forwarder.table.addresses()):
             if number % A_STEP == 0:
                 yield
@@ -152,14 +156,14 @@ class StuckReceivers:
             if limit_s and stuck_s >= limit_s:
                 doomed.append(consumer)
             elif stuck_s < limit_s / 2 and of_receiver(consumer) in _FIT:
-                # another receiver that got stuck at about the same time does not count
+                # unlike one that got stuck at about the same time, this receiver is held up
                 holds_up_others = True
         if holds_up_others:
             self._doomed.extend(doomed)
 
 
 def _has_waiting_sender(address: Address) -> bool:
-    """Return whether a sender has no credit, and so may be waiting for the slowest receiver."""
+    """Return whether a sender has no credit and so may be waiting for the slowest receiver."""
     senders = [address.producers]
     if address.related_addresses is not None:
         senders += [each.producers for each in address.related_addresses.fed_by.values()]
@@ -169,7 +173,7 @@ def _has_waiting_sender(address: Address) -> bool:
 def _has_receivers_elsewhere(address: Address) -> bool:
     """Return whether messages may also be for receivers at other addresses or routers.
 
-    Their state is not known here; they are delayed together with the receivers here.
+    Their state is not known here, but they are delayed together with the receivers here.
     """
     if address.related_addresses is not None and address.related_addresses.fed_by:
         return True
@@ -187,7 +191,7 @@ def _may_be_dropped(consumer: Consumer) -> bool:
 
 
 def note_progress(consumer: Consumer, is_wanted: bool, now: float) -> None:
-    """Compare a receiver's progress with its progress at the last check.
+    """Compare a receiver's progress with that at the last check, and note when it stopped.
 
     `is_wanted` says whether a sender waits for credit; `now` is in seconds.
     """
@@ -199,7 +203,7 @@ def note_progress(consumer: Consumer, is_wanted: bool, now: float) -> None:
         and blocked not in _NOT_ITS_OWN
         and (is_wanted or consumer.waiting.count > 0 or current is not None)
     )
-    # a receiver cannot settle a message that it has not received whole
+    # a receiver cannot settle a message that it has not received in full
     has = link.unsettled - (current is not None and current.outgoing_open)
     if not holds_up and has == 0:
         consumer.progress = None
@@ -209,7 +213,7 @@ def note_progress(consumer: Consumer, is_wanted: bool, now: float) -> None:
         progress = consumer.progress = Progress()
     connection = link.session.connection
     settled = link.deliveries - link.unsettled
-    # octets written before may still be leaving, over a slow line
+    # octets that were written earlier may still be leaving, over a slow connection
     is_moving = connection.outbox.output.size() > 0 and connection.sent_bytes != progress.sent_bytes
     if not holds_up or is_moving or link.deliveries != progress.deliveries:
         progress.takes_nothing_since = None
@@ -225,7 +229,7 @@ def note_progress(consumer: Consumer, is_wanted: bool, now: float) -> None:
 
 
 def text_of(consumer: Consumer, lack: Inactivity) -> str:
-    """Describe what a stuck receiver fails to do, and why as far as that is known."""
+    """Describe what a stuck receiver fails to do, and the reason if that is known."""
     if lack is Inactivity.SETTLES_NOTHING:
         return "it settles none of its deliveries"
     blocked = of_receiver(consumer)
@@ -242,9 +246,9 @@ _WORDS = {**MEANINGS, Reason.NO_CREDIT: "it gives no credit"}
 def drop(forwarder: Forwarder, consumer: Consumer, stuck_s: float, text: str) -> None:
     """Settle all copies of a receiver as modified, and close its link with an error.
 
-    Copies that were sent are settled as on any lost link: modified with delivery-failed, or the
-    source's default outcome. Call it in a turn. It works even if the peer does not read the detach.
-    `stuck_s` is for how many seconds the receiver was stuck, `text` why.
+    Copies that were already sent are settled as on any lost link: modified with delivery-failed, or
+    with the source's default outcome. Call it in a turn. It works even if the peer does not read
+    the detach. `stuck_s` says for how many seconds the receiver was stuck, and `text` why.
     """
     link, address = consumer.link, consumer.address
     connection = link.session.connection
@@ -258,7 +262,7 @@ def drop(forwarder: Forwarder, consumer: Consumer, stuck_s: float, text: str) ->
     forwarder.credit.note(address, None)
     error = AmqpError(
         Condition.RESOURCE_LIMIT_EXCEEDED,
-        f"receiver was stuck for {stuck_s:.0f} s ({text}); dropped with {copies} deliveries",
+        f"the receiver was stuck for {stuck_s:.0f} s ({text}); dropped with {copies} deliveries",
         Scope.LINK,
     )
     attaching.detach(link, True, error)

@@ -1,8 +1,8 @@
-"""Credit at the end of a turn: which senders may get some, and how it is granted.
+"""Grant credit to senders at the end of a turn.
 
-Any event that lets a sender send again notes the sender's address here: settlement, a receiver's
-flow, messages that leave a queue. `Forwarder.finish_turn` then has the credit granted, once for
-each address.
+Any event that lets a sender send again (a settlement, a receiver's flow, a message that leaves a
+queue) notes the sender's address here. `Forwarder.finish_turn` then grants credit, once for each
+noted address.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class CreditSharing:
-    """Addresses, and anonymous producers, whose senders' credit is checked in this turn."""
+    """Addresses and anonymous producers whose credit is checked at the end of this turn."""
 
     def __init__(self, core: Core) -> None:
         self.core = core
         self.due: list[Address | Producer] = []
 
     def note(self, address: Address | None, producer: Producer | None) -> None:
-        """Note an address, or an anonymous sender, whose senders' credit has to be checked."""
+        """Mark an address, or an anonymous sender, for a credit check at the end of the turn."""
         if address is not None and not address.credit_due:
             address.credit_due = True
             self.due.append(address)
@@ -33,7 +33,7 @@ class CreditSharing:
             self.due.append(producer)
 
     def share(self) -> None:
-        """Grant credit to the senders of addresses whose state has changed."""
+        """Check all that was marked, and grant credit to the senders."""
         due, self.due = self.due, []
         related_due: list[Address] = []
         for item in due:

@@ -20,7 +20,6 @@ cdef int ORDINARY
 cdef int LEVELS
 cdef int LANES_PER_PRIORITY
 cdef int SECOND_LANES
-cdef bytes EMPTY
 cdef Py_ssize_t COPIES_AT_ONCE
 
 @cython.final

@@ -1,8 +1,8 @@
-"""Spread deliveries over consumers: to one of an address's receivers, or a copy to each of several.
+"""Distribute deliveries to consumers: to one receiver of an address, or a copy to each of several.
 
-A multicast gives a copy to each consumer of its address; an exchange gives one to each place that
-the message's subject leads to: to one of the receivers there, or to each if that is a multicast.
-If there is only one copy, the message itself is sent.
+A multicast address gives a copy to each of its consumers. An exchange gives a copy to each address
+that the message's subject leads to: to one of the receivers there, or to each if that address is
+multicast. If only one address gets the message, the message itself is sent there, not a copy.
 """
 
 from __future__ import annotations
@@ -29,13 +29,12 @@ if TYPE_CHECKING:
 MULTICAST = 2
 HERE = 0
 CLOSEST = 0
-# as in `address`
+# the same values as in `model.address`
 ORDINARY = 4
 LEVELS = 10
 LANES_PER_PRIORITY = 5
 SECOND_LANES = 50
-EMPTY = b""
-# Copies of a message that are made in one turn; the others follow later (`pending_copies`).
+# How many copies of a message are made in one turn; the rest follow later (`pending_copies`).
 COPIES_AT_ONCE = 512
 
 
@@ -43,7 +42,8 @@ class Distributor:
     """Part of the core that chooses the consumers that a delivery goes to.
 
     The forwarder calls it once per message; dead letters, redelivery and similar code call `choose`
-    and `choose_across` for messages that go to another receiver. Both are long on purpose.
+    and `choose_across` for messages that go to another receiver. Both methods are long on purpose,
+    because calls are slow.
     """
 
     def __init__(self, core: Core, settlement: Settler, queues: QueueService, relay: Relay) -> None:
@@ -52,7 +52,7 @@ class Distributor:
         self.settlement = settlement
         self.queues = queues
         self.relay = relay
-        # placeholder for senders of an exchange at the next hops, wherever they are
+        # sender of all messages that an exchange forwards, whichever link they arrived on
         nobody: Any = None
         self._from_here = Producer(nobody, None, 0)
         self.copies_at_once = COPIES_AT_ONCE
@@ -87,11 +87,11 @@ class Distributor:
         return best
 
     def choose_across(self, address: Address, size: int, side: int, lane: int) -> Consumer | None:
-        """Return the consumer, as `choose` does, for a delivery that comes from a side.
+        """Return the consumer for a delivery that comes from a side; None if none has room.
 
-        It is one that serves that side (`network.sides`) and takes the lane (`network.lanes`).
-        Closest takes one of the nearest, and waits for these; balanced adds the cost of the way to
-        the number of unsettled deliveries.
+        The consumer serves that side (`deliveries.sides`) and takes the lane (`network.lanes`).
+        With closest it is one of the nearest, even if only farther ones have room. With balanced it
+        has the lowest sum of path cost and unsettled deliveries.
         """
         consumers = address.consumers
         count = len(consumers)
@@ -135,9 +135,9 @@ class Distributor:
     def lane_for(
         self, address: Address, delivery: Delivery, producer: Producer, frame: TransferFrame
     ) -> int:
-        """Return the lane of a delivery to other routers, by its priority and its sender.
+        """Return the lane for a delivery to other routers, by its priority and its sender.
 
-        A sender that settles second has a separate lane. The lane is opened if lanes are possible.
+        Senders that settle second have separate lanes. A lane that is not open yet is opened.
         """
         priority = address.priority
         if priority < 0:
@@ -158,9 +158,10 @@ class Distributor:
         return lane
 
     def take_stripe(self, address: Address, producer: Producer) -> int:
-        """Return a stripe for a sender of large messages, from its first one on.
+        """Choose the stripe that a sender uses from its first large message on, and return it.
 
-        It is 0 while anything is under way that the next message could overtake.
+        Stripes are the lanes of one priority. Return 0, and choose none, while an earlier delivery
+        is under way that the next message could overtake.
         """
         link = producer.link
         if link.unsettled + link.presettled > 1:
@@ -177,11 +178,14 @@ class Distributor:
         return least
 
     def open_lane(self, address: Address, lane: int) -> bool:
-        """Open a lane to each router that an address leads to; return whether it has lanes."""
+        """Open a lane to each router that an address leads to; return whether there are lanes."""
         return self.core.network.outward.lanes.open(address, lane)
 
     def has_receiver(self, address: Address, side: int) -> bool:
-        """Return whether an address has receivers for a side; open links to those elsewhere."""
+        """Return whether an address has receivers for a side.
+
+        If no link leads to one yet, open links to receivers at other routers.
+        """
         if address.remote_ends == 0 and address.consumers:
             return True
         if address.remote_ends and self.has_taker(address, 0, side):
@@ -189,7 +193,7 @@ class Distributor:
         return self.open_route(address, side)
 
     def has_taker(self, address: Address, size: int, side: int) -> bool:
-        """Return whether a consumer that serves a side (`network.sides`) takes this many octets."""
+        """Return whether a consumer for a side (`deliveries.sides`) accepts this many octets."""
         for consumer in address.consumers:
             link = consumer.link
             if consumer.side == side != HERE:
@@ -199,11 +203,11 @@ class Distributor:
         return False
 
     def open_route(self, address: Address, side: int) -> bool:
-        """Open a link to receivers at another router; return whether there are any."""
+        """Open a link to receivers at another router; return whether there are such receivers."""
         return self.core.network.open_route(address, side)
 
     def fan_out(self, address: Address, delivery: Delivery, frame: TransferFrame) -> None:
-        """Give every consumer a copy; a settled message is not kept for one without room."""
+        """Give every consumer a copy; a settled copy may be dropped if a consumer has no room."""
         link = delivery.incoming
         producer = link.owner
         if producer.address is None:
@@ -212,7 +216,7 @@ class Distributor:
             self.no_destination(address, delivery)
             return
         copies: list[Delivery] = []
-        # one too many, so that a copy settled at once does not decide for the later copies
+        # one too many, so that the delivery is not settled while copies are still being made
         delivery.open_copies = 1
         consumers = address.consumers
         if len(consumers) > self.copies_at_once:
@@ -222,7 +226,7 @@ class Distributor:
         self._copied(address, delivery, copies)
 
     def _spreads(self, address: Address, producer: Producer) -> bool:
-        """Return whether a multicast in a network is for any consumer of its address."""
+        """Return whether any consumer of an address gets a producer's multicast messages."""
         is_for_any = False
         for consumer in address.consumers:
             if gets_multicast_from(consumer, producer):
@@ -239,7 +243,7 @@ class Distributor:
         copies: list[Delivery],
         producer: Producer,
     ) -> None:
-        """Give each of some consumers of an address a copy, if it gets the producer's messages."""
+        """Give a copy to each of some consumers that gets the producer's messages."""
         sided = address.remote_ends
         for consumer in consumers:
             if sided and not gets_multicast_from(consumer, producer):
@@ -265,7 +269,7 @@ class Distributor:
     def copy_to_one(
         self, address: Address, delivery: Delivery, frame: TransferFrame, copies: list[Delivery]
     ) -> None:
-        """Give a copy to whichever consumer of an address has room for it first."""
+        """Give a copy to one consumer of an address, or queue it until one has room."""
         consumer = None
         lane = 0
         if address.remote_ends:
@@ -304,7 +308,7 @@ class Distributor:
         return copy
 
     def _copied(self, address: Address, delivery: Delivery, copies: list[Delivery]) -> None:
-        """Finish a delivery of which all copies are made; `address` is one that they are for."""
+        """Finish a delivery once all copies are made; `address` is one of their addresses."""
         delivery.open_copies -= 1
         if not copies and max_message_size.is_too_large(address, delivery):
             max_message_size.refuse(self.core, address, delivery)
@@ -318,11 +322,11 @@ class Distributor:
     def _is_worth_keeping(self, consumer: Consumer, delivery: Delivery) -> bool:
         """Return whether to keep a settled copy for a receiver that is busy with another message.
 
-        It is kept if the receiver has credit for it, and has taken all frames of the other message
-        so far: it waits for a sender, and may have to wait for this one. A link to another router
-        or an edge need not have taken it, as it is for many receivers. But the other receivers must
-        not wait with it, so an eighth of the window of the copy's sender stays free for frames to
-        them.
+        It is kept if the receiver has credit for it, and has received all frames of the other
+        message so far: such a receiver is not slow, but waits for a sender, perhaps for this one.
+        The second condition does not apply to a link to another router or an edge, because it
+        serves many receivers. An eighth of the window of the copy's sender stays free, so that
+        other receivers still get frames meanwhile.
         """
         link = consumer.link
         if consumer.waiting.count >= link.credit:
@@ -337,9 +341,10 @@ class Distributor:
     def elsewhere(
         self, address: Address, delivery: Delivery, producer: Producer, frame: TransferFrame
     ) -> Address | None:
-        """Return the address for a message to an address with ties; None if it was sent already.
+        """Return the address that gets a message to an address with a fallback or an exchange.
 
-        The fallback gets it while there is no other receiver; an exchange follows its subject.
+        Return None if this method has sent or queued the message. The fallback gets it while there
+        is no other receiver; an exchange follows the message's subject.
         """
         exchange = None if address.related_addresses is None else address.related_addresses.exchange
         if exchange is not None:
@@ -395,7 +400,7 @@ class Distributor:
     def _places(
         self, places: Iterable[Address | None], address: Address, producer: Producer
     ) -> Iterator[tuple[Address, Producer] | None]:
-        """Yield each address that an exchange leads to with its sender; None for other steps."""
+        """Yield each address that an exchange leads to, with its sender; None for empty steps."""
         from_here = self._from_here
         for place in places:
             if place is None:
@@ -403,10 +408,10 @@ class Distributor:
             else:
                 yield place, producer if place is address else from_here
 
-    # Called to make copies in later turns, as `copy_to_each` and `copy_to_one` are.
+    # Called by `pending_copies` in later turns, like `copy_to_each` and `copy_to_one`.
 
     def follow_some(self, delivery: Delivery, copies: list[Delivery], frame: TransferFrame) -> None:
-        """Send a later frame of a delivery after the earlier ones of some of its copies."""
+        """Pass a later frame of a delivery to some of its copies."""
         for copy in copies:
             copy.complete = delivery.complete
             copy.size = delivery.size
@@ -415,7 +420,7 @@ class Distributor:
                 self.relay.follow(copy, frame)
 
     def waited(self, copy: Delivery) -> None:
-        """Count how long it took until a copy was made and sent."""
+        """Count the time until a copy was made and sent."""
         consumer = copy.outgoing.owner
         self.queues.count_wait(consumer, copy)
 
@@ -426,11 +431,11 @@ class Distributor:
             address.counters.dropped_presettled += 1
             delivery.incoming.dropped_presettled += 1
         delivery.discarded = True
-        self.settlement.settle(delivery, codes.RELEASED, EMPTY)
+        self.settlement.settle(delivery, codes.RELEASED, b"")
 
 
 def unsettled_of(consumer: Consumer) -> int:
-    """Return the number of unsettled deliveries to where a consumer leads, over all lanes."""
+    """Return the number of unsettled deliveries on a consumer's link and its sibling lanes."""
     count = 0
     for link in consumer.sibling_lanes or ():
         count += link.unsettled

@@ -1,8 +1,7 @@
 """Give up messages when their ttl ends while they wait (section 3.2.1).
 
-Nothing is polled for a message: the backlog knows when the next one expires (`deadlines`). If an
-expired message is taken from its queue before that, its expiry is noticed there
-(`Forwarder.serve`).
+Waiting messages are not polled: `Backlog.deadlines` knows when the next one expires. If an expired
+message is taken from its queue before that, `QueueService.serve` notices it.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ AGAIN_S = 1.0
 
 
 def expire(forwarder: Forwarder) -> None:
-    """Give up all that has expired; called when `backlog.deadlines.next` has come.
+    """Give up all expired deliveries; called when `backlog.deadlines.next` is reached.
 
-    If very many expire at once, the last are given up in later turns.
+    If very many expire at once, the last ones are given up in later turns.
     """
     deadlines = forwarder.backlog.deadlines
     due = deadlines.take_due(forwarder.turn.now)

@@ -1,12 +1,13 @@
-"""Forwarding: send each frame that is received on the link that its address leads to.
+"""Forwarding: send each received frame on a link that its address leads to.
 
-This is the program in miniature. A delivery's first frame is given to a consumer of its address and
-written straight into that consumer's output; the frames after it follow. A delivery that cannot be
-written now (no credit, a closed session window, a congested socket) waits, unassigned, at its
-address, where the first consumer with room takes it (`relaying`, `queue_service`).
+This module shows the program in miniature. The first frame of a delivery is given to a consumer of
+its address and written straight into that consumer's output; the later frames follow. A delivery
+that cannot be written now (no credit, a closed session window, a congested socket) waits at its
+address, assigned to no consumer, and the first one with room takes it (`relaying`,
+`queue_service`).
 
 Outcomes return through `settlement`. `links.attach` decides which link is attached to which
-address, and `credit` how much senders may send.
+address, and `credit` decides how much senders may send.
 """
 
 from __future__ import annotations
@@ -60,17 +61,18 @@ if TYPE_CHECKING:
     from router.engine.link import Link
 
 MULTICAST = 2
-# From this number of receivers on, an address's work is counted (docs/decisions/0022).
+# The work of an address with more receivers than this is counted (docs/decisions/0022).
 MANY_CONSUMERS = 32
-# The work of a multicast's copy, in frames that come once per message.
+# The work of making a multicast's copy, as a number of frames (`Connection.count_work`).
 COPY_WORK = 4
 
 
 class Forwarder(Handler):
-    """Core of one router, shared by all its connections, and composed of its parts.
+    """Core of one router, shared by all its connections.
 
-    The engine calls it. The frames of a delivery are sent by `distribution` and `relay`, or wait in
-    `queues`; `settlement` returns its outcome, and `credit` lets senders send again.
+    The engine calls it, and its parts do the work: `distribution` and `relay` send the frames of a
+    delivery, `queues` keeps deliveries that wait, `settlement` returns the outcome, and `credit`
+    lets senders send again.
     """
 
     def __init__(
@@ -105,17 +107,18 @@ class Forwarder(Handler):
         # the network, if it has work at the end of the turn
         self.network_due: list[Network] = []
         self.exchanges = Exchanges(table, self)
-        # addresses that lost a receiver that may have taken larger messages than the others
+        # addresses that lost a receiver which may have accepted larger messages than the others
         self.sizes_due: dict[Address, None] = {}
-        # dynamic nodes that are deleted with their last message, each with a receiver that had one
+        # dynamic nodes that are deleted once they have no message any more, each with a receiver
+        # that had an unsettled one at the last check
         self.dying_nodes: dict[Address, Consumer | None] = {}
-        # the account that is charged for each dynamic node, by its key
+        # the account that is charged for each dynamic node, by the key of the node's address
         self.node_accounts: SplitTable[str, Account] = SplitTable()
         # the router's own sessions that end at the end of the turn
         self.idle_sessions: list[Session] = []
         # accepts the control links of other routers
         self.on_control: Callable[[Link], None] = control_links.refuse
-        # is notified of attaches, closes and other events (logs, metrics); never of deliveries
+        # is notified of attaches, closes and similar events for logs and metrics; not of deliveries
         self.observer = observer
         self.intake = Intake(limit_bytes)
 
@@ -149,9 +152,10 @@ class Forwarder(Handler):
             self.relay.follow(delivery, frame)
 
     def _begin(self, delivery: Delivery, frame: TransferFrame) -> None:
-        """Start a delivery on its way, once its message's whole head has been received.
+        """Start forwarding a delivery once the whole head of its message has been received.
 
-        It runs once per message, and is long on purpose: a call costs as much as most of its steps.
+        This runs once per message, and is long on purpose: a call costs as much as most of its
+        steps.
         """
         link = delivery.incoming
         producer = link.owner
@@ -233,9 +237,10 @@ class Forwarder(Handler):
     def _address_of_message(
         self, delivery: Delivery, producer: Producer, frame: TransferFrame | None
     ) -> Address | None:
-        """Return the address of an anonymous sender's message: its `to` (section 2.6 of the relay).
+        """Return the address of a message on an anonymous link, which is in its `to` field.
 
-        A router's annotation takes precedence. A malformed message (no frame) has nowhere to go.
+        That is what the capability ANONYMOUS-RELAY offers. A router's annotation takes precedence.
+        A malformed message (`frame` is None) gets the address that has no receivers.
         """
         link = delivery.incoming
         if link.credit <= producer.low_mark:
@@ -286,7 +291,7 @@ class Forwarder(Handler):
     # Credit, room and rare events.
 
     def credit_received(self, link: OutgoingLink) -> None:
-        """Serve a receiver whose credit has changed, and note that its senders' credit is due."""
+        """Serve a receiver whose credit has changed, and note its address for a credit check."""
         consumer = link.owner
         if consumer is not None:
             if consumer.resuming is not None:
@@ -298,7 +303,7 @@ class Forwarder(Handler):
     def sent(self, now: float) -> None:
         """Count the latency of deliveries that were received and sent in this turn.
 
-        Those that had to wait were counted when they left, and `egress_mark` moved on.
+        Deliveries that had to wait were counted when they were sent; `egress_mark` excludes them.
         """
         age_s = now - self.turn.now
         for address in self.relay.moving:
@@ -325,11 +330,11 @@ class Forwarder(Handler):
             own_links.end_idle(self)
 
     def flow_received(self, link: IncomingLink) -> None:
-        """Note a sender's flow: a drain is over, or credit was given back."""
+        """Have a sender's credit checked after its flow, which ends a drain or returns credit."""
         self.settlement.note_sender(link)
 
     def available(self, link: OutgoingLink) -> int:
-        """Return how many deliveries wait for a receiver, at its address or for it alone."""
+        """Return how many deliveries wait for a receiver, at its address or in its own queue."""
         consumer = link.owner
         if consumer is None:
             return 0

@@ -1,9 +1,10 @@
-"""Intake: check a message's sections as it comes in, before any receiver gets it.
+"""Check the sections of each message as it arrives, before any receiver gets it.
 
 A message whose sections are out of order, doubled or of a wrong type is unreadable for any
-receiver: its sender is told so, and a part that was forwarded is aborted. Delivery annotations were
-for the router and are not forwarded (section 3.2.2), and message annotations under the router's own
-names are removed (`router_annotations`). Messages of a format other than AMQP's own (0) are opaque.
+receiver. It is rejected, and aborted towards receivers that got a part of it. Delivery annotations
+are meant for the router and not forwarded (section 3.2.2), and message annotations under the
+router's own names are removed (`router_annotations`). Messages of a format other than AMQP's own
+(0) are opaque.
 
 A message is forwarded once its whole head has been received, in one frame or several.
 """
@@ -19,21 +20,21 @@ from router.core.routers.membership import ROLES
 from router.engine.delivery import Delivery
 from router.errors import AmqpError
 
-# The most octets of a head that continues in another frame.
+# Size limit, in octets, of a head that continues in another frame.
 MAX_HEAD_BYTES = 32768
-# The part of the router's memory limit that incomplete heads may take.
+# Incomplete heads may take the router's memory limit divided by this.
 PART_HELD = 8
 
 
 class Intake:
-    """Reader of all messages' sections.
+    """Checker of the sections of all messages.
 
-    `problem` and `condition` say what was wrong with the last one; `problem` is empty if nothing
-    was.
+    `problem` and `condition` say what is wrong with the message that was checked last; `problem` is
+    empty if nothing is wrong.
     """
 
     def __init__(self, limit_bytes: int) -> None:
-        # reader for messages of one frame, handed over to the next message of several frames
+        # scan for messages of one frame; the next message of several frames takes it over
         self.spare = SectionScan()
         self.problem = ""
         self.condition = ""
@@ -44,8 +45,8 @@ class Intake:
     def begin(self, delivery: Delivery, frame: TransferFrame) -> TransferFrame | None:
         """Check a delivery's first frame, or a later one while its head is incomplete.
 
-        Return the frame to send on, with all of the head; None if the head is incomplete, or if
-        `problem` says why it never will be.
+        Return the frame to forward, with the whole head. Return None if the head is still
+        incomplete, or if the message is malformed; in the latter case `problem` is not empty.
         """
         if delivery.scan is None and (
             delivery.message_format or (not frame.more and is_plain(frame))
@@ -84,7 +85,7 @@ class Intake:
             return None
 
     def follow(self, delivery: Delivery, frame: TransferFrame) -> TransferFrame | None:
-        """Check a frame after the head; return the frame to send on, or None (see `problem`)."""
+        """Check a frame after the head; return the frame to forward, or None (see `problem`)."""
         scan: SectionScan = delivery.scan
         if not scan.feed(frame) or (not frame.more and not scan.finish()):
             self._refuse(delivery, Condition.DECODE_ERROR, scan.problem)
@@ -92,7 +93,7 @@ class Intake:
         return scan.frame
 
     def forget(self, delivery: Delivery) -> None:
-        """Release the incomplete head of a delivery whose rest will not come."""
+        """Release the incomplete head of a delivery that will not be continued."""
         scan = delivery.scan
         if scan is not None and not scan.is_headed:
             self.held_bytes -= len(scan.pending)
@@ -103,12 +104,12 @@ class Intake:
         count = len(scan.pending)
         if count > MAX_HEAD_BYTES:
             problem = (
-                f"the header and annotations do not end in the first {count} octets; at most "
-                f"{MAX_HEAD_BYTES} may come in incomplete frames"
+                f"the header and annotations do not end within the first {count} octets; if "
+                f"they span several frames, at most {MAX_HEAD_BYTES} octets are allowed"
             )
             self._refuse(delivery, Condition.RESOURCE_LIMIT_EXCEEDED, problem)
         elif self.held_bytes + count > self.limit_bytes:
-            problem = "too many octets of incomplete headers and annotations are held in the router"
+            problem = "the router holds too many octets of incomplete headers and annotations"
             self._refuse(delivery, Condition.RESOURCE_LIMIT_EXCEEDED, problem)
         else:
             self.held_bytes += count

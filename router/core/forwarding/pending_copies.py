@@ -1,11 +1,11 @@
 """Give copies of a message to very many receivers over several turns.
 
-Up to `Distributor.copies_at_once` copies are made, and frames passed to copies, in the turn in
-which a message is received. If there are more, the others follow in later turns, one message after
-the other in the order of arrival. The connection that brought a message waits until the last copy
-is made (`Connection.unfinished`), so that no later frame of its peer overtakes it: neither the next
-message, nor the rest, settlement or abort of this one. If the connection is lost, the copies are
-still made (docs/decisions/0092-copies-in-later-turns.md).
+In the turn in which a message is received, up to `Distributor.copies_at_once` copies are made, or
+given a later frame. The others follow in later turns, message by message in the order of arrival.
+The connection that brought a message waits until the last copy is made (`Connection.unfinished`),
+so that no later frame of its peer overtakes it: neither the next message, nor the rest, settlement
+or abort of this one. If the connection is lost, the copies are still made
+(docs/decisions/0092-copies-in-later-turns.md).
 """
 
 from __future__ import annotations
@@ -35,10 +35,9 @@ COPIES_A_STEP = 32
 # Work of a copy in a turn of its connection, counted in frames (`Connection.count_work`): each may
 # be for another connection, whose socket is written to.
 WORK = 64
-# Work of a step of an exchange's search for destinations, and of a copy for one receiver there,
-# counted in copies for a multicast's receivers.
+# Work of a step of an exchange's search for destinations, or of a copy for one receiver there,
+# as a number of multicast copies.
 PLACE = 4
-EMPTY = b""
 RELEASED = int(constants.Descriptor.RELEASED)
 MODIFIED = int(constants.Descriptor.MODIFIED)
 # an address whose receivers get a message, and the message's sender there
@@ -46,17 +45,17 @@ Place = tuple[Address, Producer]
 
 
 class PendingCopies:
-    """Messages of a router that some of their very many receivers have not been given yet.
+    """Messages that some of their very many receivers have not received yet.
 
-    It is a task of its own (`engine.deferred`), and each connection that waits works on it too,
-    whichever connection the first message came from.
+    This is a deferred task (`engine.deferred`). Each connection that waits works on it as well,
+    even if the first message came from another connection.
     """
 
     def __init__(self, forwarder: Forwarder) -> None:
         self._forwarder = forwarder
-        # in order of arrival; a delivery has one at a time, because its sender waits
+        # in order of arrival; a delivery has one entry at most, because its sender waits
         self._works: dict[Delivery, _Work] = {}
-        # how many messages there are for each address, and the one whose copies are being made
+        # the number of messages for each address, and the work that is being done
         self._at: dict[Address, int] = {}
         self._active: _Work | None = None
         self._is_deferred = False
@@ -70,11 +69,11 @@ class PendingCopies:
         address: Address,
         made: int = 0,
     ) -> None:
-        """Give a message that begins with a frame to all receivers at some addresses.
+        """Give a message to all receivers at some addresses; `frame` is its first frame.
 
-        `places` are these addresses, each with its sender. `copies` are those that have been made;
-        `address` is the one that the message was sent to. `made` is the work done in this turn, as
-        a number of copies.
+        `places` yields these addresses, each with the message's sender there. `copies` are the
+        copies made so far, `address` is the one that the message was sent to, and `made` is the
+        work done in this turn, as a number of copies.
         """
         delivery.copies = copies
         self._begin(_Copying(self._forwarder, delivery, frame, places, address), made)
@@ -98,7 +97,7 @@ class PendingCopies:
             forwarder.turn.deferred.add(self)
         connection = work.session.connection
         connection.unfinished = _Wait(self, work)
-        # nothing else is read from the connection in this turn
+        # nothing more is read from the connection in this turn
         connection.turn_end = connection.frames_received
 
     def step(self) -> bool:
@@ -107,7 +106,7 @@ class PendingCopies:
         return self._is_deferred
 
     def go_on_for(self, work: _Work) -> bool:
-        """Do as much `work` as fits into the turn of its connection; return whether it is done."""
+        """Do as much of `work` as fits into its connection's turn; return whether it is done."""
         connection = work.session.connection
         while self._works.get(work.delivery) is work:
             if not connection.has_room_for(WORK * work.a_step):
@@ -126,7 +125,7 @@ class PendingCopies:
             self._drop(work)
             work.end()
             if self._works:
-                # messages for the same receivers may continue for a long time
+                # there may be work for the same receivers for a long time: do not wait for its end
                 self._forwarder.credit.share()
         return bool(self._works)
 
@@ -135,14 +134,14 @@ class PendingCopies:
         return address in self._at
 
     def stop(self, delivery: Delivery) -> bool:
-        """Stop work on a message; return whether any was left."""
+        """Stop work on a message; return whether work was left."""
         work = self._works.get(delivery)
         if work is not None:
             self._drop(work)
         return work is not None
 
     def give_up(self, delivery: Delivery) -> None:
-        """Make no more copies of a message; those that were made decide its outcome."""
+        """Make no more copies of a message; the copies made so far decide its outcome."""
         work = self._works.get(delivery)
         if work is not None:
             self._drop(work)
@@ -156,14 +155,14 @@ class PendingCopies:
     def _activate(self, work: _Work) -> None:
         """Begin to make copies of a message.
 
-        How much credit of receivers they use is known once all are made. Until then the senders of
-        its addresses get no credit.
+        How much of the receivers' credit the copies use is known only when all are made. Until then
+        the senders to the message's addresses get no credit.
         """
         self._active = work
         for address in work.addresses:
             if address.credit_due:
                 self._forwarder.credit.due.remove(address)
-            # while it counts as due, it is not put on the list
+            # an address that counts as due is not added to the list
             address.credit_due = True
 
     def _drop(self, work: _Work) -> None:
@@ -193,28 +192,28 @@ class _Wait:
 
 
 class _Work:
-    """Frame of a message, and the receivers that have not got it yet."""
+    """Frame of a message, and the receivers that have not received it yet."""
 
     def __init__(self, forwarder: Forwarder, delivery: Delivery, frame: TransferFrame) -> None:
         self.forwarder = forwarder
         self.delivery = delivery
-        # its connection waits; the delivery may move to another session (`resuming`)
+        # the session whose connection waits; the delivery may move to another one (`resuming`)
         self.session: Any = delivery.incoming.session
-        # a copy, as the octets that were read are about to be overwritten
+        # a copy, because the input buffer is about to be overwritten
         payload = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
         self.frame = frame.with_payload(payload)
         self.addresses: set[Address] = set()
         self.a_step = min(COPIES_A_STEP, max(1, forwarder.distribution.copies_at_once))
 
     def step(self) -> bool:
-        """Give the frame to a few receivers; return whether there are others."""
+        """Give the frame to a few receivers; return whether others remain."""
         raise NotImplementedError
 
     def end(self) -> None:
-        """Finish, when all receivers have the frame."""
+        """Finish the work, once all receivers have the frame."""
 
     def give_up(self) -> None:
-        """Finish without giving the frame to the others."""
+        """Finish the work without giving the frame to the remaining receivers."""
 
 
 class _Copying(_Work):
@@ -244,7 +243,7 @@ class _Copying(_Work):
             self.addresses.add(sent_to)
 
     def step(self) -> bool:
-        """Make a few copies; return whether there are others to be made."""
+        """Make a few copies; return whether others remain to be made."""
         room = self.a_step
         while room > 0:
             some = self._receivers[self._at : self._at + room]
@@ -267,7 +266,7 @@ class _Copying(_Work):
         self._place = place
         self._sender = sender
         if place.treatment == MULTICAST:
-            # a snapshot: receivers that attach later do not get it
+            # a snapshot: receivers that attach later get no copy
             self._receivers = list(place.consumers)
             self._at = 0
             return
@@ -296,7 +295,7 @@ class _Copying(_Work):
         self._note_waited(count)
 
     def _now(self, consumer: Consumer) -> Consumer | None:
-        """Return the consumer itself, the one that has stolen its link, or None if it is gone."""
+        """Return the consumer, or its successor if its link was stolen; None if it is gone."""
         if consumer.place >= 0:
             return consumer
         holder = self.forwarder.link_names.holder(consumer.link)
@@ -306,7 +305,7 @@ class _Copying(_Work):
         return None
 
     def _note_waited(self, count: int) -> None:
-        """Count how long it took until copies were made that were not made at once."""
+        """Count how long copies waited, from index `count` on, unless made on arrival."""
         forwarder = self.forwarder
         if self.delivery.arrived == forwarder.turn.now and self._place.is_moving:
             return
@@ -315,11 +314,11 @@ class _Copying(_Work):
                 forwarder.distribution.waited(copy)
 
     def end(self) -> None:
-        """Settle the message, now that all copies are made, if its outcome is known."""
+        """Settle the message if its outcome is known, now that all copies are made."""
         delivery, copies = self.delivery, self.delivery.copies
         delivery.open_copies -= 1
         if not copies and self._most < 0:
-            # all have left
+            # all receivers have left
             delivery.copies = None
             self.forwarder.distribution.no_destination(self._address, delivery)
         elif not copies and delivery.size > self._most:
@@ -331,25 +330,25 @@ class _Copying(_Work):
         elif delivery.open_copies == 0:
             if delivery.complete:
                 delivery.copies = None
-            self._settle(delivery.outcome, delivery.outcome_octets or EMPTY)
+            self._settle(delivery.outcome, delivery.outcome_octets or b"")
 
     def give_up(self) -> None:
-        """Make no more copies; release the message if there is none."""
+        """Make no more copies; settle the message if no copy is open."""
         delivery = self.delivery
         delivery.open_copies -= 1
         if delivery.open_copies == 0 and not delivery.settled:
-            self._settle(delivery.outcome or RELEASED, delivery.outcome_octets or EMPTY)
+            self._settle(delivery.outcome or RELEASED, delivery.outcome_octets or b"")
 
     def _settle(self, code: int, state: bytes) -> None:
-        """Tell the sender the merged outcome of the copies."""
+        """Send the sender the merged outcome of the copies."""
         delivery = self.delivery
         if code == MODIFIED and delivery.incoming.side == HERE:
-            state = router_outcomes.told(state) or EMPTY
+            state = router_outcomes.told(state) or b""
         self.forwarder.settlement.settle(delivery, code, state)
 
 
 class _Following(_Work):
-    """Later frame of a message, and the copies that have not got it yet."""
+    """Later frame of a message, and the copies that have not received it yet."""
 
     def __init__(self, forwarder: Forwarder, delivery: Delivery, frame: TransferFrame) -> None:
         super().__init__(forwarder, delivery, frame)
@@ -357,7 +356,7 @@ class _Following(_Work):
         self._at = 0
 
     def step(self) -> bool:
-        """Pass the frame to a few copies; return whether there are others."""
+        """Pass the frame to a few copies; return whether others remain."""
         some = self._copies[self._at : self._at + self.a_step]
         self._at += len(some)
         self.forwarder.distribution.follow_some(self.delivery, some, self.frame)

@@ -15,7 +15,6 @@ from router.engine.link cimport IncomingLink, OutgoingLink
 from router.engine.outbox cimport Turn
 from router.engine.session cimport Session
 
-cdef bytes EMPTY
 cdef int ORDINARY
 cdef int ROUTED
 cdef double HELD_S

@@ -1,7 +1,7 @@
-"""Give waiting deliveries to consumers that have room, or to the first that gets room.
+"""Queue deliveries that cannot be sent, and send them when a consumer has room.
 
-A delivery waits at its address if any consumer may take it, and in its consumer's own queue if
-each gets a copy. `waiting` defines the order.
+A delivery waits at its address if any consumer may take it, and in a consumer's own queue if each
+consumer gets a copy. `model.waiting_queue` defines the order.
 """
 
 from __future__ import annotations
@@ -31,14 +31,13 @@ from router.engine.states import Settling
 if TYPE_CHECKING:
     from router.core.ports import Core
 
-EMPTY = b""
 ROUTED = int(Settling.ROUTED)
-# After this time in seconds the ttl of a message, which is in milliseconds, is less.
+# A message that waits this long, in seconds, has a lower ttl (which is in milliseconds).
 HELD_S = 0.001
 # the default priority of a message
 ORDINARY = 4
 # How many waiting messages are sent to a receiver in one turn, and in each step of later turns; and
-# the work of sending one, in frames that come once per message.
+# the work of sending one, as a number of frames (`Connection.count_work`).
 MOST_SENT = 512
 A_STEP = 32
 MESSAGE_WORK = 64
@@ -47,9 +46,9 @@ MESSAGE_WORK = 64
 class QueueService:
     """Part of the core that queues deliveries, and sends them when there is room again.
 
-    `serve` is called for a receiver that has got credit or room, `wait` for a delivery without a
-    receiver that can take it now. `serve` and `wait` run once per message, and are long on purpose:
-    a call costs as much as most of their steps.
+    `serve` is called for a receiver that has new credit or room, `wait` for a delivery that no
+    receiver can take now. Both run once per message, and are long on purpose: a call costs as much
+    as most of their steps.
     """
 
     def __init__(self, core: Core, settlement: Settler, credit: CreditSharing) -> None:
@@ -62,22 +61,22 @@ class QueueService:
         self.credit = credit
         # receivers whose drain waits for messages of their senders, and until when
         self.drains: dict[Consumer, float] = {}
-        # the least priority that the next receiver served may get (`unblocking`), and whether
-        # something was kept back for that
+        # the least priority of messages that the next `serve` sends (`unblocking`), and whether it
+        # has stopped because of that
         self.floor = 0
         self.is_cut_short = False
         # the receiver that is being sent the rest of an earlier turn's messages
         self.going_on: Consumer | None = None
 
     def serve(self, consumer: Consumer) -> None:
-        """Send a consumer the messages that wait for it, as far as there is room.
+        """Send a consumer the messages that wait for it, as long as there is room.
 
-        If very many messages wait, the last of them are sent in later turns.
+        If very many messages wait, the last ones are sent in later turns.
         """
         if consumer.is_later:
             return
-        # it does not apply to other receivers that are served meanwhile, such as those of dead
-        # letters
+        # the floor does not apply to other receivers that are served meanwhile, such as those of
+        # dead letters
         floor = self.floor
         self.floor = 0
         link = consumer.link
@@ -145,10 +144,10 @@ class QueueService:
             ):
                 routed_ttl.age(self.core, delivery)
             if delivery.discarded:
-                # given up by its sender, or expired; the receiver has to be told nevertheless
+                # given up by its sender, or expired; the receiver gets an abort nevertheless
                 session.begin_outgoing(link, delivery)
                 rare_transfers.abort_whole(delivery)
-                # its link has counted it too; its latency is not measured
+                # the link has counted it as well; its latency is not measured
                 consumer.address.counters.egress += 1
                 consumer.address.egress_mark += 1
                 continue
@@ -190,14 +189,17 @@ class QueueService:
                 draining.answer(self.core, consumer)
 
     def count_wait(self, consumer: Consumer, delivery: Delivery) -> None:
-        """Count how long a delivery waited before it is sent; others pass in their turn."""
+        """Count how long a delivery waited before it was sent.
+
+        Deliveries sent in the turn of their arrival are counted at its end (`Forwarder.sent`).
+        """
         address = consumer.address
         counters = address.counters
         age_s = self.turn.now - delivery.arrived
         address.egress_mark += 1
         counters.count_forwarded(age_s, 1)
         if age_s > 1 and not delivery.outgoing_open:
-            # it gets no outcome that could be counted later
+            # no outcome follows that could be counted later
             link = consumer.link
             link.count_delay(age_s, 1)
             if delivery.settled and delivery.parent is None:
@@ -222,7 +224,10 @@ class QueueService:
             self._offer_behind(address, delivery)
 
     def _offer_behind(self, address: Address, delivery: Delivery) -> None:
-        """Offer a delivery to a consumer for which the ones queued before it may be too large."""
+        """Offer a delivery to a consumer that can take it now.
+
+        The deliveries queued before it may be too large for that consumer.
+        """
         for consumer in address.consumers:
             link = consumer.link
             if link.max_message_size == UNLIMITED or delivery.size > link.max_message_size:
@@ -238,8 +243,8 @@ class QueueService:
     def _level(self, consumer: Consumer) -> int:
         """Return the priority of the next delivery for a consumer.
 
-        All deliveries of a lane have one priority. A link that serves other lanes too also takes
-        their deliveries.
+        All deliveries of a lane have the same priority. A link that serves several lanes takes the
+        deliveries of each of them.
         """
         takes = consumer.lane_mask
         if consumer.sibling_lanes is not None and takes & (takes - 1) == 0:
@@ -253,15 +258,15 @@ class QueueService:
             link.held.add(link, level)
 
     def serve_next(self, link: OutgoingLink) -> None:
-        """Serve the consumer of a link whose current message has been sent whole."""
+        """Serve the consumer of a link whose current message has been sent completely."""
         consumer = link.owner
         if consumer is not None and (consumer.waiting.count or link.drain):
             self.serve(consumer)
 
     def annotated(self, consumer: Consumer, delivery: Delivery, octets: bytes) -> bytes:
-        """Return a message as it leaves now, with the router's own annotations.
+        """Return a message as it is sent now, with the router's own annotations.
 
-        `octets` contains its whole head.
+        `octets` must contain the whole head of the message.
         """
         if delivery.sample is not None and self.traces(consumer, delivery):
             octets = trace_context.write(delivery, octets)
@@ -272,7 +277,7 @@ class QueueService:
         )
 
     def traces(self, consumer: Consumer, delivery: Delivery) -> bool:
-        """Record that a sampled delivery leaves; return whether its trace is sent with it."""
+        """Record that a sampled delivery leaves; return whether its trace context goes with it."""
         if self.outcomes.sampler is not None:
             self.outcomes.sampler.leaves(delivery)
         return trace_context.is_passed_on(consumer, delivery)
@@ -282,10 +287,10 @@ class QueueService:
         if not delivery.settled:
             address = delivery.address
             address.counters.count_outcome(codes.ACCEPTED)
-            self.settlement.settle(delivery, codes.ACCEPTED, EMPTY)
+            self.settlement.settle(delivery, codes.ACCEPTED, b"")
 
     def note_dequeued(self, delivery: Delivery) -> None:
-        """Account for a delivery that leaves its queue, so an anonymous sender may send another."""
+        """Count a delivery that leaves its queue, so that an anonymous sender may send another."""
         producer = delivery.incoming.owner
         if producer is not None and producer.address is None and delivery.parent is None:
             producer.waiting -= 1
@@ -300,7 +305,7 @@ class _Later:
         self._consumer = consumer
 
     def step(self) -> bool:
-        """Send a few messages; return whether there is room for others that wait."""
+        """Send a few messages; return whether to continue in another step."""
         service, consumer = self._service, self._consumer
         consumer.is_later = False
         service.going_on = consumer

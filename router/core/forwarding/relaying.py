@@ -1,7 +1,7 @@
 """Write frames to the consumers of their deliveries, and hold those that have to wait.
 
-`forward` chooses the consumer. The two ends of a routed link (`routed_links`) have only each other,
-so no consumer is chosen there, and the message is not read.
+`distribution` chooses the consumers. A routed link (`routed_links`) has only its two ends, so no
+consumer is chosen for it, and the sections of its messages are not read.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ROUTED = int(Settling.ROUTED)
 
 
 class Relay:
-    """Part of the core that writes frames as they come in.
+    """Part of the core that writes frames as they arrive.
 
     The forwarder and the distributor call it, with the receiver that a delivery goes to.
     """
@@ -41,7 +41,7 @@ class Relay:
         self.turn = core.turn
         self.backlog = core.backlog
         self.queues = queues
-        # addresses that got a delivery in this turn
+        # addresses that have received a delivery in this turn
         self.moving: list[Address] = []
 
     def begin_routed(self, address: Address, delivery: Delivery, frame: TransferFrame) -> None:

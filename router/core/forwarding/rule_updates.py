@@ -1,12 +1,12 @@
-"""Apply changed rules to the addresses in use: at once if possible, or when nothing waits there.
+"""Apply changed rules to addresses in use: immediately if possible, or once nothing waits there.
 
 Closest and balanced differ in a choice that is made for each delivery, so a change between them
-takes effect from the next delivery on. A multicast keeps waiting messages in another way: each
-receiver has a queue of copies, while otherwise each message waits once. So an address changes to or
-from multicast as soon as nothing waits at it, which may be at once; until then it stays as it was.
+takes effect with the next delivery. A multicast address keeps waiting messages differently: each
+receiver has a queue of copies, whereas at other addresses each message waits once. So an address
+changes to or from multicast as soon as nothing waits there; until then it keeps its treatment.
 Deliveries that were sent are settled under the former treatment. An address that has become
-unavailable stays as it is for the links it has, and accepts no others. None of this runs once per
-message. (docs/decisions/0038-changes-under-traffic.md)
+unavailable keeps the links that it has, and accepts no others. None of this runs once per message.
+(docs/decisions/0038-changes-under-traffic.md)
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ADDRESSES_AT_ONCE: Final = 512
 
 
 class RuleUpdater:
-    """Changes of a router's rules, and their application to its addresses in use."""
+    """Changes to a router's rules, and their application to its addresses in use."""
 
     def __init__(self, forwarder: Forwarder) -> None:
         self._forwarder = forwarder
@@ -42,7 +42,7 @@ class RuleUpdater:
         added: Iterable[AddressRule],
         default_treatment: str,
     ) -> None:
-        """Remove and add rules, and treat addresses in use by them; call it in a turn."""
+        """Remove and add rules, and apply them to addresses in use; call it in a turn."""
         removed, added = list(removed), list(added)
         rules = self._forwarder.table.rules
         before = rules.default
@@ -63,19 +63,19 @@ class RuleUpdater:
         )
 
     def replace_rules(self, rules: Rules) -> None:
-        """Replace all rules, and treat the addresses in use by them; call it in a turn."""
+        """Replace all rules, and apply the new ones to addresses in use; call it in a turn."""
         table = self._forwarder.table
         before, table.rules = table.rules, rules
         self._forwarder.turn.deferred.forget(before.pieces())
         self._look(table.addresses())
 
     def treat(self, address: Address) -> None:
-        """Treat an address as the rules say now; call it in a turn."""
+        """Apply the current rules to an address; call it in a turn."""
         if address not in self.pending and not self._treat(address):
             self.pending[address] = None
 
     def go_on(self) -> None:
-        """Try addresses again that could not change yet; call it in a turn, now and then."""
+        """Retry the addresses that could not change yet; call it in a turn, now and then."""
         if not self._is_looking:
             self._is_looking = True
             self._look(iter(list(self.pending)), self._looked)
@@ -84,7 +84,7 @@ class RuleUpdater:
         self._is_looking = False
 
     def _look(self, addresses: Iterator[Address], over: Callable[[], None] | None = None) -> None:
-        """Treat some addresses as the rules say; if very many, the last in later turns."""
+        """Apply the rules to some addresses; if there are very many, partly in later turns."""
         self._forwarder.turn.deferred.go_through(addresses, self._look_at, over, ADDRESSES_AT_ONCE)
 
     def _look_at(self, address: Address) -> None:
@@ -94,7 +94,7 @@ class RuleUpdater:
             self.pending[address] = None
 
     def _treat(self, address: Address) -> bool:
-        """Treat an address as the rules say; return False if that has to wait."""
+        """Apply the rules to an address; return False if its treatment cannot change yet."""
         table = self._forwarder.table
         wanted = table.treatment_wanted(address)
         rule = None if address.is_dynamic else table.rule_of(address.name)
@@ -118,7 +118,7 @@ class RuleUpdater:
         return True
 
     def _pair(self, address: Address) -> None:
-        """Tie an address and its fallback, or untie them."""
+        """Connect an address with its fallback, or separate them, as the rules say."""
         if address.phase in (0, FALLBACK):
             table = self._forwarder.table
             table.pair(address)
@@ -127,7 +127,7 @@ class RuleUpdater:
 
 
 def _detach_browsers(address: Address) -> None:
-    """Detach receivers that asked for copies, and would take messages away from now on."""
+    """Detach receivers that asked for copies, because they would now remove messages."""
     for consumer in [each for each in address.consumers if each.gets_copies]:
         attaching.detach(consumer.link, True, sources.mode_unavailable(sources.COPY, sources.MOVE))
 

@@ -12,7 +12,6 @@ from router.engine.session cimport Session
 
 cdef int TOLD
 cdef int ROUTED
-cdef bytes EMPTY
 cdef bytes NULL
 cdef Py_ssize_t COPIES_AT_ONCE
 

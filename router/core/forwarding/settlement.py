@@ -29,17 +29,16 @@ if TYPE_CHECKING:
 TOLD = int(Settling.TOLD)
 ROUTED = int(Settling.ROUTED)
 FIRST = int(Settling.FIRST)
-EMPTY = b""
 NULL = b"\x40"
-# How many receivers are sent the disposition of a message's sender in one turn (`settling_copies`).
+# How many receivers get a sender's disposition in one turn; the rest follow (`settling_copies`).
 COPIES_AT_ONCE = 512
 
 
 class Settler:
     """Part of the core that settles deliveries, from receivers back to senders.
 
-    The engine calls it, through the forwarder, with dispositions of peers; the rest of core calls
-    `settle` and similar methods for the router's own outcomes.
+    The engine calls it, through the forwarder, with the dispositions of peers; the rest of core
+    calls `settle` and similar methods for outcomes that the router itself decides on.
     """
 
     def __init__(self, core: Core, credit: CreditSharing) -> None:
@@ -99,10 +98,10 @@ class Settler:
         session.tell_sender(delivery, frame.settled, code, frame.octets, frame.state_at, count)
 
     def _told_unsettled(self, delivery: Delivery, frame: DispositionFrame, count: int) -> None:
-        """Handle an unsettled disposition of a receiver: a state, or an outcome.
+        """Handle an unsettled disposition of a receiver, which has a state or an outcome.
 
-        With an outcome the receiver is settled at once, even if the sender is lost: nothing more is
-        awaited from the sender then.
+        If it has an outcome, the router settles with the receiver immediately, even if the sender
+        is lost: nothing more is expected from the sender.
         """
         is_outcome = codes.ACCEPTED <= frame.state_code <= codes.MODIFIED
         if is_outcome:
@@ -123,9 +122,10 @@ class Settler:
     def _is_old_news(self, delivery: Delivery, frame: DispositionFrame) -> bool:
         """Return whether to skip a state that is not an outcome of section 3.4.
 
-        That is so if the sender's connection is congested, and the state is `received`, or was
-        passed on before. A disposition of twenty octets can repeat it for all deliveries, and each
-        sender would be told in full. A state that may be an extension's outcome is passed on, once.
+        It is skipped if the sender's connection is congested, and the state is `received` or was
+        passed on before. A disposition of twenty octets can repeat a state for all deliveries, and
+        each sender would be sent it in full. A state that may be an extension's outcome is passed
+        on once.
         """
         session = delivery.incoming.session
         return session.outbox.congested and (
@@ -135,8 +135,8 @@ class Settler:
     def _told_second(self, delivery: Delivery, frame: DispositionFrame, count: int) -> None:
         """Handle a disposition for a delivery whose sender settles before the router does.
 
-        The sender is told without settling, whether the receiver has settled or not. If it has not,
-        it is settled when the sender settles.
+        The disposition is passed to the sender unsettled, whether the receiver has settled or not.
+        If the receiver has not, the router settles with it when the sender settles.
         """
         code = frame.state_code
         is_outcome = codes.ACCEPTED <= code <= codes.MODIFIED
@@ -173,7 +173,7 @@ class Settler:
         elif not is_outcome and self._is_old_news(delivery, frame):
             return
         delivery.outcome = code
-        # for the maps of links that are resumed
+        # for the unsettled maps of resumed links
         delivery.outcome_octets = None
         if 0 < count <= MAX_KEPT_BYTES:
             octets = memoryview(frame.octets)[frame.state_at : frame.state_end]
@@ -185,20 +185,21 @@ class Settler:
         session.tell_sender(delivery, False, code, frame.octets, frame.state_at, count)
 
     def _copy_settled(self, copy: Delivery, frame: DispositionFrame, count: int) -> None:
-        """Merge the outcome of one of a multicast's receivers, which is settled at once.
+        """Merge the outcome of one of a multicast's receivers.
 
-        The sender settles for all receivers at once, and cannot before each has told its outcome.
+        The router settles with the receiver without waiting for the sender, which settles once for
+        all receivers and only after each of them has sent an outcome.
         """
         if count and count > MAX_KEPT_BYTES and copy.parent.open_copies > 1:
             # the state is too large to be kept until the other receivers have settled
             count = 0
-        state = EMPTY
+        state = b""
         if count:
             state = bytes(memoryview(frame.octets)[frame.state_at : frame.state_at + count])
         self.merge(copy, frame.state_code, state)
 
     def _settle_receiver(self, delivery: Delivery, frame: DispositionFrame, count: int) -> None:
-        """Settle a receiver if the state that it sent is an outcome."""
+        """Settle a delivery with its receiver if the state that the receiver sent is an outcome."""
         if codes.ACCEPTED <= frame.state_code <= codes.MODIFIED:
             self.outcomes.receiver_told(delivery, frame.state_code)
             session = delivery.outgoing.session
@@ -207,13 +208,16 @@ class Settler:
             )
 
     def note_sender(self, link: IncomingLink) -> None:
-        """Note that a sender may get credit, if it had too many unsettled deliveries before."""
+        """Have a sender's credit checked, because it may have had too many unsettled deliveries."""
         producer = link.owner
         if producer is not None:
             self.credit.note(producer.address, producer)
 
     def settle(self, delivery: Delivery, code: int, state: bytes) -> None:
-        """Send the sender an outcome of the router's own; `state` is empty if it has no fields."""
+        """Settle a delivery with its sender, with an outcome that the router decided on.
+
+        `state` is empty if the outcome has no fields.
+        """
         if delivery.sample is not None:
             self.outcomes.decided_here(delivery, code, state)
         if delivery.kept is not None:
@@ -243,8 +247,8 @@ class Settler:
     def settle_lost(self, delivery: Delivery) -> int:
         """Settle a delivery that was sent, but whose receiver will send no more dispositions.
 
-        The outcome is modified, delivery-failed, unless the sender was told another before, which
-        this would contradict; then the sender is going to settle. Returns the outcome's code.
+        The outcome is modified with delivery-failed. If the sender was sent another outcome before,
+        that one stands, and the sender is going to settle. Return the code of the outcome.
         """
         if delivery.kept is not None:
             self.redelivery.drop(delivery)
@@ -254,26 +258,26 @@ class Settler:
         return codes.MODIFIED
 
     def sender_lost(self, delivery: Delivery) -> None:
-        """Settle a receiver that has told its outcome, as the sender will not settle any more.
+        """Settle a delivery with its receiver, because its sender will not settle it any more.
 
-        A receiver that has not told one yet is settled when it does.
+        If the receiver has not sent an outcome yet, the delivery is settled when it does.
         """
         if delivery.kept is not None:
             self.redelivery.drop(delivery)
         if delivery.outgoing_open and codes.ACCEPTED <= delivery.outcome <= codes.MODIFIED:
             self.outcomes.receiver_told(delivery, delivery.outcome)
             session = delivery.outgoing.session
-            session.tell_receiver(delivery, True, codes.NO_STATE, EMPTY, 0, 0)
+            session.tell_receiver(delivery, True, codes.NO_STATE, b"", 0, 0)
 
     def merge(self, copy: Delivery, code: int, state: bytes) -> None:
         """Merge the outcome of a copy: rejected > accepted > modified > released.
 
-        An outcome for a copy lost between routers prevails over accepted.
+        The outcome of a copy that was lost between routers prevails over accepted.
         """
         parent = copy.parent
         copy.parent = None
         parent.open_copies -= 1
-        # the first one always counts, as it may have been settled without an outcome
+        # the first copy always counts, as it may have been settled without an outcome
         if parent.outcome_octets is None or router_outcomes.rank(
             code, state
         ) > router_outcomes.rank(parent.outcome, parent.outcome_octets):
@@ -286,7 +290,7 @@ class Settler:
             self.settle(parent, parent.outcome, parent.outcome_octets)
 
     def settlement_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
-        """Tell the receiver what the sender said, usually that it settles."""
+        """Pass a sender's disposition, usually a settlement, to its receivers."""
         copies = delivery.copies if delivery.copies is not None else [delivery]
         code = frame.state_code
         count = 0 if frame.plain else frame.state_end - frame.state_at
@@ -309,12 +313,12 @@ class Settler:
     def tell_copies(
         self, copies: list[Delivery], frame: DispositionFrame, code: int, count: int
     ) -> None:
-        """Pass a sender's disposition to the receivers of some deliveries, or of one's copies."""
+        """Pass a sender's disposition to the receivers of some deliveries or copies."""
         for copy in copies:
             if copy.outgoing is None or copy.discarded:
                 copy.settled = copy.settled or frame.settled
                 if code != codes.NO_STATE:
-                    # the receiver is told when it is sent
+                    # the receiver gets the state when the delivery is sent
                     state = memoryview(frame.octets)[frame.state_at : frame.state_end]
                     copy.state = kept_state(bytes(state), code)
                     if copy.state is None and copy.settling == ROUTED:
@@ -329,9 +333,9 @@ class Settler:
 
 
 def _keep_in_order(producer: Producer | None) -> None:
-    """Give a sender that has settled a delivery which may still be under way its first stripe.
+    """Give a sender that settled a delivery, perhaps still under way, its first stripe.
 
-    So none of its large messages takes a lane on which it could overtake that delivery.
+    This keeps its large messages off lanes on which they could overtake that delivery.
     """
     if producer is not None and producer.stripe < 0:
         producer.stripe = 0

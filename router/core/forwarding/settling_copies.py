@@ -1,6 +1,6 @@
-"""Tell very many receivers of a message over several turns how its sender settled it.
+"""Pass a sender's disposition to very many receivers of its message, over several turns.
 
-One disposition may name many such messages, so each counts as work of the sender's turn
+One disposition may name many such messages, so each message counts as work of the sender's turn
 (docs/decisions/0092-copies-in-later-turns.md).
 """
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from router.core.forwarding.settlement import Settler
     from router.engine.connection import Connection
 
-# The same number of copies is made in one turn.
+# How many receivers are told in one turn; equal to the number of copies made in one turn.
 AT_ONCE = 512
 # Work of telling one receiver, counted in frames (`Connection.count_work`).
 WORK = 2
@@ -29,7 +29,7 @@ def tell(
     """Pass the frame's state to the receivers of copies, some now and the others in later turns."""
     connection: Connection = copies[0].incoming.session.connection
     connection.count_work(WORK * AT_ONCE)
-    # a copy, as the octets that were read are about to be overwritten
+    # a copy, because the input buffer is about to be overwritten
     steps = _told(settler, copies, frame.copy(), code, count)
     settler.turn.deferred.work_off(steps, at_once=AT_ONCE)
 

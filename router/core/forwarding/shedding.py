@@ -2,11 +2,11 @@
 
 Windows make this rare (docs/decisions/0004): it takes many peers at once, or some that change from
 small frames to large ones, while no receiver takes their messages. Reading does not stop, because a
-peer's frames, such as flows, may be what lets messages leave. Instead deliveries are given up, and
-their senders told: unsent ones are released, and half-sent ones are aborted and modified with
-delivery-failed.
+peer's frames, such as flows, may be what lets messages leave. Instead the router gives up
+deliveries and informs their senders: unsent deliveries are released; partly sent ones are aborted,
+and their outcome is modified with delivery-failed.
 
-If very much waits, or very many addresses are in use, most of that is done in later turns
+If very much waits, or very many addresses are in use, most of this work is done in later turns
 (docs/decisions/0095-limits-of-memory-in-later-turns.md).
 """
 
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 
 RELEASED = int(Descriptor.RELEASED)
 MODIFIED = int(Descriptor.MODIFIED)
-# This part of the limit is freed at once, so that queues are not walked for each message.
+# A search frees 1/PART_FREED of the limit, so that queues are not searched for each message.
 PART_FREED = 8
-# How many deliveries or addresses are examined in each step, and how many of these giving one up
-# counts as.
+# How many deliveries or addresses are examined in each step, and how many examinations giving up a
+# delivery counts as.
 LOOKS_A_STEP = 128
 LOOKS_A_LOSS = 8
-# Each step takes as long as this many ordinary ones. Half of the steps that all turns of a round of
-# the event loop may take are left to others.
+# Each step takes as long as this many ordinary ones. Half of the steps that all turns may take in a
+# round of the event loop are left to other tasks.
 WEIGHT = 4
 LEFT_TO_OTHERS = STEPS_A_ROUND // 2
-# If nothing could be shed, another search begins when more waits, or after this many seconds.
+# If nothing could be shed, another search begins when more octets wait, or after this many seconds.
 REST_S = 1.0
 
 
@@ -56,7 +56,7 @@ def set_limit(forwarder: Forwarder, limit_bytes: int) -> None:
 class Shedder:
     """Shedding of deliveries when a router holds more than its limit.
 
-    `report` is called with the number of deliveries that were shed when a search is over.
+    When a search is over, `report` is called with the number of deliveries that were shed.
     """
 
     def __init__(self, forwarder: Forwarder, report: Callable[[int], None]) -> None:
@@ -70,7 +70,7 @@ class Shedder:
     def tick(self) -> None:
         """Shed the excess; if it is large, the last part in later turns.
 
-        Call it at the end of each turn after which more waits than is allowed.
+        Call it at the end of each turn after which more octets wait than the limit allows.
         """
         deferred = self._forwarder.turn.deferred
         search = self._search
@@ -84,7 +84,7 @@ class Shedder:
                 return
 
     def finish(self) -> None:
-        """Do the rest of a search at once, because the router stops."""
+        """Complete the current search without pauses, because the router stops."""
         search = self._search
         while search is not None and search.step():
             pass
@@ -103,7 +103,7 @@ class Shedder:
 
 
 class _Search:
-    """Task of `Deferred` that sheds the latest deliveries of the connections with most waiting."""
+    """Task of `Deferred` that sheds the latest deliveries of connections above their share."""
 
     def __init__(self, forwarder: Forwarder, over: Callable[[int], None]) -> None:
         self._forwarder = forwarder
@@ -154,7 +154,7 @@ class _Search:
                     yield from _loss()
 
     def _add_up(self, level: FairLevel) -> Iterator[None]:
-        """Find the connections that waiting or half-sent deliveries came from, and their octets."""
+        """Add to `level` each connection that held deliveries came from, with its held octets."""
         # references, not ids alone: a connection may be gone before the search is over
         found: dict[int, Any] = {}
         for address in self._addresses:
@@ -174,7 +174,7 @@ class _Search:
         return bool(delivery.held_bytes and held_bytes > self._level)
 
     def _shed_queue(self, waiting: WaitingQueue, verdict: tuple[int, bytes]) -> Iterator[None]:
-        """Release the least urgent and latest deliveries of connections above their share."""
+        """Give up the least urgent and latest deliveries of connections above their share."""
         for delivery in reversed(list(waiting)):
             yield
             # a delivery that has been taken since is not given up
@@ -211,7 +211,7 @@ class _Search:
 
 
 class FairLevel:
-    """Fair share of `room`: the `level` is what each may keep, so that all fit into `room`.
+    """Fair share of `room`: each holder may keep up to `level`, so that all fit into `room`.
 
     The room that smaller holders leave is shared among the others.
     """
@@ -219,7 +219,7 @@ class FairLevel:
     def __init__(self, room: int) -> None:
         self.level = room
         self._left = room
-        # a heap: of very many, those that matter are the few with the least
+        # a heap, because of very many holdings only the few smallest are examined
         self._holdings: list[int] = []
 
     def add(self, held: int) -> None:
@@ -250,6 +250,6 @@ def _held(address: Address) -> Iterator[Any]:
 
 
 def _loss() -> Iterator[None]:
-    """Yield as often as the work of giving up one delivery counts."""
+    """Yield once for each unit of work that giving up a delivery counts as."""
     for _ in range(LOOKS_A_LOSS):
         yield

@@ -1,9 +1,10 @@
 """Serve links that waited for room, in a socket or in a session's window.
 
-Only these are examined (`engine.held_up`), the most urgent first. A link is as urgent as the most
-urgent message that waits for it, and gives way when its next message is less urgent than that of
-another waiting link. Of several equally urgent links the one that has waited longest begins. It may
-fill the room again by itself, and then waits behind the others (docs/decisions/0071).
+Only waiting links are examined (`engine.held_up`), the most urgent first. A link is as urgent as
+the most urgent message that waits for it, and gives way when its next message is less urgent than
+that of another waiting link. Of several equally urgent links, the one that has waited longest is
+served first. If it fills the room again by itself, it then waits after the others
+(docs/decisions/0071).
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ A_STEP = 16
 
 
 def room_made(forwarder: Core, connection: Connection, session: Session | None) -> None:
-    """Serve the links that wait for a session's window, or else for a connection's socket.
+    """Serve the links that wait for a session's window, or for the socket if `session` is None.
 
-    Of very many, the last ones are served in later turns.
+    If very many links wait, the last ones are served in later turns.
     """
     held: BlockedLinks | None = connection.outbox.held if session is None else session.held
     if held is None or held.count == 0 or held.is_later:
@@ -87,7 +88,7 @@ class _Later:
 def _serve(
     forwarder: Core, held: BlockedLinks, link: OutgoingLink, consumer: Consumer, top: int
 ) -> None:
-    """Serve one of the links; `top` is the urgency of the most urgent one."""
+    """Serve one of the links; `top` is the urgency of the most urgent link that waited."""
     queues = forwarder.queues
     level = link.held_level
     if consumer.resuming is not None:
@@ -116,7 +117,7 @@ def urgency_of(consumer: Consumer) -> int:
     link = consumer.link
     takes = consumer.lane_mask
     if consumer.sibling_lanes is not None and takes & (takes - 1) == 0:
-        # all messages of its lane are equally urgent, and the queue has others as well
+        # all messages of its lane are equally urgent, and the queue also has those of other lanes
         level: int = link.urgency
         return level
     level = consumer.waiting.top(takes)

@@ -3,9 +3,9 @@
 A route is configured, or requested by the container itself, or announced by another router that has
 a container. `router.control.link_routes` says which connections lead to the containers here,
 `remote_link_routes` which routers lead to others, and `control.edge.routes` which uplinks do. Of
-several routes that match an address the most specific one applies, as with treatments. Several with
-one pattern are one route with the containers of all (docs/decisions/0048-link-routes.md). None of
-this runs once per message.
+several routes that match an address the most specific one applies, as with treatments. Link routes
+with the same pattern form one route (docs/decisions/0048-link-routes.md). None of this runs once
+per message.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ if TYPE_CHECKING:
 
 IN = "in"
 OUT = "out"
-# the address that a link to a transaction coordinator is routed by
+# the address by which a link to a transaction coordinator is routed
 COORDINATOR = "$coordinator"
-# prefixes of names that say at which router of a network their nodes are
+# prefixes of names that contain the router of a network that their node is at
 TOPOLOGICAL = ("_topo/", "_edge/")
-# a destination for a link; the way is None if the container is at another router
+# destination for a link; the link route is None if the container is at another router
 Candidate = tuple[LinkRoute | None, RouteDestination | FarOutlet | UplinkOutlet]
-# test whether a link may go to another router
+# function that says whether a link may go to another router
 Allows = Callable[[FarOutlet | UplinkOutlet], bool]
 # Dispatch's condition and description, which programs compare.
 NO_ROUTE = "qd:no-route-to-dest"
@@ -62,8 +62,8 @@ NO_ROUTE_WORDS = "No route to the destination node"
 class Placement:
     """Record of where a peer's link was forwarded to.
 
-    `asked` is the address that the peer named, `sent` the one that was sent on; both are None if
-    there is no address. `way` is None if the container is at another router.
+    `asked` is the address that the peer named, and `sent` the address that was passed on; both are
+    None if there is no address. `way` is None if the container is at another router.
     """
 
     route: Route
@@ -82,7 +82,7 @@ class Route:
     def __init__(self, owner: LinkRoutes, pattern: str, direction: str) -> None:
         self.pattern = pattern
         self.direction = direction
-        # including those of the next edition, and of earlier ones
+        # its link routes, including those of the next edition and of earlier ones
         self.all_ways: dict[LinkRoute, None] = {}
         # outlets to other routers that have containers, by place
         self.far: dict[Connection | str, FarOutlet | UplinkOutlet] = {}
@@ -90,7 +90,7 @@ class Route:
 
     @property
     def ways(self) -> Iterator[LinkRoute]:
-        """Return the link routes that exist now."""
+        """Return the link routes that exist in the current edition."""
         now = self._owner.edition
         return (way for way in self.all_ways if way.since <= now < way.until)
 
@@ -120,7 +120,7 @@ class Route:
                 yield None, outlet
 
     def next_outlet(self, now: float) -> Candidate | None:
-        """Return the destination for the next link of a client without others, or None."""
+        """Return the destination for the next link of a client that has no other links, or None."""
         candidates: list[Candidate] = [*self.outlets(), *self.far_outlets()]
         return min(
             candidates,
@@ -134,7 +134,7 @@ class Route:
         """Choose a container for a peer's link, whose `origin` may be at another router.
 
         `allows` says which other routers it may go to. The link counts as forwarded until
-        `LinkRoutes.left`. Raise `AmqpError` if there is no container.
+        `LinkRoutes.left` is called. Raises `AmqpError` if there is no container.
         """
         return self._owner.place(self, link, origin, allows)
 
@@ -142,13 +142,13 @@ class Route:
 class LinkRoutes:
     """All link routes of a router.
 
-    The forwarder of a link asks `route_of` and `Route.place`. It calls `refused` if the container
-    refuses the link, `ended` if it ends it with an error, and `left` always, once, at its end.
+    Forwarding code calls `route_of` and `Route.place`, then `refused` if the container refuses the
+    link, `ended` if the container ends it with an error, and always `left` at the end.
     """
 
     def __init__(self, table: AddressTable, turn: Turn) -> None:
-        # Link routes of the next edition are entered before it, without effect; when it begins,
-        # all of them exist at once, and those that are not in it are gone.
+        # Link routes of the next edition are entered before it begins, without effect. When it
+        # begins, all of them exist from the same moment, and those not in it no longer exist.
         self.edition = 0
         # whether termini at containers may outlive the links that are forwarded there
         self.allows_resumable = True
@@ -159,13 +159,13 @@ class LinkRoutes:
         self._trees: dict[str, PatternTree[Route]] = {IN: PatternTree(), OUT: PatternTree()}
         self._routes: dict[tuple[str, str], Route] = {}
         self._placed: dict[Link, Placement] = {}
-        # by client: how many links, and how many of them to coordinators, are forwarded over which
-        # connections, or to which routers
+        # how many links of each client, and how many of its links to coordinators, are forwarded,
+        # by connection or router
         self._links_of: dict[object, Counter[object]] = {}
         self._coordinators_of: dict[object, Counter[object]] = {}
         self._choices = 0
-        # links that were forwarded, those of them that were refused, and links without a container;
-        # they only grow
+        # numbers of links that were forwarded, of those that were then refused, and of links for
+        # which there was no container; these numbers only grow
         self.forwarded = 0
         self.refusals = 0
         self.unplaced = 0
@@ -197,11 +197,11 @@ class LinkRoutes:
         self._leave(route)
 
     def begin_edition(self) -> None:
-        """Begin the next edition; `tell` and `remove` report it to watchers."""
+        """Begin the next edition; `tell` and `remove` report the changes to the watchers."""
         self.edition += 1
 
     def tell(self, way: LinkRoute) -> None:
-        """Report to watchers a link route that came with the edition and has a container."""
+        """Report to the watchers a link route that is new in this edition and has a container."""
         if way.outlets and way.until > self.edition:
             self._changed(self._route(way))
 
@@ -222,13 +222,13 @@ class LinkRoutes:
                 self._changed(route)
 
     def open_far(self, direction: str, pattern: str, outlet: FarOutlet | UplinkOutlet) -> None:
-        """Add another router's outlet for a pattern; the first one to its place is kept."""
+        """Add another router's outlet for a pattern; the first outlet to the same place is kept."""
         route = self._enter(direction, pattern)
         route.far.setdefault(outlet.place, outlet).told += 1
         self._changed(route)
 
     def close_far(self, direction: str, pattern: str, place: Connection | str) -> None:
-        """Remove another router's outlet; it may have announced one pattern by two keys."""
+        """Remove another router's outlet, unless the pattern is still announced by another key."""
         route = self._routes[_key(direction, pattern)]
         outlet = route.far[place]
         outlet.told -= 1
@@ -238,7 +238,7 @@ class LinkRoutes:
             self._leave(route)
 
     def route_by(self, direction: str, pattern: str) -> Route | None:
-        """Return the route of a pattern, if there is one."""
+        """Return the route of a pattern, or None."""
         route = self._routes.get(_key(direction, pattern))
         return route if route is not None and route.is_there() else None
 
@@ -262,9 +262,9 @@ class LinkRoutes:
     # The route of a link.
 
     def route_of(self, link: Link) -> Route | None:
-        """Return the route of a peer's attach; None if its address is for this router.
+        """Return the route for a peer's attach; None if its address is for this router.
 
-        Raise `AmqpError` for a dynamic node that is to be at a container if no route matches.
+        Raises `AmqpError` if the peer asks for a dynamic node at a container and no route matches.
         """
         is_sender = isinstance(link, IncomingLink)
         terminus = link.remote_attach.target if is_sender else link.remote_attach.source
@@ -285,10 +285,11 @@ class LinkRoutes:
         return self.find(terminus.address, is_sender=is_sender)
 
     def find(self, text: str, *, is_sender: bool) -> Route | None:
-        """Return the route for senders to an address, or receivers from it, if there is one.
+        """Return the route for senders to an address, or receivers from it, or None.
 
-        None if the address is redirected; if it is a node here, unless a route names exactly that
-        node; and if it names the router of its node, unless the route does so too.
+        An address has no route if it is redirected; if it is a node of this router, unless the
+        pattern is exactly its name; or if it names the router of its node, unless the pattern does
+        so, too.
         """
         if not self._routes:
             return None
@@ -307,7 +308,7 @@ class LinkRoutes:
         return self._trees[IN if is_sender else OUT].match(name, Route.is_there)
 
     def _coordinator(self, link: Link) -> Route | None:
-        """Return the route to a link's coordinator: one for its peer, or else the one for all."""
+        """Return the route to a link's coordinator: one for its peer, or else the route for all."""
         usual = self._match(COORDINATOR, is_sender=True)
         for name in coordinator_names(link):
             route = self._match(f"{COORDINATOR}/{name}", is_sender=True)
@@ -320,11 +321,10 @@ class LinkRoutes:
     def place(self, route: Route, link: Link, guest: Origin | None, allows: Allows) -> Placement:
         """Choose a container for a link; see `Route.place`.
 
-        A link returns to where it comes from only if there is no other container, and once. A
-        peer's transaction is at one container, so its links go there if possible. Otherwise
-        containers that refused a link lately come last. Then the nearest are preferred, those at
-        this router before all others, of these the one with the fewest links, and of these the one
-        chosen least recently.
+        A link goes back to where it comes from only if there is no other container, and only once.
+        A transaction is at one container, so its peer's links go there if possible. Containers that
+        refused a link lately come last. Otherwise the nearest are preferred, first those at this
+        router, then those with the fewest links, then the one chosen least recently.
         """
         origin = guest or origin_of(link)
         is_sender = isinstance(link, IncomingLink)
@@ -376,11 +376,11 @@ class LinkRoutes:
         return len(self._placed)
 
     def placed(self, link: Link) -> Placement | None:
-        """Return where a peer's link is forwarded to; None if it is not."""
+        """Return where a peer's link is forwarded to; None if it is not forwarded."""
         return self._placed.get(link)
 
     def placed_by(self, route: Route) -> Iterator[tuple[Link, Placement]]:
-        """Return the links that are forwarded by a route, and their destinations."""
+        """Return the links that are forwarded by a route, with their placements."""
         return ((link, placed) for link, placed in self._placed.items() if placed.route is route)
 
     def told(self, link: Link, text: str | None) -> str | None:
@@ -391,7 +391,7 @@ class LinkRoutes:
         return text if placed.way is None else placed.way.rule.inward(text)
 
     def refused(self, link: Link, condition: str, description: str = "") -> None:
-        """Note that the container has refused a link; it is used last for a while."""
+        """Note that the container has refused a link; choose this container last for a while."""
         placed = self._placed.get(link)
         if placed is not None:
             if placed.way is not None:
@@ -400,7 +400,7 @@ class LinkRoutes:
             self.ended(link, condition, description)
 
     def ended(self, link: Link, condition: str, description: str = "") -> None:
-        """Note that the container ended a link with an error; use it last for a while."""
+        """Note that the container ended a link with an error; choose it last for a while."""
         placed = self._placed.get(link)
         if placed is not None:
             if placed.way is not None:
@@ -410,7 +410,7 @@ class LinkRoutes:
             placed.outlet.refused_at = self._turn.now
 
     def left(self, link: Link) -> None:
-        """Remove a forwarded link that is over; do nothing for any other."""
+        """Remove a forwarded link that has ended; do nothing for a link that is not forwarded."""
         placed = self._placed.pop(link, None)
         if placed is None:
             return

@@ -1,7 +1,7 @@
 """Link routes of other routers: learn them, and announce those with containers here.
 
-A router announces a route while a container of it is here, by a key that holds its pattern and its
-direction (`RoutingState`). Addresses at containers are not announced.
+A router announces a route while a container of the route is here, with a key that holds the route's
+pattern and direction (`RoutingState`). Addresses at containers are not announced.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PREFIXES = (IN_PREFIX, OUT_PREFIX)
 
 
 def key_of(route: Route) -> str:
-    """Return the key by which routers announce a route: the letter of its class and its pattern."""
+    """Return the key by which routers announce a route: its class letter and its pattern."""
     is_in = route.direction == IN
     pattern = route.pattern
     head = pattern.removesuffix("#")
@@ -46,16 +46,16 @@ def parse_key(key: str) -> tuple[str, str] | None:
 
 @attrs.frozen
 class LinkRoutesUnsupported:
-    """Peer that does not support link routes on uplinks; none are exchanged with it."""
+    """Peer on an uplink that does not support link routes; none are exchanged with it."""
 
     router: str
 
 
 @attrs.frozen
 class RouteRefused:
-    """Link route that an edge has announced but that no edge may have.
+    """Link route announced by an edge router that edge routers may not have.
 
-    `count` is how many keys of this edge were refused on this connection.
+    `count` is how many keys of this edge router were refused on this connection.
     """
 
     router: str
@@ -65,9 +65,9 @@ class RouteRefused:
 
 @attrs.frozen
 class RoutesLeftOut:
-    """Link routes that an interior has announced beyond what an edge keeps.
+    """Link routes of an interior router that an edge router does not keep, as they are too many.
 
-    `count` were left out so far, and `kept` were accepted.
+    `count` were not kept so far, and `kept` were.
     """
 
     router: str
@@ -81,15 +81,15 @@ class RemoteLinkRoutes:
     def __init__(self, reach: RoutingState, link_routes: LinkRoutes) -> None:
         self._reach = reach
         self._link_routes = link_routes
-        # by key, the routers that have announced it
+        # the routers that have announced each key
         self._told: dict[str, set[str]] = {}
         link_routes.watchers.append(self.containers_changed)
         reach.on_wanted.append(self.wanted_changed)
 
     def containers_changed(self, route: Route) -> None:
-        """Announce a route that has got or lost a container, or withdraw it.
+        """Announce a route that has gained a container, or withdraw one that has lost its last.
 
-        Containers of edges count as if they were at this router.
+        Containers of edge routers count as if they were at this router.
         """
         is_here = any(way.outlets for way in route.ways) or any(
             isinstance(outlet, UplinkOutlet) and outlet.leads_down for outlet in route.far.values()
@@ -97,7 +97,10 @@ class RemoteLinkRoutes:
         self._reach.want(key_of(route), Interest(ROUTED) if is_here else None)
 
     def wanted_changed(self, key: str) -> None:
-        """Open or close the routes of a key that other routers have announced or withdrawn."""
+        """Add or remove the outlets for a key that other routers have announced or withdrawn.
+
+        Keys that are not of link routes are ignored.
+        """
         if key[:1] not in _KINDS:
             return
         parsed = parse_key(key)

@@ -1,6 +1,6 @@
-"""Link routes as they were requested, and the outlets that lead to their containers.
+"""Link routes as configured or requested, and the outlets that lead to their containers.
 
-`link_routes` keeps all of them and chooses one for each link. None of this runs per message.
+`link_routes` keeps all of them and chooses an outlet for each link. None of this runs per message.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ if TYPE_CHECKING:
     from router.engine.connection import Connection
 
 NEVER: Final = 2**62
-# For how long a container that refused a link, or ended one with an error, is tried last.
+# How many seconds a container that refused a link, or ended one with an error, is tried last.
 REST_S = 5.0
 
 
 class LinkRouteRule(NamedTuple):
-    """Link route as it was requested.
+    """Link route as it was configured or requested.
 
-    `direction` is the router's: links that peers send on (`in`) or receive on (`out`). Its
-    containers are those of `container_id`, those at the listener or connector named `connection`,
-    or the one at the connection `scope`, which requested the route. The address at the container is
-    the peer's without `del_prefix`, if it begins with that, after `add_prefix`.
+    `direction` is seen from the router: links on which peers send (`in`) or receive (`out`). Its
+    containers are those with the `container_id`, those at the listener or connector named
+    `connection`, or the one on the connection `scope`, which requested the route. To make the
+    address at the container, `del_prefix` is removed from the beginning of the peer's address, if
+    it begins with that, and `add_prefix` is put in front.
     """
 
     name: str
@@ -43,7 +44,7 @@ class LinkRouteRule(NamedTuple):
 
     @property
     def whole_pattern(self) -> str:
-        """Return the pattern, or the pattern that matches the same names as the prefix."""
+        """Return the pattern; for a prefix, the pattern that matches the same names."""
         return pattern_of(self.pattern) if self.is_prefix else self.pattern
 
     def outward(self, text: str) -> str:
@@ -62,12 +63,12 @@ class LinkRouteRule(NamedTuple):
 
 @attrs.define(eq=False, kw_only=True)
 class DestinationLoad:
-    """Number of a link route's links at one destination, and when that last refused a link."""
+    """Load of one destination of a link route, and when the destination last refused a link."""
 
     links: int = 0
     # when it was last chosen, as a number in the order of all choices
     chosen: int = 0
-    # when it last refused a link, or ended one with an error, by the turn's clock
+    # when it last refused a link, or ended one with an error, on the turn's clock
     refused_at: float = float("-inf")
 
     def rests(self, now: float) -> bool:
@@ -77,7 +78,7 @@ class DestinationLoad:
 
 @attrs.define(eq=False)
 class RouteDestination(DestinationLoad):
-    """Connection to a container, as one link route uses it."""
+    """Connection to a container, as used by one link route."""
 
     connection: Connection
     # its distance, comparable to path costs in the network
@@ -100,7 +101,7 @@ class FarOutlet(DestinationLoad):
 
     router: str
     reach: RoutingState
-    # by how many of its keys it has said so
+    # how many of its keys announce this
     told: int = 0
 
     @property
@@ -131,12 +132,12 @@ class FarOutlet(DestinationLoad):
 class UplinkOutlet(DestinationLoad):
     """Router at the other end of an uplink, which knows containers for the links of a route.
 
-    It is an edge of this interior router, or the interior router of this edge.
+    It is either an edge router of this interior router, or the interior router of this edge router.
     """
 
     router: str
     connection: Connection
-    # by how many of its keys it has said so
+    # how many of its keys announce this
     told: int = 0
     # its distance; all uplinks cost the same
     cost: int = 1
@@ -148,7 +149,7 @@ class UplinkOutlet(DestinationLoad):
 
     @property
     def leads_down(self) -> bool:
-        """Return whether it leads to an edge: it does if the peer made the connection."""
+        """Return whether it leads to an edge router: it does if the peer made the connection."""
         return not self.connection.is_client
 
     @property
@@ -161,8 +162,7 @@ class UplinkOutlet(DestinationLoad):
 class LinkRoute:
     """Link route: its rule, and the outlets to its containers.
 
-    It exists from the edition `since` of all link routes (`LinkRoutes.edition`) until before the
-    edition `until`.
+    It exists from the edition `since` (`LinkRoutes.edition`) until the edition `until` begins.
     """
 
     rule: LinkRouteRule
@@ -170,7 +170,7 @@ class LinkRoute:
     # how many links were forwarded, and how many of these the containers refused
     placed: int = 0
     refused: int = 0
-    # text of the last refusal or end by a container; empty if there was none
+    # error of the last link that a container refused or ended; empty if there was none
     last_refusal: str = ""
     last_refusal_at: float = 0.0
     since: int = 0
@@ -178,7 +178,7 @@ class LinkRoute:
 
     @property
     def links(self) -> int:
-        """Return the number of links that it forwards now."""
+        """Return the number of links that the link route forwards now."""
         return sum(outlet.links for outlet in self.outlets.values())
 
     @property

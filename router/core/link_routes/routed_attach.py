@@ -1,6 +1,6 @@
 """Properties of a routed link on its way to a container at another router.
 
-Each hop is a link of its own, attached by one router at the next. Its frame is the client's except
+Each hop is a separate link, attached by one router at the next. Its attach is the client's except
 for the name, the handle and the properties. The properties hold the data that routers need, and the
 client's properties unchanged (docs/reference/inter-router-protocol.md).
 """
@@ -27,7 +27,7 @@ from router.core.routers.link_properties import (
 )
 from router.errors import AmqpError, Scope
 
-# The condition with which a router refuses a link whose path does not lead through it.
+# Condition of the error by which a router refuses a link whose path does not lead through it.
 ROUTE_CHANGED = "trioute:route-changed"
 MAX_COST = 0xFFFFFFFF
 
@@ -36,9 +36,8 @@ MAX_COST = 0xFFFFFFFF
 class RoutedAttach:
     """Link on its way to a container of the link route `key` at the router `destination`.
 
-    `cost` is the path cost to there from the router that has attached the link, so the cost from
-    each further router is smaller; `origin` is the client, and `properties` are those of its
-    attach.
+    `cost` is the cost of the path to `destination` from the router that attached the link, so it
+    gets smaller with each hop. `origin` is the client, and `properties` are those of its attach.
     """
 
     key: str
@@ -48,7 +47,7 @@ class RoutedAttach:
     properties: AnyMap | None
 
     def told(self) -> DecodedMap:
-        """Return the properties of the link to the next router."""
+        """Return the properties for the attach at the next router."""
         origin = self.origin
         told: DecodedMap = {
             LINK_ROUTE: self.key,
@@ -68,7 +67,7 @@ class RoutedAttach:
 
 
 def client_key(router: str, number: int) -> str:
-    """Return the key of all links of one client: its router, and its connection's number there."""
+    """Return the key of all links of a client: its router, and its connection's number there."""
     return f"{router}#{number}"
 
 
@@ -78,12 +77,12 @@ def router_in_key(key: object) -> str:
 
 
 def is_routed_attach(frame: Attach) -> bool:
-    """Return whether an attach of a router is for a link on its way to a container."""
+    """Return whether an attach from a router is for a link on its way to a container."""
     return frame.properties is not None and LINK_ROUTE in frame.properties
 
 
 def traveller_of(frame: Attach) -> RoutedAttach:
-    """Return the link that an attach describes; raise amqp:invalid-field if that is invalid."""
+    """Return the link that an attach describes; raise amqp:invalid-field if it is invalid."""
     told = frame.properties or {}
     properties = _map(told, PROPERTIES)
     user = told.get(USER)

@@ -1,9 +1,9 @@
-"""End routed links: pass a detach or loss and the deliveries' outcomes to the other end.
+"""End routed links: pass a detach or loss, and the deliveries' outcomes, to the other end.
 
-A detach is passed on as it is. If an end is lost with its session or connection, the router speaks
-for it, in Dispatch's words: deliveries that a container got and did not settle are modified with
-delivery-failed, and those that it did not get are released, unless the terminus there outlives its
-link (docs/decisions/0047-routed-links-lost.md).
+A detach is passed on unchanged. If an end is lost with its session or connection, the router
+answers for it, in Dispatch's words. Deliveries that a container received and did not settle are
+modified with delivery-failed, and those that it did not receive are released, unless the terminus
+there outlives its link (docs/decisions/0047-routed-links-lost.md).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MODIFIED = int(constants.Descriptor.MODIFIED)
 TRANSACTIONAL = int(constants.Descriptor.TRANSACTIONAL_STATE)
 NO_STATE = 0
 RECEIVED = int(constants.Descriptor.RECEIVED)
-# Beginning of a transfer's state that is posted in a transaction.
+# Beginning of the state of a transfer that is posted in a transaction.
 POSTED = b"\x00\x53\x34"
 # Condition and description are Dispatch's; programs compare them.
 LOST = "qd:routed-link-lost"
@@ -44,14 +44,14 @@ LOST_WORDS = "Connectivity to the peer container was lost"
 
 @attrs.frozen
 class FinalDetach:
-    """Content of the detach for an end whose other end has ended."""
+    """Content of the detach for one end of a routed link whose other end has ended."""
 
     closed: bool
     error: AmqpError | None
 
 
 def connection_lost(error: Error | None = None) -> AmqpError:
-    """Return the error for a link whose other end is lost; `error` is why, if known."""
+    """Return the error for a link whose other end is lost; `error` is the reason, if known."""
     info = None
     if error is not None:
         info = {Symbol("condition"): error.condition}
@@ -69,7 +69,7 @@ def survives(link: Link, frame: Attach) -> bool:
 
 
 def leave(forwarder: Core, routed: RoutedLink) -> None:
-    """Unregister a routed link that is over, or was not attached."""
+    """Remove a routed link that has ended, or was never attached, from the registers."""
     forwarder.link_names.leave(routed.peer)
     forwarder.link_names.leave_forwarded(routed.holding, routed.peer)
     forwarder.link_routes.left(routed.peer)
@@ -83,7 +83,7 @@ def link_lost(forwarder: Core, link: Link, event: LinkDetached | None) -> None:
     if routed.is_lost:
         other = routed.other(link)
         if routed.ending is not None and other is not None and other.owner is None:
-            # the receiver left before it got all deliveries
+            # the receiver has left before it received all deliveries
             routed.ending = None
             routed.awaits_answer = False
             _drop_current(forwarder, link)
@@ -117,14 +117,17 @@ def link_lost(forwarder: Core, link: Link, event: LinkDetached | None) -> None:
 
 
 def retire_address(forwarder: Core, routed: RoutedLink) -> None:
-    """Retire the address of a routed link, once neither of its ends uses it any more."""
+    """Retire the address of a routed link, once neither of its ends uses it."""
     if routed.address is not None:
         forwarder.outcomes.end_run()
         forwarder.table.leave_routed(routed.address)
 
 
 def give_up(forwarder: Core, routed: RoutedLink, farewell: FinalDetach) -> None:
-    """Detach from a container that has not answered, as the peer is over and wants no answer."""
+    """Detach from a container that has not answered.
+
+    The peer's link has ended, so an answer is of no use to it.
+    """
     routed.is_lost = True
     leave(forwarder, routed)
     routed.detach(farewell.closed, farewell.error)
@@ -137,7 +140,7 @@ def _farewell(routed: RoutedLink, link: Link, event: LinkDetached | None) -> Fin
         if error is None:
             return FinalDetach(event.closed, None)
         if not event.by_peer and error.condition == Condition.STOLEN:
-            # the link that has the name now takes over the container's terminus
+            # the link that now has the name takes over the container's terminus
             return FinalDetach(False, None)
         told = AmqpError(str(error.condition), error.description or "", Scope.LINK, error.info)
         return FinalDetach(event.closed, told)
@@ -161,7 +164,10 @@ def _stays(routed: RoutedLink) -> bool:
 
 
 def _sender_lost(forwarder: Core, routed: RoutedLink, link: Link, farewell: FinalDetach) -> None:
-    """Let deliveries of the lost sender reach the receiver, which is then detached."""
+    """Send what the lost sender has sent to the receiver, then detach the receiver.
+
+    Deliveries for which the receiver has no credit are dropped.
+    """
     current = link.current
     _close_incoming(forwarder, link)
     if current is not None:
@@ -170,7 +176,7 @@ def _sender_lost(forwarder: Core, routed: RoutedLink, link: Link, farewell: Fina
     address, other = routed.address, routed.other(link)
     assert address is not None
     assert other is not None
-    # there is no sender left to give credit to
+    # there is no longer a sender to give credit to
     address.producers.clear()
     routed.ending = farewell
     consumer = other.owner
@@ -181,7 +187,7 @@ def _sender_lost(forwarder: Core, routed: RoutedLink, link: Link, farewell: Fina
 
 
 def end_if_done(forwarder: Core, routed: RoutedLink) -> None:
-    """End the receiver's end too, once it has got all deliveries that it can get."""
+    """End the receiver's end, too, once it has received all deliveries that it can get."""
     farewell, address = routed.ending, routed.address
     if farewell is None or address is None:
         return
@@ -197,9 +203,9 @@ def end_if_done(forwarder: Core, routed: RoutedLink) -> None:
 
 
 def aborted(forwarder: Core, delivery: Delivery) -> None:
-    """Abort a delivery, of which its receiver may have seen nothing yet.
+    """Abort a delivery, even if its receiver has not seen any of it.
 
-    The receiver is told even so: the delivery has used one of its credits.
+    The receiver gets an aborted transfer in any case: the delivery has used one of its credits.
     """
     delivery.discarded = True
     producer = delivery.incoming.owner
@@ -228,7 +234,10 @@ def _receiver_lost(
     event: LinkDetached | None,
     farewell: FinalDetach,
 ) -> None:
-    """Tell the sender the known outcomes of deliveries that were not sent, or not settled."""
+    """Tell a lost receiver's sender the outcomes that the router knows, then detach it.
+
+    The outcomes are for deliveries that were not sent, or not settled.
+    """
     sender = routed.other(link)
     assert sender is not None
     speaks = (
@@ -243,11 +252,11 @@ def _receiver_lost(
 
 
 class _LastWords:
-    """Task that ends a sender whose receiver is lost: tells outcomes, then detaches it.
+    """Task that ends a sender whose receiver is lost: it tells outcomes, then detaches the sender.
 
-    Outcomes are told if the router `speaks`; of very many deliveries, the last ones are resolved in
-    later turns. Messages that the sender sends meanwhile wait for a receiver that takes nothing any
-    more.
+    Outcomes are told only if the router answers for the receiver (`speaks`). If there are very many
+    deliveries, the last ones are resolved in later turns. Messages that the sender sends meanwhile
+    wait for a receiver that no longer takes any.
     """
 
     def __init__(
@@ -267,7 +276,7 @@ class _LastWords:
         self._unsent: set[Delivery] = set()
 
     def begin(self) -> None:
-        """Resolve all deliveries that are unsettled at present."""
+        """Resolve all deliveries that are unsettled now."""
         self._unsent = set(_drop_waiting(self._forwarder, self._routed))
         deliveries = self._sender.session.incoming.search(self._sender)
         self._forwarder.turn.deferred.go_through(deliveries, self._resolve, self._end)
@@ -280,7 +289,7 @@ class _LastWords:
 
     def _end(self) -> None:
         if self._sender.unsettled:
-            # sent since the search began
+            # the sender has sent more since the search began
             self.begin()
             return
         _drop_waiting(self._forwarder, self._routed)
@@ -293,7 +302,7 @@ class _LastWords:
 def _tell(forwarder: Core, delivery: Delivery, *, is_sent: bool) -> None:
     """Tell a sender the outcome of a delivery, as far as the router can know it.
 
-    No outcome is sent for a delivery in a transaction, nor for one whose outcome was sent before.
+    No outcome is sent for a delivery in a transaction, or for one whose outcome was sent before.
     """
     if (delivery.state or b"").startswith(POSTED) or delivery.outcome not in (NO_STATE, RECEIVED):
         return
@@ -344,7 +353,7 @@ def _close_outgoing(forwarder: Core, link: Link) -> None:
 
 
 def _disown(link: Link) -> None:
-    """Remove an end from the counters of its address."""
+    """Detach an end from its address, and add what it has carried to the address's counters."""
     owner, link.owner = link.owner, None
     if owner is not None:
         router_traffic.link_over(owner.address.counters, link)

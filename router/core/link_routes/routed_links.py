@@ -1,9 +1,9 @@
-"""Routed links: a peer's link and one of the router's own to a container, joined to one.
+"""Routed links: a peer's link and the router's own link to a container, joined into one.
 
-The attach is passed on whole, and so is the container's answer. From then on flows, transfers and
-dispositions of one end are passed on to the other unchanged. The two are attached to an address
-that no other link uses, so their deliveries take the same code path as all others. `routed_detach`
-handles the loss of one end. None of this runs once per message.
+The attach is passed on in full, and so is the container's answer. From then on flows, transfers and
+dispositions of one end are passed on to the other unchanged. The two links are attached to an
+address that no other link uses, so their deliveries take the same code path as all others.
+`routed_detach` handles the loss of one end. None of this runs once per message.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ LINK_EXPIRATION_WORDS = "Requested link expiration not allowed"
 
 
 def check_lifetime(forwarder: Core, link: Link) -> None:
-    """Raise AmqpError at link scope if a terminus would outlive its link and is not allowed to.
+    """Raise `AmqpError` at link scope if a terminus outlives its link although that is not allowed.
 
-    That concerns the terminus at the container of a routed link.
+    This concerns the terminus at the container of a routed link; the configuration says whether it
+    is allowed.
     """
     if (
         routed_detach.survives(link, link.remote_attach)
@@ -52,7 +53,7 @@ def check_lifetime(forwarder: Core, link: Link) -> None:
 def readdressed(link: Link, frame: Attach, address: str | None) -> Attach:
     """Return an attach with another address at the container.
 
-    It is unchanged if it names no address, or `address` is None.
+    The attach is returned unchanged if it names no address, or `address` is None.
     """
     if address is None or _address_of(link, frame) in (None, address):
         return frame
@@ -66,8 +67,8 @@ def readdressed(link: Link, frame: Attach, address: str | None) -> Attach:
 class RoutedLink(OwnLink):
     """Pair of `peer`, a client's link, and `link`, the router's own link to a container.
 
-    `address` is where the two meet, None until the container has attached its end; `is_lost` is set
-    once one of them is over.
+    `address` is where the two meet; it is None until the container has attached its end. `is_lost`
+    is set once one of the links has ended.
     """
 
     def __init__(self, peer: Link, frame: Attach) -> None:
@@ -75,13 +76,13 @@ class RoutedLink(OwnLink):
         self.peer = peer
         self.address: Address | None = None
         self.is_lost = False
-        # the receiver's detach, for when it has got all that its lost sender has sent
+        # content of the receiver's detach, once it has received all that its lost sender has sent
         self.ending: routed_detach.FinalDetach | None = None
-        # the router that the container is at, where that is another one
+        # the router that the container is at, if that is another one
         self.leads_to: str | None = None
-        # whether the peer has closed it, and not merely detached
+        # whether the peer has closed the link, not merely detached it
         self.closes = True
-        # its name at containers that are connected here
+        # the link's name at containers that are connected here
         self.holding: ForwardedName | None = None
         self._told_early: tuple[bool, DecodedMap | EncodedMap | None] | None = None
 
@@ -116,7 +117,7 @@ class RoutedLink(OwnLink):
         for end in (incoming, outgoing):
             end.is_routed = True
             end.terminus = self
-        # the peers agree on these with each other
+        # the two peers agree on these with each other
         incoming.max_message_size = 0
         incoming.settles_second = False
         outgoing.max_message_size = UNLIMITED
@@ -145,7 +146,7 @@ class RoutedLink(OwnLink):
         forwarder.credit.note(address, None)
 
     def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
-        """Refuse the peer's link: the container refused it, or is lost before it answered."""
+        """Refuse the peer's link if the container refused it, or was lost before it answered."""
         if self.address is None and not self.is_lost:
             if self.has_no_peer(error):
                 refusal = routed_detach.connection_lost()
@@ -156,7 +157,10 @@ class RoutedLink(OwnLink):
             self.refuse(forwarder, refusal)
 
     def has_no_peer(self, error: Error | None) -> bool:
-        """Return whether the container's connection has ended; its error is not an answer."""
+        """Return whether the container's session or connection has ended.
+
+        Then an error does not come from the container's answer to the attach.
+        """
         assert self.session is not None
         if error is None:
             return True
@@ -192,7 +196,7 @@ class RoutedLink(OwnLink):
             link.drain = link.drain_due = frame.drain
 
     def take_over_early_flow(self, other: RoutedLink) -> None:
-        """Take over the flow that the peer sent while another link stood in for this one."""
+        """Take over the flow that the peer sent to the link that this one replaces."""
         self._told_early = other._told_early
 
     def _more(
@@ -220,11 +224,11 @@ class RoutedLink(OwnLink):
     # Detaching.
 
     def answers_detach(self, link: Link) -> bool:
-        """Return whether the container has still to answer a peer's detach."""
+        """Return whether the answer to the peer's detach has to wait for the container."""
         return link is self.peer and (self.awaits_answer or self.ending is not None)
 
     def detach_answered(self, forwarder: Core, link: Link, remote: Detach) -> bool:
-        """Pass on the answer to a detach; return whether the end is the container's."""
+        """Pass on the answer to a detach; return whether it came from the container."""
         if link is self.peer:
             return False
         if self.awaits_answer:
@@ -235,15 +239,15 @@ class RoutedLink(OwnLink):
         return True
 
     def answer_lost(self, forwarder: Core) -> None:
-        """Answer the peer's detach, as the container is lost before it has answered."""
+        """Answer the peer's detach, because the container was lost before it answered."""
         attaching.answer_detach(self.peer, self.closes, None)
 
     # Ending: `go_on` takes the place of a resumption for a consumer whose sender has ended.
 
     def go_on(self, forwarder: Core, consumer: Consumer) -> bool:
-        """Send the remaining deliveries, then end the receiver's link too.
+        """Send the remaining deliveries, then end the receiver's link.
 
-        Returns False: no new deliveries follow.
+        Returns False, because no new deliveries follow.
         """
         if consumer.link.owner is consumer:
             forwarder.queues.serve(consumer)
@@ -256,18 +260,18 @@ class RoutedLinks:
 
     def __init__(self) -> None:
         self._links: dict[RoutedLink, None] = {}
-        # how many were attached at another router, ever
+        # how many links were ever attached at another router, for their names
         self.hops = 0
 
     def __len__(self) -> int:
         return len(self._links)
 
     def enter(self, routed: RoutedLink) -> None:
-        """Add a routed link of which both ends are attached."""
+        """Add a routed link whose ends are both attached."""
         self._links[routed] = None
 
     def leave(self, routed: RoutedLink) -> None:
-        """Remove a routed link that is over."""
+        """Remove a routed link that has ended."""
         self._links.pop(routed, None)
 
     def addresses(self) -> list[Address]:
@@ -276,7 +280,7 @@ class RoutedLinks:
 
 
 def _wired(error: Error) -> AmqpError:
-    """Return an error that was received as an exception, to be told to another peer unchanged."""
+    """Return an error received from a peer as an exception, to be passed on unchanged."""
     return AmqpError(str(error.condition), error.description or "", Scope.LINK, error.info)
 
 

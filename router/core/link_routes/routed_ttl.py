@@ -1,8 +1,8 @@
 """Reduce the ttl of messages that were held on a routed link (section 3.2.1).
 
 Messages on routed links are passed on without being read, except those that were held here. When
-such a message leaves, the time it was held is deducted from its ttl. A message whose ttl has ended
-is not sent.
+such a message leaves, the time for which it was held is subtracted from its ttl. A message whose
+ttl has ended is not sent.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from router.engine.delivery import Delivery
 
 REJECTED = int(Descriptor.REJECTED)
-# The octets that an encoded transactional-state begins with when it posts a message.
+# First octets of an encoded transactional-state: the state of a message that is posted.
 POSTED = b"\x00\x53\x34"
 
 
 def age(forwarder: Core, delivery: Delivery) -> None:
-    """Write the remaining ttl into a delivery that was held, or discard it if that has ended.
+    """Write the remaining ttl into a delivery that was held, or discard it if its ttl has ended.
 
     The sender of a discarded delivery is told `rejected`. A delivery that is part of a transaction
-    is forwarded with a ttl of one millisecond instead: a router may not take it out of the
+    is forwarded with a ttl of one millisecond instead, because a router may not remove it from the
     transaction.
     """
     chunk = delivery.chunks[0] if delivery.chunks else b""
@@ -56,7 +56,10 @@ def _is_of_transaction(delivery: Delivery) -> bool:
 
 
 def _give_up(forwarder: Core, delivery: Delivery) -> None:
-    """Reject an expired delivery. Its receiver is told of an abort, because it used up credit."""
+    """Reject an expired delivery.
+
+    Its receiver gets an aborted transfer, because the delivery has used up one of its credits.
+    """
     link = delivery.incoming
     forwarder.outcomes.expired(delivery)
     forwarder.backlog.drop(delivery)

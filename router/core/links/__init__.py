@@ -1,4 +1,4 @@
 """Life of a link at the router: attach, detach, resume, steal, auto-links and refusals.
 
-May import everything of `router.core` but `network`, `forwarding` and `diagnosis`.
+May import all of `router.core` except `network`, `forwarding` and `diagnosis`.
 """

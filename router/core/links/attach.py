@@ -1,6 +1,6 @@
 """Attach links: accept an attach and add the link to its address, or refuse it with the reason.
 
-`detach` handles how they leave. None of this runs once per message.
+`detach` handles links that leave. None of this runs once per message.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _EMPTY: Final = Source()
 
 
 def event_received(forwarder: Core, connection: Connection, event: object) -> None:
-    """Handle link events, and refuse opens that are redirected; other modules handle the rest."""
+    """Handle link events, and refuse redirected opens; other modules handle the other events."""
     if isinstance(event, LinkAttachReceived):
         attach_received(forwarder, connection, event.link)
     elif isinstance(event, LinkDetached):
@@ -86,11 +86,11 @@ def attach_received(forwarder: Core, connection: Connection, link: Link) -> None
             if route is None and not _has_terminus(link):
                 raise AmqpError(
                     Condition.INVALID_FIELD,
-                    "a link that is forwarded to a container cannot be recovered by its name: it "
-                    "needs a source or target",
+                    "a link that is forwarded to a container cannot be recovered by its name: its "
+                    "attach needs a source or target",
                     Scope.LINK,
                 )
-            # a terminus at a container is resumed there, so the old link has to be over before
+            # a terminus at a container is resumed there, so the old link has to end first
             stealing.close_stolen(forwarder, link, holder)
             holder = None
         if route is not None:
@@ -99,7 +99,7 @@ def attach_received(forwarder: Core, connection: Connection, link: Link) -> None
         if _is_put_off(forwarder, link, holder):
             return
         if holder is not None:
-            # it may have been closed meanwhile
+            # the link may have been closed meanwhile
             holder = forwarder.link_names.holder(link)
         if isinstance(link, OutgoingLink):
             _accept_receiver(forwarder, link, holder)
@@ -124,8 +124,8 @@ def _has_terminus(link: Link) -> bool:
 def _is_put_off(forwarder: Core, link: Link, holder: Link | None) -> bool:
     """Return whether `link` is attached in a later turn.
 
-    That is so if it resumes very many deliveries: the router's attach has to name those that have
-    no delivery-ids any more.
+    That is the case if it resumes very many deliveries: they have to be parked before the router's
+    attach can name them.
     """
     found = resuming.in_parts(forwarder, link, holder)
     if found is None:
@@ -178,8 +178,8 @@ def _accept_receiver(forwarder: Core, link: OutgoingLink, holder: Link | None) -
     else:
         consumer.resuming = resumption.compare(forwarder, resumed, consumer, told)
         address.resuming[consumer] = None
-    # Filters that are ignored are not echoed: a peer sees from the answer what it did not get
-    # (section 2.6.3). Messages that come in settled go out settled, so `unsettled` cannot be
+    # Filters that are ignored are not echoed: a peer sees in the answer which of them do not apply
+    # (section 2.6.3). Messages that arrive settled are sent settled, so `unsettled` cannot be
     # promised (section 2.8.2).
     granted = Source(
         address=text,
@@ -207,7 +207,7 @@ def _accept_receiver(forwarder: Core, link: OutgoingLink, holder: Link | None) -
 
 
 def join_consumer(forwarder: Core, consumer: Consumer) -> None:
-    """Add a consumer to its address; from now on it gets messages sent there."""
+    """Add a consumer to its address; from now on it gets messages sent to the address."""
     address = consumer.address
     address.add_consumer(consumer)
     address.remote_ends += consumer.side != HERE
@@ -218,7 +218,7 @@ def join_consumer(forwarder: Core, consumer: Consumer) -> None:
 
 
 def add_producer(forwarder: Core, producer: Producer) -> None:
-    """Add a producer to its address; from now on its peer's messages are for it."""
+    """Add a producer to its address; from now on its peer's messages go there."""
     address = producer.address
     if address is not None:
         address.add_producer(producer)
@@ -228,7 +228,10 @@ def add_producer(forwarder: Core, producer: Producer) -> None:
 
 
 def go_on(forwarder: Core, consumer: Consumer) -> None:
-    """Resume deliveries as far as there is room; at the end the consumer joins its address."""
+    """Resume deliveries as far as there is room.
+
+    After the last one the consumer joins its address.
+    """
     earlier = consumer.resuming
     if earlier is not None and earlier.go_on(forwarder, consumer):
         consumer.resuming = None
@@ -283,7 +286,7 @@ def _accept_sender(
         incomplete_unsettled=told.is_incomplete,
     )
     if resumed is not None:
-        # deliveries that it leaves in doubt each time it resumes still count as unsettled
+        # deliveries that the sender never resumes still count as unsettled
         in_doubt = len(resumed.unsettled) - awaited
         producer.capacity = min(capacity, max(0, suspended.MAX_UNSETTLED - in_doubt))
     if awaited:
@@ -294,7 +297,11 @@ def _accept_sender(
 def _enter(
     forwarder: Core, link: Link, terminus: Source | Target, *, is_sender: bool
 ) -> tuple[str, Address]:
-    """Return the text to answer with, and the address that a terminus names or requests."""
+    """Return the text for the answer, and the address that a terminus names or requests.
+
+    Raise `AmqpError` at link scope if the peer may not use it, or if it is redirected or
+    unavailable.
+    """
     if terminus.dynamic:
         kept = stealing.node_kept(forwarder, link, terminus)
         if kept is not None and terminus.address is not None:
@@ -310,7 +317,7 @@ def _enter(
     is_answered = forwarder.table.is_own_node(text) or forwarder.network.is_answered_elsewhere(text)
     if not is_sender and not is_own and is_answered:
         raise AmqpError(
-            Condition.NOT_ALLOWED, f"only the router itself receives at {text}", Scope.LINK
+            Condition.NOT_ALLOWED, f"only the router itself may receive from {text}", Scope.LINK
         )
     if not is_sender and not is_own:
         forwarder.network.check_receiver(link.session.connection, address_name(text))

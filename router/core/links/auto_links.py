@@ -1,6 +1,6 @@
 """Auto-links: links that the router attaches between one of its addresses and a container's node.
 
-A `AutoLinkRule` is the configured auto-link; each attempt at it is an `AutoLink`.
+An `AutoLinkRule` is the configured auto-link; each attempt to attach it is an `AutoLink`.
 `router.control.auto_links` decides when to attempt one, and when to try again. None of this runs
 once per message.
 """
@@ -34,8 +34,8 @@ class AutoLinkRule:
 
     If `receives`, the container sends from its node `external_address`, and its messages go to
     `address`; otherwise messages sent to `address` go to that node. A `phase` of None means the
-    phase of the senders or receivers that the link serves. The container is named by
-    `container_id`, or else by `connection`, the name of a listener or connector.
+    phase of the senders or receivers that the link serves. `container_id` identifies the container,
+    or else `connection` does, which is the name of a listener or connector.
     """
 
     name: str
@@ -58,10 +58,10 @@ class AutoLinkChanged:
 
 
 class AutoLinkObserver(Protocol):
-    """Observer of an attempt at an auto-link."""
+    """Observer of an attempt to attach an auto-link."""
 
     def attached(self, auto_link: AutoLink) -> None:
-        """Note that the container has answered and the link is at its address."""
+        """Note that the container has answered and the link has joined its address."""
 
     def over(self, auto_link: AutoLink, error: Error | None) -> None:
         """Note that the link was refused, detached or lost; `error` is the reason, if known."""
@@ -72,7 +72,7 @@ NO_NODE: Final = "trioute:no-node"
 
 
 class AutoLink(OwnLink):
-    """Attempt at an auto-link on one connection; `link_name` differs from all before it."""
+    """Attempt to attach an auto-link on one connection; no earlier attempt has its `link_name`."""
 
     # logged by `AutoLinkChanged`, which is not reported at each new attempt
     is_announced = True
@@ -84,7 +84,7 @@ class AutoLink(OwnLink):
                 link_name,
                 0,
                 plan.receives,
-                # outcomes are left out: a broker that supports fewer lists them
+                # without outcomes: a broker that supports only some lists these in its answer
                 source=Source(address=node if plan.receives else here),
                 target=Target(address=here if plan.receives else node),
                 initial_delivery_count=None if plan.receives else 0,
@@ -92,16 +92,16 @@ class AutoLink(OwnLink):
         )
         self.plan = plan
         self.keeper = keeper
-        # its producer or consumer at the address, once the container has answered
+        # the link's producer or consumer at the address, once the container has answered
         self.end: Producer | Consumer | None = None
-        # why the router gives it up, if the container is not told
+        # why the router detaches the link, if the container is not told
         self._reason: Error | None = None
 
     def attached(self, forwarder: Core) -> None:
         """Add the link to its address, on the container's terms.
 
-        If the answer names no node, the container has none: as in Dispatch, nothing is sent there,
-        and the link is detached.
+        If the answer names no node, the container does not have the node: as in Dispatch, nothing
+        is sent there, and the link is detached.
         """
         link = self.link
         assert link is not None
@@ -134,16 +134,16 @@ class AutoLink(OwnLink):
         self.keeper.attached(self)
 
     def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
-        """Report the end of the attempt to its owner."""
+        """Report the end of the attempt to its observer, with the reason if it is known."""
         self.keeper.over(self, error or self._reason)
 
     def quiesce(self, forwarder: Core) -> None:
-        """Take no new deliveries; those under way are completed and settled."""
+        """Stop taking new deliveries; those already begun are completed and settled."""
         if self.end is not None:
             detach.quiesce(forwarder, self.end)
 
     def is_at_current_phase(self, table: AddressTable) -> bool:
-        """Return whether the link is at the phase where it would be put now."""
+        """Return whether the link is at the phase at which it would be attached now."""
         end = self.end
         if end is None or end.address is None or end.address.phase == FALLBACK:
             return True
@@ -151,7 +151,7 @@ class AutoLink(OwnLink):
 
 
 def enter(table: AddressTable, plan: AutoLinkRule) -> Address | None:
-    """Enter the address of an auto-link and return it; None where it is unavailable."""
+    """Enter the address of an auto-link and return it; None if the address is unavailable."""
     if not plan.receives and table.is_own_node(plan.address):
         # only the router answers there
         return None
@@ -165,8 +165,9 @@ def enter(table: AddressTable, plan: AutoLinkRule) -> Address | None:
 def phase_of(table: AddressTable, plan: AutoLinkRule) -> int:
     """Return the phase at which an auto-link joins its address.
 
-    If none is configured, a link to the container takes the senders' messages, and one from it
-    brings the receivers' messages: at a waypoint that is phase 0 and phase 1, as in Dispatch.
+    If none is configured, a link to the container joins where senders do, and a link from the
+    container where receivers do, but at most one phase after the senders. At a waypoint that is
+    phase 0 and phase 1, as in Dispatch.
     """
     if plan.phase is not None:
         return plan.phase
@@ -174,14 +175,15 @@ def phase_of(table: AddressTable, plan: AutoLinkRule) -> int:
     ingress: int = table.phase_of(name, is_sender=True)
     if not plan.receives or plan.is_fallback:
         return ingress
-    # the first one of a chain of waypoints
+    # of a chain of waypoints, the link is to the first one
     return min(ingress + 1, int(table.phase_of(name, is_sender=False)))
 
 
 def _terms(source: Source | None) -> source_outcomes.OutcomeTerms | None:
-    """Return the default outcome that the container declares for settling without one, if any.
+    """Return the terms for the default outcome that the container declares, or None.
 
-    The source is the router's, so the container does not decide which outcomes are possible there.
+    The default outcome applies to deliveries that are settled without one. The source is the
+    router's, so the container does not decide which outcomes are possible there.
     """
     if source is None or source.default_outcome is None:
         return None

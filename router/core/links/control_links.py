@@ -1,8 +1,8 @@
-"""Control links: connected routers exchange what they know of the network on them.
+"""Control links: links on which connected routers exchange what they know of the network.
 
-Each of them attaches one sender, on a session of its own: `qd.router.<its id>`, whose target has
-the capability `qd.router` and no address. Its messages are sent settled. Incoming messages are read
-here, whole, and never reach an address. Nothing here runs per message of a client.
+Each router attaches one sender, on a separate session: `qd.router.<its id>`, whose target has the
+capability `qd.router` and no address. Its messages are sent settled. Incoming messages are read
+here as a whole, and never reach an address. Nothing here runs per message of a client.
 """
 
 from __future__ import annotations
@@ -30,18 +30,19 @@ if TYPE_CHECKING:
 
 CAPABILITY: Final = Symbol("qd.router")
 NAME: Final = "qd.router."
-# How many messages a peer may have under way, and how large each may be.
+# How many messages a peer may send before they are processed, and how large each may be.
 CREDIT: Final = 32
 MAX_MESSAGE_BYTES: Final = 1 << 18
-# How many octets are sent at once, whatever the credit: a message is encoded only when it leaves.
+# About how many octets are sent in one `flush`, however large the credit is: a message is encoded
+# only when it is sent.
 FLUSH_BYTES: Final = 1 << 13
-# How many messages may wait for a peer; if more are queued than it takes, its link is lost.
+# How many messages may wait for a peer; if it does not take them in time, its link is lost.
 MAX_QUEUED: Final = 1 << 17
 MAX_QUEUED_TO_EDGE: Final = 1 << 12
 ACCEPTED = int(Descriptor.ACCEPTED)
 
 Octets = Callable[[], bytes]
-"""Makes the octets of a message, once there is room for it."""
+"""Function that encodes a message, called once there is room for the message."""
 
 
 class Watcher(Protocol):
@@ -51,14 +52,14 @@ class Watcher(Protocol):
         """Process a whole message; raise `AmqpError` at connection scope if it is invalid."""
 
     def control_lost(self, control: ControlLink, why: str) -> None:
-        """Note that one of the two links is over, perhaps with its connection.
+        """Note that one of the two links has ended, perhaps with its connection.
 
         Called once at most.
         """
 
 
 class ControlLink:
-    """Control links of a connection, one each way; `router` is the id of this router."""
+    """Control links of a connection, one in each direction; `router` is the id of this router."""
 
     def __init__(self, connection: Connection, router: str, watcher: Watcher) -> None:
         self.connection = connection
@@ -73,7 +74,7 @@ class ControlLink:
         self.received_octets = 0
         self._sender = _Sender(self, NAME + router)
         self._receiver: IncomingLink | None = None
-        # the message that was sent in part, its octets, and how many of them were sent
+        # the message that was sent in part: its delivery, its octets, and how many were sent
         self._rest: tuple[Delivery, bytes, int] | None = None
 
     def begin(self) -> None:
@@ -90,7 +91,7 @@ class ControlLink:
             )
         if self._receiver is not None:
             raise AmqpError(
-                Condition.NOT_ALLOWED, "this connection has a control link already", Scope.LINK
+                Condition.NOT_ALLOWED, "this connection already has a control link", Scope.LINK
             )
         self._receiver = link
         link.owner = producer = Producer(link, None, CREDIT)
@@ -104,22 +105,22 @@ class ControlLink:
     def send(self, octets: Octets, most: int = MAX_QUEUED) -> None:
         """Queue a message; `flush` sends it when there is room.
 
-        If `most` messages wait already, the control link is lost.
+        If `most` messages are already waiting, the control link is lost instead.
         """
         if len(self.queue) >= most:
-            self.lose(f"the peer does not receive control messages: {most} of them are waiting")
+            self.lose(f"the peer does not take control messages: {most} of them are waiting")
         elif not self.is_over:
             self.queue.append(octets)
 
     def go_on(self, forwarder: Core) -> None:
-        """Give the peer credit again, since there is room for its messages."""
+        """Give the peer credit again, because there is room for its messages."""
         self.is_full = False
         if self._receiver is not None and not self.is_over:
             forwarder.credit.note(None, self._receiver.owner)
 
     @property
     def can_flush(self) -> bool:
-        """Return whether `flush` would send anything."""
+        """Return whether `flush` can send anything now."""
         link = self._sender.link
         if self.is_over or not isinstance(link, OutgoingLink):
             return False
@@ -129,7 +130,7 @@ class ControlLink:
         return bool(self.queue) and bool(session.can_send(link))
 
     def flush(self) -> bool:
-        """Send as far as there is room, about MOST_AT_ONCE_BYTES; return whether any was sent."""
+        """Send as far as there is room, about FLUSH_BYTES; return whether anything was sent."""
         link = self._sender.link
         if not isinstance(link, OutgoingLink) or self.is_over:
             return False
@@ -162,7 +163,7 @@ class ControlLink:
         link.current = None if is_whole else delivery
 
     def lose(self, why: str) -> None:
-        """End the control link and tell the watcher why, the first time this is called."""
+        """End the control link and tell the watcher why; later calls do nothing."""
         if self.is_over:
             return
         self.is_over = True
@@ -184,7 +185,7 @@ class ControlLink:
 
 
 class _Sender(OwnLink):
-    """Sender of this router."""
+    """Sender of this router on a control link."""
 
     # the connection ends with the link, and that is logged
     is_announced = True
@@ -204,8 +205,8 @@ class _Sender(OwnLink):
         self._control = control
 
     def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
-        """End the control link: the sender was detached or refused by the peer, or is lost."""
-        self._control.lose(_reason("ours", error))
+        """End the control link, because its sender was detached or refused, or is lost."""
+        self._control.lose(_reason("our sender", error))
 
 
 class ControlEnd:
@@ -245,17 +246,17 @@ class ControlEnd:
             forwarder.credit.note(None, link.owner)
 
     def outlives(self, event: LinkDetached | None) -> bool:
-        """Return False, since it ends with its link; keep the error of the detach."""
+        """Return False, as it ends with its link; keep the error of the detach for `give_up`."""
         self._error = None if event is None else event.error
         return False
 
     def give_up(self, forwarder: Core) -> None:
-        """End the control link, since the peer's sender is over."""
-        self._control.lose(_reason("the peer's", self._error))
+        """End the control link, because the peer's sender has ended."""
+        self._control.lose(_reason("the peer's sender", self._error))
 
 
 def is_control(link: Link) -> bool:
-    """Return whether the peer attaches a link as a control link."""
+    """Return whether a link that the peer attaches is a control link."""
     target = link.remote_attach.target
     capabilities = getattr(target, "capabilities", None) or ()
     return isinstance(link, IncomingLink) and CAPABILITY in capabilities

@@ -1,8 +1,8 @@
 """Remove links from their addresses, and resolve the deliveries of lost links.
 
-The contract: deliveries not sent yet are released, those sent but unsettled are modified with
-delivery-failed, and those half sent are aborted. If a terminus outlives its link (`suspended`),
-unsettled deliveries stay unsettled. None of this runs once per message.
+Deliveries that were not sent yet are released, those that were sent but are unsettled are modified
+with delivery-failed, and those that were sent in part are aborted. If a terminus outlives its link
+(`suspended`), its unsettled deliveries stay unsettled. None of this runs once per message.
 """
 
 from __future__ import annotations
@@ -75,12 +75,12 @@ def _consumer_lost(forwarder: Core, consumer: Consumer, stays: bool) -> None:
     is_between_routers = unsent.leads_to_many(consumer)
     current = link.current
     if current is not None:
-        # The rest of it may still be received, but no receiver will take it.
+        # The rest of the delivery may still be received, but no receiver takes it.
         link.current = None
         forwarder.backlog.drop(current)
         current.discarded = True
         if not current.outgoing_open:
-            # it was sent settled, but not in full
+            # the delivery was sent settled, but not in full
             failed = router_outcomes.LOST if is_between_routers else router_outcomes.DELIVERY_FAILED
             forwarder.settlement.settle(current, MODIFIED, failed)
     _resolve(forwarder, link, link.session.outgoing, current, stays, _Sent(forwarder, consumer))
@@ -105,7 +105,7 @@ class _Losing(Protocol):
     """Resolver of the deliveries of a lost link."""
 
     def lose(self, delivery: Delivery) -> None:
-        """Resolve a delivery, unless it is settled or belongs to another link by now."""
+        """Resolve a delivery, unless it has been settled or belongs to another link by now."""
 
 
 def _resolve(
@@ -118,12 +118,12 @@ def _resolve(
 ) -> None:
     """Resolve the deliveries of a lost link that are `unsettled` in its session.
 
-    Of very many, the last ones are resolved in later turns. If the terminus stays, only `current`
-    is resolved, the delivery that is incomplete.
+    If there are very many, the last ones are resolved in later turns. If the terminus stays, only
+    the incomplete delivery `current` is resolved.
     """
     if stays:
         if current is not None:
-            # at once, so that it is not parked with the others
+            # in this turn, so that it is not parked with the others
             losing.lose(current)
         return
     if link.unsettled:
@@ -144,7 +144,7 @@ class _Sent:
     def lose(self, delivery: Delivery) -> None:
         """Tell the sender of a delivery that its receiver is lost."""
         if not delivery.outgoing_open or delivery.outgoing is not self._link:
-            # its receiver has settled it or given it back meanwhile
+            # its receiver has settled or released it meanwhile
             return
         forwarder, address = self._forwarder, self._address
         self._link.session.close_outgoing(delivery)
@@ -171,7 +171,7 @@ class _Came:
 
 
 def remove_consumer(forwarder: Core, consumer: Consumer) -> None:
-    """Remove a consumer from its address, so that it is sent nothing new."""
+    """Remove a consumer from its address, so that no new deliveries are sent to it."""
     address = consumer.address
     if address.remove_consumer(consumer):
         address.remote_ends -= consumer.side != HERE
@@ -199,17 +199,20 @@ def give_up_waiting(forwarder: Core, consumer: Consumer) -> None:
 
 
 def discard_consumer(forwarder: Core, consumer: Consumer) -> None:
-    """Remove a consumer that has been sent nothing from its address."""
+    """Remove a consumer from its address before anything has been sent to it."""
     remove_consumer(forwarder, consumer)
     give_up_waiting(forwarder, consumer)
     nodes.link_left(forwarder, consumer.address, None)
 
 
 class _Leaving:
-    """In place of a resumption, for a leaving link: finishes its delivery, allows no new ones."""
+    """Stand-in for a resumption: lets a leaving consumer finish its deliveries.
+
+    The delivery that is being sent is completed, and no new one begins.
+    """
 
     def go_on(self, forwarder: Core, consumer: Consumer) -> bool:
-        """Send more of the delivery under way; return False, as no new one may begin."""
+        """Send more of the current delivery; return False, because no new one may begin."""
         forwarder.queues.serve(consumer)
         return False
 
@@ -218,7 +221,10 @@ _LEAVING = _Leaving()
 
 
 def quiesce_consumer(forwarder: Core, consumer: Consumer) -> None:
-    """Send a consumer no new delivery; its link is to be detached once all are settled."""
+    """Stop sending new deliveries to a consumer.
+
+    Its link is to be detached once everything that was sent is settled.
+    """
     address = consumer.address
     if consumer.place < 0:
         return
@@ -232,17 +238,17 @@ def quiesce_consumer(forwarder: Core, consumer: Consumer) -> None:
 
 
 def quiesce(forwarder: Core, end: Producer | Consumer) -> None:
-    """Let a link of the router's own take no new deliveries; those under way are completed."""
+    """Stop new deliveries on a link of the router's own; those already begun are completed."""
     if isinstance(end, Consumer):
         quiesce_consumer(forwarder, end)
     elif end.link.is_attached():
-        # so that the address gives it no credit, either
+        # so that the address gives it no credit either
         end.capacity = 0
         credit.revoke(end.link)
 
 
 def remove_producer(forwarder: Core, producer: Producer) -> None:
-    """Remove a producer from its address; messages that it has sent stay."""
+    """Remove a producer from its address; the messages that it has sent stay there."""
     address = producer.address
     if address is not None:
         address.remove_producer(producer)
@@ -252,7 +258,7 @@ def remove_producer(forwarder: Core, producer: Producer) -> None:
 
 
 def transfer_aborted(forwarder: Core, delivery: Delivery) -> None:
-    """Abort a delivery that its sender aborted, at every receiver that was sent a part."""
+    """Abort a delivery at every receiver that was sent a part of it, as its sender aborted it."""
     if delivery.incoming.is_routed:
         routed_detach.aborted(forwarder, delivery)
         return
@@ -264,12 +270,12 @@ def transfer_aborted(forwarder: Core, delivery: Delivery) -> None:
         delivery.address.counters.aborted += 1
     forwarder.distribution.pending_copies.stop(delivery)
     aborting.abort_all(forwarder, delivery)
-    # it used up credit, even if it was never forwarded
+    # the delivery used up credit, even if it was never forwarded
     forwarder.settlement.note_sender(delivery.incoming)
 
 
 def _count_unbegun(delivery: Delivery) -> None:
-    """Count a delivery that was aborted before it was forwarded as ingress nevertheless."""
+    """Count a delivery that was aborted before it was forwarded as ingress all the same."""
     producer = delivery.incoming.owner
     if producer is not None and producer.address is not None:
         producer.address.counters.ingress += 1
@@ -277,9 +283,9 @@ def _count_unbegun(delivery: Delivery) -> None:
 
 
 def release_all(forwarder: Core, connection: Connection) -> Iterator[None]:
-    """Yield after each link of a connection, having resolved what its receiver holds.
+    """Resolve what the receivers of a connection hold; yield after each of its links.
 
-    For a connection that is about to be closed in order.
+    This is for a connection that is about to be closed in order.
     """
     for session in list(connection.local_sessions.values()):
         for link in list(session.local_links.values()):

@@ -1,4 +1,4 @@
-"""Refuse messages that cannot be delivered because of an error in them, and tell the sender why."""
+"""Reject messages that cannot be delivered because of an error in them, and tell the sender why."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Resume suspended links that are attached again: compare what both sides remember.
+"""Resume suspended links that are attached again: compare what the two peers remember.
 
-Each side lists its unsettled deliveries in its attach, by delivery-tag (section 2.6.13). The two
-maps' states of a delivery decide what is done with it. Towards a receiver the router is the sender
-and has to act (`resumption`); towards a sender it waits for the deliveries that the sender resumes.
+Each peer lists its unsettled deliveries in its attach, by delivery-tag (section 2.6.13). The state
+of a delivery in the two maps decides what is done with it. Towards a receiver the router is the
+sender and has to act (`resumption`); towards a sender it waits for the deliveries that the sender
+resumes.
 """
 
 from __future__ import annotations
@@ -43,13 +44,12 @@ ALL_OF_IT_OCTETS = encode_composite(ALL_OF_IT)
 OUTCOME_OCTETS = {code: encode_composite(outcome) for code, outcome in OUTCOMES.items()}
 NULL = bytes([FormatCode.NULL])
 VBIN8 = bytes([FormatCode.VBIN8])
-# Usual size of an attach without its unsettled map.
+# Octets reserved for the rest of an attach beside its unsettled map.
 ATTACH_BYTES = 400
-# Most entries of our unsettled map: to write more would take too long for a turn.
+# Most entries of our unsettled map: writing more takes too long for one turn.
 MOST_TOLD = 8192
-# Work of one delivery of a map, counted in frames (`Connection.count_work`).
+# Work for each delivery in a map, counted in frames (`Connection.count_work`).
 WORK = 8
-EMPTY = b""
 
 
 # Resuming a terminus.
@@ -60,8 +60,8 @@ def resume_terminus(
 ) -> Terminus | None:
     """Return the terminus that `link` resumes or reattaches, or None if it has none here.
 
-    The terminus is suspended, or still attached by `holder`, which is about to be stolen; then only
-    a link whose attach has an unsettled map resumes it.
+    The terminus is either suspended, or still attached by `holder`, which is about to be stolen. In
+    the second case `link` resumes it only if its attach has an unsettled map.
     """
     found: Terminus | None = forwarder.suspended.find(link)
     if found is None:
@@ -87,7 +87,7 @@ def resume_terminus(
             found.moving = moving = _Moving(forwarder, found)
             moving.go_on_to(link)
             forwarder.turn.deferred.work_off(moving.steps, at_once=THINGS_AT_ONCE)
-    # the deliveries are parked, told and compared
+    # for parking the deliveries, writing them into our map, and comparing them
     link.session.connection.count_work(WORK * len(found.unsettled))
     if address is not None and address.creator is found.link:
         address.creator = link
@@ -100,9 +100,9 @@ def resume_terminus(
 
 
 def in_parts(forwarder: Core, link: Link, holder: Link | None) -> Terminus | None:
-    """Return the terminus that `link` resumes, if its deliveries are parked in several turns.
+    """Return the terminus that `link` resumes, if its deliveries are parked over several turns.
 
-    That is the case if very many of them have delivery-ids; parking has begun then.
+    That is the case if very many of them have delivery-ids; parking has begun when this returns.
     """
     found: Terminus | None = forwarder.suspended.find(link)
     stolen = holder if found is None else None
@@ -112,7 +112,7 @@ def in_parts(forwarder: Core, link: Link, holder: Link | None) -> Terminus | Non
         return None
     most = min(THINGS_AT_ONCE, forwarder.turn.deferred.left * THINGS_A_STEP)
     if found.is_being_parked:
-        # an earlier link may be waiting for that
+        # begun for an earlier link, which may be waiting as well
         return found
     if found.link.unsettled <= most:
         return None
@@ -139,8 +139,8 @@ def _is_reattached(terminus: Terminus, link: Link) -> bool:
 class _Moving:
     """Task that moves the live deliveries of a reattached link to its new endpoint.
 
-    Of very many, the last ones are moved in later turns. The link may be detached and reattached
-    again before all have been moved; then those that were moved are moved once more.
+    If there are very many, the last ones are moved in later turns. The link may be detached and
+    reattached again before that is finished; then those already moved are moved once more.
     """
 
     def __init__(self, forwarder: Core, terminus: Terminus) -> None:
@@ -150,12 +150,12 @@ class _Moving:
         # earlier links that may still have deliveries
         self._formers: deque[Link] = deque()
         self._moved: list[Delivery] = []
-        # deliveries that had been moved to one of these
+        # deliveries that were already moved to one of these earlier links
         self._again: list[tuple[Link, list[Delivery]]] = []
         self.steps = self._move_each()
 
     def go_on_to(self, link: Link) -> None:
-        """Move all deliveries to `link`, and count them for it from now on."""
+        """Move all deliveries to `link`, and count them for that link from now on."""
         former, self._link = self._link, link
         self._formers.append(former)
         if self._moved:
@@ -206,7 +206,7 @@ def _goes_by(delivery: Delivery, link: Link) -> bool:
 
 def _move(forwarder: Core, delivery: Delivery, link: Link) -> None:
     """Move a live delivery to another link of its session; it keeps its delivery-id."""
-    # whether it is stuck is checked anew
+    # it is checked anew whether the delivery is stuck
     if isinstance(link, OutgoingLink):
         delivery.stuck &= ~STUCK_OUTGOING
         delivery.outgoing = link
@@ -217,11 +217,11 @@ def _move(forwarder: Core, delivery: Delivery, link: Link) -> None:
 
 
 def _hand_over(forwarder: Core, delivery: Delivery, link: IncomingLink) -> None:
-    """Move a delivery to another link of its sender, with the backlog counted for it."""
+    """Move a delivery to another link of its sender, and count its backlog for that link."""
     for part in [delivery, *(delivery.copies or ())]:
         forwarder.backlog.change_link(part, link)
     producer = link.owner
-    # no producer if the link is detached again: then nothing is counted
+    # if the link has been detached again it has no producer, and nothing is counted
     if producer is None or producer.address is not None:
         return
     if delivery.outgoing is None and delivery.chunks is not None:
@@ -239,7 +239,7 @@ class UnsettledMap:
 def unsettled_map(terminus: Terminus | None, link: Link) -> UnsettledMap:
     """Return the unsettled map for the router's attach.
 
-    It has at most `MAX_FROM_EDGE` entries, and no more than fit into a frame.
+    It has at most `MOST_TOLD` entries, and no more than fit into a frame.
     """
     if terminus is None or not terminus.is_parked:
         return UnsettledMap()
@@ -269,9 +269,10 @@ def unsettled_map(terminus: Terminus | None, link: Link) -> UnsettledMap:
 
 
 def state_to_receiver(delivery: Delivery) -> Composite | None:
-    """Return the state of a delivery for its receiver.
+    """Return the state of a delivery that the router declares to its receiver.
 
-    That is its outcome, or the offset from which the router could send it.
+    That is the outcome, if known. Otherwise it is None if the router can send the message again, or
+    the offset after its end if not.
     """
     if delivery.outcome in OUTCOMES:
         return _state(delivery.outcome, delivery.outcome_octets)
@@ -282,7 +283,7 @@ def _state(code: int, octets: bytes | None) -> Composite:
     return decode_composite(octets)[0] if octets else OUTCOMES[code]
 
 
-# The same, encoded for maps. Outcomes stay as received: decoding thousands would take long.
+# States encoded for unsettled maps. Outcomes stay as received: decoding thousands takes long.
 
 
 def _octets_to_receiver(delivery: Delivery) -> bytes:
@@ -292,7 +293,7 @@ def _octets_to_receiver(delivery: Delivery) -> bytes:
 
 
 def _octets_to_sender(terminus: Terminus, tag: bytes) -> bytes:
-    code, octets = terminus.outcomes.get(tag, (NO_STATE, EMPTY))
+    code, octets = terminus.outcomes.get(tag, (NO_STATE, b""))
     return octets or OUTCOME_OCTETS[code] if code in OUTCOMES else ALL_OF_IT_OCTETS
 
 
@@ -300,10 +301,10 @@ def _octets_to_sender(terminus: Terminus, tag: bytes) -> bytes:
 
 
 def await_resumed(forwarder: Core, terminus: Terminus, link: Link) -> int:
-    """Return how many deliveries the sender has to resume: those that both sides remember.
+    """Return how many deliveries the sender has to resume: those that both peers remember.
 
-    A delivery that the sender's map lacks is settled, unless that map is incomplete. The receivers
-    of very many such deliveries are told in later turns.
+    A delivery that is not in the sender's map is settled, unless that map is incomplete. If there
+    are very many such deliveries, their receivers are told in later turns.
     """
     remote = link.remote_attach
     unsettled = terminus.unsettled
@@ -314,7 +315,7 @@ def await_resumed(forwarder: Core, terminus: Terminus, link: Link) -> int:
     terminus.forget_all_but(both)
 
     def settled() -> Iterator[Delivery | None]:
-        # freed one by one
+        # one by one, so that they are not all freed in one turn
         while unsettled:
             tag, delivery = unsettled.popitem()
             yield None if tag in theirs else delivery
@@ -326,9 +327,10 @@ def await_resumed(forwarder: Core, terminus: Terminus, link: Link) -> int:
 
 
 def handle_resumed_transfer(forwarder: Core, shell: Delivery, frame: TransferFrame) -> bool:
-    """Handle a first transfer that begins no new delivery; return whether it is one.
+    """Handle a delivery's first transfer if it does not begin a new delivery.
 
-    It resumes a delivery, or is not allowed as the router's unsettled map was incomplete.
+    Such a transfer resumes a delivery, or is not allowed because the router's unsettled map was
+    incomplete. Return whether the transfer has been handled.
     """
     if frame.resume:
         _transfer_resumed(forwarder, shell)
@@ -347,11 +349,10 @@ def handle_resumed_transfer(forwarder: Core, shell: Delivery, frame: TransferFra
 
 
 def _transfer_resumed(forwarder: Core, shell: Delivery) -> None:
-    """Resume a delivery by the transfer that `shell` was made for (section 2.7.5).
+    """Resume a delivery with the transfer that `shell` was made for (section 2.7.5).
 
-    An unknown delivery is ignored, and so is the payload: all of it was received before. While more
-    payload follows, `shell` is the current delivery, and its `parent` the delivery that it stands
-    for.
+    An unknown delivery is ignored. So is the payload, because all of it was received earlier. While
+    more payload follows, `shell` is the current delivery, and its `parent` is the resumed delivery.
     """
     shell.discarded = True
     link = shell.incoming
@@ -382,7 +383,10 @@ def _transfer_resumed(forwarder: Core, shell: Delivery) -> None:
 
 
 def _taken(shell: Delivery) -> tuple[Delivery | None, tuple[int, bytes] | None]:
-    """Remove the delivery that a transfer resumes; return it and its outcome, None if unknown."""
+    """Remove the delivery that a transfer resumes; return it and its outcome.
+
+    Both are None if the delivery is unknown.
+    """
     terminus = shell.incoming.terminus
     tag = shell.incoming_tag
     if terminus is None or tag is None or tag not in terminus.unsettled:
@@ -393,7 +397,7 @@ def _taken(shell: Delivery) -> tuple[Delivery | None, tuple[int, bytes] | None]:
 
 
 def transfer_settled(forwarder: Core, shell: Delivery) -> None:
-    """Settle a delivery that a later frame of the transfer which resumes it settles."""
+    """Settle a resumed delivery, because a later frame of the resuming transfer settles it."""
     delivery, shell.parent = shell.parent, None
     delivery.incoming.session.close_incoming(delivery)
     settled_by_sender(forwarder, delivery)
@@ -410,23 +414,23 @@ def transfer_aborted(forwarder: Core, shell: Delivery) -> None:
 
 
 def settled_by_sender(
-    forwarder: Core, delivery: Delivery, code: int = NO_STATE, octets: bytes = EMPTY
+    forwarder: Core, delivery: Delivery, code: int = NO_STATE, octets: bytes = b""
 ) -> None:
-    """Tell the receivers that the sender has settled, with its state if it gave one."""
+    """Tell the receivers that the sender has settled, and the sender's state if it gave one."""
     delivery.suspended = None
     delivery.settled = True
     for part in delivery.copies or [delivery]:
         part.settled = True
         forwarder.redelivery.drop(part)
         if part.outgoing_open and part.outcome in OUTCOMES:
-            # the receiver waited for this
+            # the receiver has been waiting for the sender to settle
             forwarder.outcomes.receiver_told(part, part.outcome)
         if part.outgoing is not None:
             part.outgoing.session.tell_receiver(part, True, code, octets, 0, len(octets))
 
 
 def _decided(shell: Delivery) -> Composite | None:
-    """Return the delivery state in a transfer, or None if AMQP does not define that state."""
+    """Return the delivery state in a transfer; None without a state that AMQP defines."""
     if shell.state is None:
         return None
     try:

@@ -1,8 +1,8 @@
 """Resume a receiver's link: compare its unsettled map with ours, and send the transfers due.
 
-Section 3.4.6 has an example of fourteen cases, whose numbers are given with the rules here. The
-router can send a message again if it has kept its octets (`redelivery`). For any other message it
-declares that it can resume only after the end.
+Section 3.4.6 has an example with fourteen cases; the rules here give their numbers. The router can
+send a message again if it has kept its octets (`redelivery`). For any other message it declares
+that it can resume only after the end.
 """
 
 from __future__ import annotations
@@ -37,9 +37,8 @@ if TYPE_CHECKING:
     from router.core.ports import Core
     from router.engine.delivery import Delivery
 
-EMPTY = b""
 # How many entries of the receiver's map and deliveries are processed in the turn of the attach:
-# reading an entry takes longer than most things that are done at once.
+# reading an entry takes longer than most other steps.
 COMPARED_AT_ONCE = 256
 ACCEPTED = int(Descriptor.ACCEPTED)
 REJECTED = int(Descriptor.REJECTED)
@@ -49,8 +48,9 @@ REJECTED = int(Descriptor.REJECTED)
 class Step:
     """Delivery for which a transfer is to be sent, with our `state` for that transfer.
 
-    A delivery that the transfer settles or aborts is settled already, and forgotten. If the link is
-    lost before, the receiver finds that we have no such tag, which has the same meaning.
+    A delivery that the transfer settles or aborts has already been settled and forgotten here. If
+    the link is lost before the transfer is sent, the receiver finds that we do not have its tag,
+    which has the same meaning.
     """
 
     delivery: Delivery
@@ -58,16 +58,17 @@ class Step:
     settled: bool = False
     aborted: bool = False
     resends: bool = False
-    """Whether its octets are sent too; without `resumes`, as a new delivery."""
+    """Whether the message is sent again; unless `resumes`, as a new delivery."""
     resumes: bool = True
 
 
 class Resumption:
     """Transfers that a resumed receiver's link gets before any new delivery.
 
-    Until it is done, the consumer is not among those of its address. If one of the two maps is
-    incomplete, it lasts until the link is detached. Very many deliveries are compared, and steps
-    sent, over several turns; steps are sent while others are still being compared.
+    Until they have been sent, the consumer is not among those of its address. If one of the two
+    maps is incomplete, the resumption lasts until the link is detached. If there are very many
+    deliveries, they are compared, and their transfers sent, over several turns; transfers are sent
+    while other deliveries are still being compared.
     """
 
     def __init__(
@@ -85,12 +86,12 @@ class Resumption:
         self._told = remote.unsettled
         self._knows_all = not remote.incomplete_unsettled
         self._is_compared = not terminus.unsettled
-        # whether steps are being sent, and whether in the turn that began it
+        # whether steps are being sent, and whether that began in the current call of `go_on`
         self._is_sending = False
         self._is_in_turn = False
 
     def compare(self) -> None:
-        """Compare all deliveries; if very many, the last ones in later turns."""
+        """Compare all deliveries; if there are very many, the last ones in later turns."""
         if not self._is_compared:
             at_once = COMPARED_AT_ONCE if self._told else THINGS_AT_ONCE
             self._forwarder.turn.deferred.go_through(
@@ -111,7 +112,7 @@ class Resumption:
         if delivery is None or self._is_over():
             return
         if delivery.settled:
-            # its sender has settled it: the receiver finds that we have no such tag
+            # its sender has settled it: the receiver finds that we do not have its tag
             del unsettled[tag]
         elif tag in self._theirs:
             step = _step_of_both(self._forwarder, delivery, self._theirs[tag])
@@ -137,7 +138,7 @@ class Resumption:
         theirs, self._theirs = self._theirs, {}
         if len(theirs) > COMPARED_AT_ONCE:
             self._forwarder.turn.deferred.forget(emptied(theirs))
-        # in the turn of the attach it is too early to do anything
+        # in the turn of the attach it is too early to send transfers
         self._go_on_later()
 
     def go_on(self, forwarder: Core, consumer: Consumer) -> bool:
@@ -168,7 +169,7 @@ class Resumption:
         return is_done and self.is_last
 
     def _sendable(self) -> Iterator[Step]:
-        """Yield the next steps, as long as there is room for them."""
+        """Yield the next steps, as long as there is room to send them."""
         link = self._link
         while self.steps and not self._is_over() and link.session.can_send(link):
             yield self.steps.popleft()
@@ -179,13 +180,13 @@ class Resumption:
             _send(self._forwarder, self._consumer, step.delivery, step)
 
     def _paused(self) -> None:
-        """Note that all steps for which there was room have been sent."""
+        """Note that there are no more steps to send, or no more room for them."""
         self._is_sending = False
         if not self._is_in_turn:
             self._go_on_later()
 
     def _go_on_later(self) -> None:
-        """Go on in a later turn, unless the link is over by then."""
+        """Continue in a later turn, unless the link has ended by then."""
         consumer = self._consumer
         if consumer.resuming is self and self._link.owner is consumer:
             self._forwarder.credit_received(self._link)
@@ -194,7 +195,7 @@ class Resumption:
 def compare(
     forwarder: Core, terminus: Terminus, consumer: Consumer, told: UnsettledMap
 ) -> Resumption:
-    """Return the resumption for a consumer whose link has been told our map."""
+    """Start comparing unsettled maps for a consumer, and return its resumption."""
     resumption = Resumption(forwarder, terminus, consumer, told)
     resumption.compare()
     return resumption
@@ -213,7 +214,7 @@ def _step_of_both(forwarder: Core, delivery: Delivery, theirs: object) -> Step:
         return Step(delivery, aborted=True)  # cases 11 and 14
     if isinstance(theirs, Composite) and code in OUTCOMES:
         delivery.address.counters.count_outcome(code)
-        octets = EMPTY if theirs == OUTCOMES[code] else encode_composite(theirs)
+        octets = b"" if theirs == OUTCOMES[code] else encode_composite(theirs)
         forwarder.settlement.settle(delivery, code, octets)
         return Step(delivery, theirs, settled=True)  # cases 3 and 8
     if delivery.kept is not None:
@@ -225,7 +226,7 @@ def _step_of_both(forwarder: Core, delivery: Delivery, theirs: object) -> Step:
 
 
 def _give_up(forwarder: Core, delivery: Delivery) -> None:
-    """Settle a delivery that no receiver has and that cannot be sent again as failed."""
+    """Settle as failed a delivery that no receiver has and that cannot be sent again."""
     delivery.address.counters.count_outcome(
         source_outcomes.settle_lost(forwarder.settlement, delivery)
     )
@@ -235,8 +236,8 @@ def _send(forwarder: Core, consumer: Consumer, delivery: Delivery, step: Step) -
     link = consumer.link
     session = link.session
     delivery.started = False
-    octets = EMPTY
-    # its sender may have settled it since, or be lost: then nothing is kept to be sent
+    octets = b""
+    # if its sender has settled it since, or is lost, its octets are no longer kept
     is_gone = step.resends and delivery.kept is None
     if is_gone and not step.resumes:
         return
@@ -275,20 +276,20 @@ def _send(forwarder: Core, consumer: Consumer, delivery: Delivery, step: Step) -
 
 
 def _sent(forwarder: Core, delivery: Delivery) -> None:
-    """Settle a delivery that was sent whole to a receiver that takes everything settled."""
+    """Settle a delivery that was sent in full to a receiver to which everything is sent settled."""
     if not delivery.outgoing.presettles or delivery.settled:
         return
     counters = delivery.address.counters
     if delivery.outcome in OUTCOMES:
-        # its sender has been told
+        # its sender has been told the outcome already
         counters.count_outcome(delivery.outcome)
         return
     counters.count_outcome(ACCEPTED)
-    forwarder.settlement.settle(delivery, ACCEPTED, EMPTY)
+    forwarder.settlement.settle(delivery, ACCEPTED, b"")
 
 
 def _revised(forwarder: Core, delivery: Delivery) -> bytes | None:
-    """Return the kept octets with the remaining ttl; None if it has ended."""
+    """Return the kept octets with the remaining ttl; None if the ttl has ended."""
     kept = delivery.kept
     if delivery.message_format:
         octets: bytes = kept.octets

@@ -1,14 +1,16 @@
-"""Routed links on the way to a container: one that is here, or at another router of the network.
+"""Routed links on the way to a container at this router, or at another one of the network.
 
-At the client's router a route is found and a container chosen; where that is at another router the
-attach goes on to the next router on the cheapest way there, and so on, until the router that has
-the container attaches it there. Each hop is a `RoutedLink`, and the container's answer comes back
-over all of them. A router passes a link on only if it is nearer than the one that has attached it,
-so that no link loops, even if routers disagree about the network (docs/decisions/0064).
+The client's router finds a route and chooses a container. If the container is at another router,
+the attach goes to the next router on the cheapest path, and so on, until the container's router
+attaches the link to the container. Each hop is a `RoutedLink`, and the container's answer comes
+back over all hops. A router passes a link on only if it is nearer to the container than the router
+that attached the link, so that no link loops, even if routers disagree about the network
+(docs/decisions/0064).
 
-Between an edge and its interior it is the same for one hop. The interior places links from an edge
-like those of its own clients, but never back to that edge; links that come to an edge go only to
-the edge's own containers (docs/decisions/0072). Nothing here runs per message.
+Between an edge router and its interior router the same is done for one hop. The interior router
+places links from an edge like those of its own clients, but never back to that edge; links that
+come to an edge go only to the edge's own containers (docs/decisions/0072). Nothing here runs per
+message.
 """
 
 from __future__ import annotations
@@ -55,9 +57,9 @@ EDGE: Final = "edge"
 class FarLink(RoutedLink):
     """First hop of a link that was placed here and whose container is at another router.
 
-    If that router cannot be reached any more, or has no container, another is tried, each only
-    once. Its client is here, or else at `guest`: then the router that has attached it tries others,
-    too.
+    If that router can no longer be reached, or has no container, others are tried, each only once.
+    The client of the link is here, or else it is `guest`; then the router that attached the link
+    also tries others.
     """
 
     def __init__(
@@ -65,7 +67,7 @@ class FarLink(RoutedLink):
     ) -> None:
         super().__init__(peer, frame)
         self.guest = guest
-        # the places of the outlets to routers that have been tried
+        # the places of the outlets that have been tried
         self.tried = tried
 
     def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
@@ -83,7 +85,7 @@ class FarLink(RoutedLink):
 
 
 def forward(forwarder: Core, link: Link, route: Route) -> None:
-    """Pass a client's attach on to a container of the route, whose answer will be the link's.
+    """Pass a client's attach on to a container of the route, whose answer becomes the link's.
 
     Raises `AmqpError` at link scope if that is impossible.
     """
@@ -115,10 +117,11 @@ def _place(
 
 
 def _allows(link: Link, guest: Origin | None, tried: frozenset[object]) -> Allows:
-    """Return a test for the other routers that a link may go to, and that it has not tried.
+    """Return a function that says whether a link may go to another router.
 
-    It never goes back to the edge of its client. A link that was attached by a router is forwarded
-    only from an edge to elsewhere, or from elsewhere to an edge.
+    The link never goes to a router that has been tried, or back to the edge of its client. A link
+    that was attached by a router is forwarded only from an edge to elsewhere, or from elsewhere to
+    an edge.
     """
     came_by = link.session.connection
     comes_up = _is_edges(came_by)
@@ -127,7 +130,7 @@ def _allows(link: Link, guest: Origin | None, tried: frozenset[object]) -> Allow
         if outlet.place in tried:
             return False
         if guest is None:
-            # an edge attaches links of its addresses as well
+            # not back to the edge that attaches the link like any other client
             return outlet.place is not came_by
         if isinstance(outlet, FarOutlet):
             return comes_up
@@ -137,12 +140,15 @@ def _allows(link: Link, guest: Origin | None, tried: frozenset[object]) -> Allow
 
 
 def _is_edges(connection: Connection) -> bool:
-    """Return whether an edge has made a connection to this router."""
+    """Return whether a connection was made to this router by an edge."""
     return connection.settings.role == EDGE and not connection.is_client
 
 
 def _go_elsewhere(forwarder: Core, lost: FarLink) -> bool:
-    """Try another container if the link does not reach the first; return whether there is one."""
+    """Try another container for a link whose first hop is lost or refused.
+
+    Return whether there is one.
+    """
     link = lost.peer
     placed = forwarder.link_routes.placed(link)
     if link.state != LinkState.ATTACH_RCVD or placed is None:
@@ -189,10 +195,10 @@ def attach_received(forwarder: Core, link: Link) -> None:
 
 
 def _place_arrived(forwarder: Core, link: Link, traveller: RoutedAttach) -> None:
-    """Place a link that has arrived here.
+    """Place a link that has arrived at the router that is to choose its container.
 
-    The containers of its route are here or at an edge, or an edge has attached it and has it placed
-    here.
+    Either the containers of its route are here or at an edge, or an edge attached the link so that
+    this router places it.
     """
     origin = traveller.origin
     connection = link.session.connection
@@ -212,7 +218,7 @@ def _place_arrived(forwarder: Core, link: Link, traveller: RoutedAttach) -> None
 
 
 def _attach_here(forwarder: Core, link: Link, placed: Placement) -> RoutedLink:
-    """Attach a link of the router's own to a container."""
+    """Attach a link of the router's own to a container that is connected here."""
     origin: Origin = placed.origin
     frame = routed_links.readdressed(link, link.remote_attach, placed.sent)
     frame = attrs.evolve(frame, name=origin.forwarded_name, handle=0)
@@ -227,7 +233,10 @@ def _attach_here(forwarder: Core, link: Link, placed: Placement) -> RoutedLink:
 
 
 def _take_name(forwarder: Core, routed: RoutedLink, origin: Origin) -> None:
-    """Take the link's name at containers from the link that has it, at any router."""
+    """Take over the name that a link has at containers.
+
+    The link that has the name now, of a client at any router, is closed.
+    """
     link = routed.peer
     names = forwarder.link_names
     holding = ForwardedName(
@@ -254,7 +263,7 @@ def _begin(forwarder: Core, routed: RoutedLink, connection: Connection) -> None:
 
 
 def _outward(forwarder: Core, link: Link, traveller: RoutedAttach) -> Attach:
-    """Return the attach for the next router, with a name that no other link has."""
+    """Return the attach for the next router, with a link name that is used only once."""
     forwarder.routed.hops += 1
     name = f"trioute.route.{forwarder.reach.me}.{forwarder.routed.hops}"
     remote: Attach = link.remote_attach

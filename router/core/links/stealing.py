@@ -1,10 +1,10 @@
 """Steal links: a link that is attached again replaces the old one (section 2.6.1).
 
 The old link is closed with `amqp:link:stolen` after the new attach has been answered, and its
-deliveries are resolved before anything is sent on the new one. After a link error nothing may name
-its deliveries any more (section 2.6.5), so a stolen sender is told all outcomes before: deliveries
-that no receiver has whole are taken back and released, the others are modified with
-delivery-failed. Of very many deliveries the last ones are resolved in later turns
+deliveries are resolved before anything is sent on the new one. After a link error no frame may name
+its deliveries any more (section 2.6.5), so a stolen sender is told all outcomes before the error.
+Deliveries that no receiver has received in full are released, the others are modified with
+delivery-failed. If there are very many, the last ones are resolved in later turns
 (docs/decisions/0094-links-taken-over-in-turns.md).
 """
 
@@ -37,7 +37,7 @@ WORK = 1024
 
 
 def holder_of(forwarder: Core, link: Link) -> Link | None:
-    """Return the link that `link`, not yet answered, is to take over from, or None.
+    """Return the link that `link`, which is not answered yet, is to replace, or None.
 
     Raises amqp:resource-locked if the peer may not take it over.
     """
@@ -64,8 +64,9 @@ def refused(forwarder: Core, link: Link, holder: Link) -> AmqpError:
 def node_kept(forwarder: Core, link: Link, terminus: Source | Target) -> Address | None:
     """Return the dynamic node that `terminus` names if `link` takes it over, or None.
 
-    That is the case if the node was made for the link that `link` takes over from, or resumes: this
-    link has not ceased to exist, so neither has the node (section 3.5.10).
+    `link` takes the node over if the node was made for the link that it replaces or resumes. To the
+    peer that is the same link, which has not ceased to exist, so the node has not either (section
+    3.5.10).
     """
     holder = forwarder.link_names.holder(link)
     suspended = forwarder.suspended.find(link)
@@ -78,7 +79,7 @@ def node_kept(forwarder: Core, link: Link, terminus: Source | Target) -> Address
 
 
 def take_over(forwarder: Core, link: Link, holder: Link | None) -> None:
-    """Enter `link`, which is attached, and close the link that had its name, if there is one."""
+    """Enter `link`, which is attached, and close the link that had its name until now, if any."""
     forwarder.link_names.enter(link)
     if holder is None:
         return
@@ -86,44 +87,45 @@ def take_over(forwarder: Core, link: Link, holder: Link | None) -> None:
         _hand_over(holder.owner, link.owner)
     address = holder.owner.address
     if address is not None and address.creator is holder and address is link.owner.address:
-        # the dynamic node made for the old link belongs to the new one now
+        # the dynamic node that was made for the old link now belongs to the new one
         address.creator = link
     close_stolen(forwarder, link, holder)
 
 
 def suspend(forwarder: Core, link: Link, holder: Link) -> None:
-    """Close the link whose name `link` has, and keep its terminus for `link` to resume."""
+    """Close the link that has the name of `link`, and keep its terminus for `link` to resume."""
     attaching.detach(holder, True, _stolen(forwarder, link, holder), keeps_terminus=True)
 
 
 def close_stolen(forwarder: Core, link: Link, holder: Link) -> None:
-    """Close the link whose name `link` has now, and resolve its deliveries."""
+    """Close the link whose name now belongs to `link`, and resolve its deliveries."""
     stolen = _stolen(forwarder, link, holder)
     if isinstance(holder, IncomingLink) and not holder.is_routed:
         _StolenSender(forwarder, holder, stolen).begin(link.owner)
     elif holder.is_attached():
         attaching.detach(holder, True, stolen)
     else:
-        # it awaits the container's answer
+        # the link awaits the container's answer
         routed_detach.give_up(forwarder, holder.terminus, routed_detach.FinalDetach(False, None))
         attaching.refuse(holder, stolen)
 
 
 def _stolen(forwarder: Core, link: Link, holder: Link) -> AmqpError:
-    """Count a stolen link; return the error to close it with."""
-    # so that it cannot be stolen twice
+    """Count a stolen link, and return the error for closing it."""
+    # so that the link cannot be stolen twice
     forwarder.link_names.leave(holder)
     forwarder.link_names.stolen += 1
-    # for the detach; the attach is counted separately
+    # the work of the detach; that of the attach is counted separately
     link.session.connection.count_work(WORK)
     forwarder.observer.event_received(link.session.connection, LinkStolen(link, holder))
     return AmqpError(Condition.STOLEN, "the link has been attached elsewhere", Scope.LINK)
 
 
 def _hand_over(old: Consumer, new: Consumer) -> None:
-    """Move the copies that wait for a receiver to the receiver that has its name now.
+    """Move the copies that wait for a receiver to the receiver that replaces it.
 
-    A receiver that is resuming has not joined its address, so its copies would be overlooked.
+    Nothing is moved to a receiver that is still resuming: it has not joined its address yet, so its
+    copies would be overlooked.
     """
     is_there = old.address is new.address and new.resuming is None
     if is_there and old.waiting is not new.waiting:
@@ -132,28 +134,33 @@ def _hand_over(old: Consumer, new: Consumer) -> None:
 
 
 class _Unresumable:
-    """Placeholder for the terminus of a stolen sender whose deliveries are still being moved."""
+    """Stand-in for the terminus of a stolen sender.
 
-    # it has nothing to resume
+    It is used while deliveries are still being moved to that sender's link, and has nothing to
+    resume.
+    """
+
+    # there is nothing to resume
     unsettled: Final[dict[bytes, Delivery]] = {}
 
     def __init__(self, moving: Moving) -> None:
         self.moving = moving
 
     def outlives(self, _: LinkDetached | None) -> bool:
-        """Return False: it ends with its link."""
+        """Return False, because it ends with its link."""
         return False
 
     def give_up(self, _: object) -> None:
-        """Do nothing, because the sender's deliveries are resolved already."""
+        """Do nothing, because the sender's deliveries have been resolved already."""
 
 
 class _StolenSender:
-    """Task that tells a sender whose link is stolen all outcomes, then closes the link.
+    """Task that tells the sender of a stolen link all outcomes, then closes the link.
 
-    Of very many unsettled deliveries the last ones are resolved in later turns. Transfers of the
-    sender meanwhile are ignored, as if they came after the detach. The link that has its name now
-    gets no credit before, so that nothing that still waits can be sent once more.
+    If there are very many unsettled deliveries, the last ones are resolved in later turns.
+    Transfers that the sender sends meanwhile are ignored, as if they came after the detach. The
+    link that now has the name gets no credit until then, so that its peer cannot send messages
+    again that still wait here.
     """
 
     def __init__(self, forwarder: Core, link: IncomingLink, error: AmqpError) -> None:
@@ -161,7 +168,7 @@ class _StolenSender:
         self._link = link
         self._error = error
         self._owner: Producer = link.owner
-        # the delivery whose rest is no longer accepted
+        # the incomplete delivery, the rest of which is no longer accepted
         self._current = link.current
         self._successor: Producer | None = None
         self._capacity = 0
@@ -169,7 +176,8 @@ class _StolenSender:
     def begin(self, successor: Producer | None) -> None:
         """Resolve the first deliveries.
 
-        `successor` is the producer that has its name now, None if that does not send here.
+        `successor` is the producer of the link that now has the name, or None if that link is not a
+        sender at this router.
         """
         forwarder, link = self._forwarder, self._link
         link.close_error = self._error
@@ -178,9 +186,9 @@ class _StolenSender:
         if terminus is not None:
             terminus.give_up(forwarder)
             if terminus.moving is not None:
-                # to resolve its deliveries, those have to be moved first
+                # before its deliveries can be resolved, they have to be moved to this link
                 link.terminus = _Unresumable(terminus.moving)
-        # so that its address gives it no credit, either
+        # so that its address gives it no credit either
         self._owner.capacity = 0
         credit.revoke(link)
         if successor is not None and successor.side == HERE:
@@ -192,17 +200,23 @@ class _StolenSender:
             self._end()
 
     def keep_waiting(self, successor: Producer) -> None:
-        """Withhold credit from a sender until the link is closed."""
+        """Withhold credit from the successor until the stolen link is closed."""
         self._successor = successor
         self._capacity, successor.capacity = successor.capacity, 0
         successor.awaits = self
 
     def _is_over(self) -> bool:
-        """Return whether the link is detached or lost, and so all its deliveries are resolved."""
+        """Return whether the stolen link has been detached or lost.
+
+        Then all of its deliveries are resolved already.
+        """
         return self._link.owner is not self._owner
 
     def _parts(self) -> Iterator[Delivery | None]:
-        """Yield each open delivery, or those copies of it whose receivers have not settled."""
+        """Yield each open delivery, or the copies of it that their receivers have not settled.
+
+        Also yield None for each step that finds nothing to resolve.
+        """
         link = self._link
         for delivery in search(link.terminus, link.session.incoming, link):
             if delivery is None or self._is_over():
@@ -214,13 +228,13 @@ class _StolenSender:
                     self._forwarder.settlement.settle(delivery, RELEASED, b"")
                 yield None
             elif delivery.settling == TOLD:
-                # its outcome was told, by its receiver or by us
+                # its sender has already been told an outcome
                 yield None
             else:
-                # no more copies are made of it: those made decide its outcome
+                # no more copies are made of it: the existing ones decide its outcome
                 self._forwarder.distribution.pending_copies.give_up(delivery)
                 for part in [delivery] if delivery.copies is None else delivery.copies:
-                    # a copy that its receiver has settled has no parent any more
+                    # a copy that its receiver has settled no longer has a parent
                     yield part if part is delivery or part.parent is delivery else None
 
     def _resolve(self, part: Delivery) -> None:
@@ -230,7 +244,7 @@ class _StolenSender:
         forwarder = self._forwarder
         outgoing = part.outgoing
         if outgoing is not None and part.complete and outgoing.current is not part:
-            # a receiver has it whole; dispositions of that receiver are no longer passed on
+            # a receiver has all of it; the receiver's dispositions are no longer passed on
             forwarder.settlement.settle_lost(part)
             forwarder.settlement.sender_lost(part)
             return
@@ -249,13 +263,13 @@ class _StolenSender:
             part.address.counters.count_outcome(RELEASED)
 
     def _take_back(self, part: Delivery) -> None:
-        """Take a delivery, or a copy for one receiver, out of the queue that it waits in."""
+        """Remove a delivery, or a copy for one receiver, from the queue that it waits in."""
         if part.waits_in is not None and part.waits_in.remove(part):
             self._forwarder.queues.note_dequeued(part)
         self._forwarder.credit.note(part.address, None)
 
     def _end(self) -> None:
-        """Close the link, as all outcomes are told, and give the successor its credit."""
+        """Close the link after all outcomes have been told, and give the successor its credit."""
         attaching.detach(self._link, True, self._error)
         successor = self._successor
         if successor is not None and successor.awaits is self:
@@ -266,6 +280,9 @@ class _StolenSender:
 
 
 def _was_whole(delivery: Delivery) -> bool:
-    """Return whether a receiver may have had a delivery whole before it is sent again to resume."""
+    """Return whether a receiver may already have received all of a delivery.
+
+    That is possible if the delivery is being sent again to resume it.
+    """
     consumer = None if delivery.outgoing is None else delivery.outgoing.owner
     return consumer is not None and consumer.resuming is not None

@@ -1,9 +1,9 @@
 """Suspended termini: sources and targets that outlive their links, with their deliveries.
 
-A peer that asks for it, by a timeout or an expiry-policy (section 3.5.6), may detach a link, or
-lose it with its session or connection, and attach it again. Until then deliveries that it had not
-settled are kept; otherwise they would be resolved at once. This is bounded: in time, by
-`terminusTimeoutLimitSeconds`, and by how many termini may be without a link at once.
+A peer may ask, by a timeout or an expiry-policy (section 3.5.6), that it can detach a link, or lose
+it with its session or connection, and attach it again. Until then its unsettled deliveries are
+kept; otherwise they would be resolved immediately. Two limits apply: `terminusTimeoutLimitSeconds`,
+and the number of termini that may be without a link.
 
 As long as its session lasts, deliveries of a link that is merely detached stay "live": they keep
 their delivery-ids, and dispositions may name them (section 2.7.6). After that they are identified
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from router.engine.delivery import Delivery
     from router.engine.session import Session
 
-# How many termini may be suspended; a peer may suspend links under ever new names.
+# How many termini may be suspended: peers could suspend any number of links with new names.
 MAX_SUSPENDED = 1000
 # How many deliveries a sender may leave in doubt without resuming them.
 MAX_UNSETTLED = 65536
@@ -44,7 +44,6 @@ MAX_UNSETTLED = 65536
 EXPIRED_AT_ONCE = 2 * THINGS_A_STEP
 TAG_BYTES = 8
 NO_STATE = 0
-EMPTY = b""
 
 Policy = TerminusExpiryPolicy
 K = TypeVar("K")
@@ -60,9 +59,9 @@ class Lifetime(TypedDict, total=False):
 class Terminus:
     """Source or target of the router, with the granted expiry-policy and timeout (seconds).
 
-    `link` is the one that it is attached by, or was last. `unsettled` are its parked deliveries, by
-    delivery-tag, oldest first; `outcomes` the states of those that their receivers have settled
-    meanwhile: (code, octets; empty without fields).
+    `link` is its present link, or its last one. `unsettled` are its parked deliveries, by
+    delivery-tag, oldest first. `outcomes` are the states of those that their receivers have settled
+    meanwhile, each a code and the encoded outcome, which is empty if it has no fields.
     """
 
     def __init__(self, link: Link, policy: TerminusExpiryPolicy, timeout_s: int) -> None:
@@ -72,19 +71,19 @@ class Terminus:
         self.address: Address | None = None
         self.unsettled: dict[Any, Delivery] = {}
         self.outcomes: dict[Any, tuple[int, bytes]] = {}
-        # when it expires, by the turn's clock; 0 while that is not known
+        # when it expires, on the turn's clock; 0 while that is not known
         self.expires_at = 0.0
         # the source or target that was sent to its peer
         self.granted: Source | Target | None = None
-        # whether its deliveries have no delivery-ids any more
+        # whether its deliveries no longer have delivery-ids
         self.is_parked = False
-        # how many tasks are parking its deliveries, and the function to call after that
+        # how many tasks are parking its deliveries, and the functions to call after that
         self._parkings = 0
         self._once_parked: list[Callable[[], None]] = []
-        # moves them to the link that it is attached by, while not all have been moved
+        # task that moves its deliveries to its present link, until all have been moved
         self.moving: Moving | None = None
         self._tags_made = 0
-        # octets that its peer is charged for it while it has no link
+        # octets charged to its peer's account while it has no link
         self.charged = 0
 
     def outlives(self, event: LinkDetached | None) -> bool:
@@ -99,7 +98,7 @@ class Terminus:
         return self._tags_made.to_bytes(TAG_BYTES, "big")
 
     def live(self) -> list[Delivery]:
-        """Return the deliveries of its link that still have a delivery-id, oldest first."""
+        """Return the deliveries of its link that still have delivery-ids, oldest first."""
         if self.moving is not None:
             for _ in self.moving.steps:
                 pass
@@ -113,9 +112,9 @@ class Terminus:
         return found
 
     def park(self) -> None:
-        """Take the deliveries from their session, so that they have no delivery-ids any more.
+        """Take the deliveries from their session, so that they no longer have delivery-ids.
 
-        An incomplete delivery is left where it is: it cannot be resumed.
+        An incomplete delivery stays in the session, because it cannot be resumed.
         """
         self.is_parked = True
         link, deliveries = self.link, self.live()
@@ -124,7 +123,7 @@ class Terminus:
             self._park(delivery, link)
 
     def park_in_turns(self, deferred: Deferred, over: Callable[[], None] | None = None) -> None:
-        """Park the first deliveries at once and the others in later turns; then call `over`.
+        """Park the first deliveries now and the others in later turns; then call `over`.
 
         Call `park` if all of them are needed before that.
         """
@@ -150,13 +149,13 @@ class Terminus:
 
     @property
     def is_being_parked(self) -> bool:
-        """Return whether its deliveries are being taken from their session."""
+        """Return whether its deliveries are being taken out of their session."""
         return self._parkings > 0
 
     def once_parked(self, act: Callable[[], None]) -> bool:
         """Call `act` when parking is finished.
 
-        Returns False, and does nothing, if the deliveries are not being parked.
+        Returns False, and does nothing, if no deliveries are being parked.
         """
         if not self.is_being_parked:
             return False
@@ -176,22 +175,22 @@ class Terminus:
             self._remember(delivery)
 
     def _remember(self, delivery: Delivery) -> None:
-        """Remember a sender's unsettled delivery; its link has the settle mode (section 2.7.5)."""
+        """Remember a sender's unsettled delivery; resuming sets its settle mode (section 2.7.5)."""
         was_told, delivery.settling = delivery.settling == Settling.TOLD, int(Settling.FIRST)
         tag = delivery.incoming_tag
         if was_told and delivery.outcome == NO_STATE:
-            # there is no receiver, and the router has told the sender so
+            # there was no receiver, and the router has told the sender so
             return
         if delivery.address is None:
-            # its sender resumed a delivery that is unknown here
+            # its sender has tried to resume it, but it is unknown here
             return
         former = self.unsettled.get(tag)
         if former is not None:
-            # its tag should not have been reused: it cannot be resumed any more
+            # the sender reused the tag, so the earlier delivery cannot be resumed any more
             former.suspended = None
             self.outcomes.pop(tag, None)
         if was_told:
-            self.outcomes[tag] = (delivery.outcome, delivery.outcome_octets or EMPTY)
+            self.outcomes[tag] = (delivery.outcome, delivery.outcome_octets or b"")
         delivery.suspended = self
         self.unsettled[tag] = delivery
 
@@ -199,18 +198,18 @@ class Terminus:
         """Keep a delivery's outcome for its sender, unless the sender has settled it already."""
         tag = delivery.incoming_tag
         if self.unsettled.get(tag) is delivery:
-            kept = bytes(octets) if len(octets) <= MAX_KEPT_BYTES else EMPTY
+            kept = bytes(octets) if len(octets) <= MAX_KEPT_BYTES else b""
             self.outcomes[tag] = (code, kept)
 
     def forget_all_but(self, tags: list[bytes]) -> None:
-        """Forget all deliveries but these, whatever happens to them."""
+        """Forget all deliveries but these, without resolving them."""
         self.unsettled = {tag: self.unsettled[tag] for tag in tags}
         self.outcomes = {tag: self.outcomes[tag] for tag in tags if tag in self.outcomes}
 
     def give_up(self, forwarder: Core) -> None:
-        """Resolve the parked deliveries, as when a link is lost that may not be resumed.
+        """Resolve the parked deliveries, like those of a lost link that may not be resumed.
 
-        Of very many, the last ones are resolved in later turns.
+        If there are very many, the last ones are resolved in later turns.
         """
         if not self.unsettled:
             return
@@ -234,7 +233,7 @@ def search(
 ) -> Iterator[Delivery | None]:
     """Yield the deliveries of a link, as `Unsettled.search` does.
 
-    Before that, the deliveries of earlier links of its terminus are moved to it.
+    Before that, the deliveries of earlier links of its terminus are moved to the link.
     """
     if terminus is not None and terminus.moving is not None:
         # not `yield from`, which would close the steps together with this generator
@@ -246,7 +245,7 @@ def search(
 class SuspendedTermini:
     """Termini of a router that have no link; none stays longer than `limit_s` (0: none stays).
 
-    `next_expiry` is when to call `expire`, by the turn's clock; 0 while that is not needed.
+    `next_expiry` is when to call `expire`, on the turn's clock; 0 while that is not needed.
     """
 
     def __init__(self, turn: Turn, names: LinkNames, limit_s: int) -> None:
@@ -257,7 +256,7 @@ class SuspendedTermini:
         # how many links were resumed
         self.resumed = 0
         self._termini: dict[tuple[str, str, bool], Terminus] = {}
-        # the same by user, and by the sessions and connections of their last links; oldest
+        # the same termini, by user, and by the session and connection of their last links; oldest
         # first
         self._by_user: dict[tuple[bool, str], dict[Terminus, None]] = {}
         self._of: dict[object, dict[Terminus, None]] = {}
@@ -266,9 +265,9 @@ class SuspendedTermini:
         return len(self._termini)
 
     def deliveries(self) -> int:
-        """Return the number of deliveries that are parked for links that may come back.
+        """Return the number of deliveries that are parked for links that may be resumed.
 
-        One whose outcome is known counts twice, until its sender has been told.
+        A delivery whose outcome is known counts twice, until its sender has been told.
         """
         return sum(len(each.unsettled) + len(each.outcomes) for each in self._termini.values())
 
@@ -277,8 +276,8 @@ class SuspendedTermini:
     ) -> Terminus | None:
         """Return the terminus for a source or target that a peer requests.
 
-        That is `resumed`, if given, with the policy and timeout requested now. Returns None if the
-        terminus ends with its link.
+        If `resumed` is given, that is the terminus, and gets the policy and timeout requested now.
+        Returns None if the terminus ends with its link.
         """
         policy, timeout_s = self._allowed(link, asked)
         if resumed is not None:
@@ -301,7 +300,7 @@ class SuspendedTermini:
         return policy, min(asked.timeout, self.limit_s)
 
     def find(self, link: Link) -> Terminus | None:
-        """Return the terminus without a link whose name `link` has, or None."""
+        """Return the suspended terminus of a link with the name of `link`, or None."""
         return self._termini.get(key_of(link)) if self._termini else None
 
     @overload
@@ -316,7 +315,7 @@ class SuspendedTermini:
         return None if found is None else found.granted
 
     def enter(self, forwarder: Core, terminus: Terminus, event: LinkDetached) -> None:
-        """Add a terminus whose link has gone."""
+        """Add a terminus whose link has ended."""
         terminus.is_parked = False
         if event.lost or event.error is not None:
             terminus.park_in_turns(self.turn.deferred)
@@ -349,12 +348,12 @@ class SuspendedTermini:
             terminus.charged = 0
 
     def _one_too_many(self) -> Terminus:
-        """Return the oldest terminus of the user with the most, so that others keep theirs."""
+        """Return the terminus to end if there are too many: the oldest of the user with most."""
         greediest = max(self._by_user.values(), key=len)
         return next(iter(greediest))
 
     def take(self, terminus: Terminus) -> None:
-        """Remove a terminus that has a link again."""
+        """Remove a terminus because it has a link again."""
         self._release(terminus)
         self._forget(terminus)
         terminus.expires_at = 0.0
@@ -375,7 +374,7 @@ class SuspendedTermini:
         _leave(self._of, session.connection, terminus)
 
     def session_ended(self, forwarder: Core, session: Session) -> None:
-        """Park the deliveries of a session that has ended; let termini expire that end with it."""
+        """Park deliveries of an ended session; start the timeouts of termini that end with it."""
         for terminus in list(self._of.get(session, ())):
             if not terminus.is_parked:
                 terminus.park_in_turns(self.turn.deferred)
@@ -383,13 +382,13 @@ class SuspendedTermini:
                 self._count_down(forwarder, terminus)
 
     def connection_closed(self, forwarder: Core, connection: Connection) -> None:
-        """Let termini expire that end with a connection, as that is closed."""
+        """Start the timeouts of termini that end with a connection, because it is closed."""
         for terminus in list(self._of.get(connection, ())):
             if terminus.policy is Policy.CONNECTION_CLOSE:
                 self._count_down(forwarder, terminus)
 
     def expire(self, forwarder: Core) -> None:
-        """End the termini that have expired; of very many, the last ones in later turns."""
+        """End the termini that have expired; if very many have, the last ones in later turns."""
         now = self.turn.now
         expired = []
         self.next_expiry = 0.0
@@ -402,7 +401,7 @@ class SuspendedTermini:
                 self.next_expiry = terminus.expires_at
 
         def end(terminus: Terminus) -> None:
-            # it may have a link again
+            # the terminus may have a link again
             if self._termini.get(key_of(terminus.link)) is terminus and terminus.expires_at:
                 self.end(forwarder, terminus)
 
@@ -423,7 +422,7 @@ class SuspendedTermini:
 
 
 def _leave(sets: dict[K, dict[Terminus, None]], whose: K, terminus: Terminus) -> None:
-    """Remove a terminus from one of many sets, and the set once it is empty."""
+    """Remove a terminus from one of several sets, and the set itself once it is empty."""
     left = sets[whose]
     del left[terminus]
     if not left:
@@ -442,6 +441,6 @@ def lifetime(terminus: Terminus | None) -> Lifetime:
 
 
 def remember(terminus: Terminus | None, granted: Source | Target) -> None:
-    """Keep the source or target that is sent to the peer."""
+    """Keep the source or target that is sent to the peer, for a later reattach without one."""
     if terminus is not None:
         terminus.granted = granted

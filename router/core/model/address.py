@@ -33,17 +33,17 @@ CLOSEST = 0
 BALANCED = 1
 MULTICAST = 2
 UNAVAILABLE = 3
-# between the two ends of a routed link: messages of one end go only to the other
+# between the two ends of a routed link: messages from one end go only to the other
 ROUTED = 4
 
 # The side of a network of routers that an end of a link is on. Messages from one side go to the
 # others: not back to the edge that they came from, and from one router of the network to the next
-# only along a path made for them. Each edge that is connected here is a side of its own, from
-# `FIRST_EDGE` on.
+# only along a path made for them. Each edge that is connected here is a side of its own; these are
+# numbered from `FIRST_EDGE` on.
 HERE = 0
 MESH = 1
 FIRST_EDGE = 2
-# trees of the network (`tree`): none, and the one whose root is this router
+# values of `tree`: no tree of the network, and the tree whose root is this router
 NO_TREE = -1
 OWN_TREE = 0
 
@@ -55,25 +55,25 @@ LANES_PER_PRIORITY = 5
 # From this number on there is one more lane for each priority, for senders that settle before the
 # receiver does (rcv-settle-mode second).
 SECOND_LANES = PRIORITIES * LANES_PER_PRIORITY
-# Lanes of the network (`network.lanes`) that a consumer takes, as bits: all, as most do.
+# Bit mask of all lanes of the network (`network.lanes`), which most consumers take.
 EVERY_LANE = 2**64 - 1
 # The size limit of links without a max-message-size (section 2.7.3).
 UNLIMITED = 2**64 - 1
 
 # Phases of a message on its way through an address: usually 0, more after a waypoint, up to
-# `LAST_PHASE`. Fallback receivers are at `FALLBACK`, which is as far behind 0 as the letter F is
-# (as in Dispatch's annotation).
+# `LAST_PHASE`. Fallback receivers are at `FALLBACK`, which is the distance from the digit 0 to the
+# letter F (as in Dispatch's annotation).
 LAST_PHASE = 9
 FALLBACK = 22
 # Not a phase, but separate like one: requests to another router's management from clients that may
-# change things (`management_access`); as far behind 0 as the letter C is.
+# change things (`management_access`); the distance from the digit 0 to the letter C.
 MANAGEMENT_WRITERS = 19
-# All phases: the most addresses that one name can have.
+# All phases; one name can have an address in each of them.
 PHASES = (*range(LAST_PHASE + 1), FALLBACK, MANAGEMENT_WRITERS)
 
 
 def key_of(name: str, phase: int) -> str:
-    """Return the key of an address: its name, preceded by its phase where that is not 0.
+    """Return the key of an address: its name, preceded by its phase unless that is 0.
 
     No name begins with a slash, so no client can name the address of another phase.
     """
@@ -85,7 +85,7 @@ def key_of(name: str, phase: int) -> str:
 
 
 class Address:
-    """Address in use."""
+    """Address in use, with its links, its waiting deliveries and its counters."""
 
     def __init__(
         self, name: str, treatment: int, *, redelivers: bool = True, phase: int = 0
@@ -100,7 +100,7 @@ class Address:
         self.consumers: list[Consumer] = []
         # how many of the consumers have links that may be resumed after they are lost
         self.resumable = 0
-        # consumers that so far get only the deliveries that their links resume, in order
+        # consumers that for now get only the deliveries which their links resume, in order
         self.resuming: dict[Consumer, None] = {}
         # deliveries that no consumer could take yet
         self.waiting = WaitingQueue()
@@ -108,13 +108,13 @@ class Address:
         self.limits: SizeLimits | None = None
         # task that rejects waiting messages too large for all consumers (`max_message_size`)
         self.refusing: Refusing | None = None
-        # messages that one consumer gives back may be offered to another; octets are kept for that
-        # (`keeps_octets`) once there are several
+        # messages that one consumer releases may be offered to another; once there are several
+        # consumers, the messages' octets are kept for that (`keeps_octets`)
         self.redelivers = redelivers
         self.keeps_octets = False
         # where the next search for a consumer begins
         self.rotation = 0
-        # whether a delivery came in this turn, and how many had left before that (`Forwarder.sent`)
+        # whether a delivery arrived in this turn, and how many had left by then (`Forwarder.sent`)
         self.is_moving = False
         self.egress_mark = 0
         # how many of its producers and consumers are on a side other than `HERE`
@@ -122,7 +122,7 @@ class Address:
         # the lanes on which messages go from here to other routers, as bits; 0 if there is only one
         # link to each of them (`network.lanes`)
         self.lanes = 0
-        # the priority of all its messages, whatever their headers say; -1 if the headers count
+        # the priority of all its messages, whatever their headers say; -1 if the headers decide
         self.priority = -1
         # seconds after which a stuck receiver is dropped (`stuck_receivers`); 0 for never
         self.drop_after_s = 0.0
@@ -130,23 +130,23 @@ class Address:
         self.last_dropped: DroppedReceiver | None = None
         # its related addresses; None for nearly all
         self.related_addresses: RelatedAddresses | None = None
-        # the counters that took over its own, once it is no longer in use
+        # the counters that its own were added to, once it is no longer in use
         self.successor: Counters | None = None
-        # its state where it only passes messages on to another router (`network.transit`); None for
+        # its state if it only passes messages on to another router (`network.transit`); None for
         # this router's own addresses
         self.transit: TransitWay | None = None
         # its producers' credit has to be updated at the end of the turn
         self.credit_due = False
         # the task that updates the credit in later turns, while there is one (`credit.Sharing`)
         self.sharing: RepeatedTask | None = None
-        # made for one link, `creator`, which may be suspended; None once that is over.
-        # `lifetime` says when the node is deleted (`nodes`)
+        # whether it was made for one link. That is the `creator`, which may be suspended, and is
+        # None once the link is over; `lifetime` says when the node is deleted (`nodes`)
         self.is_dynamic = False
         self.creator: Link | None = None
         self.lifetime: Composite | None = None
 
     def current_counters(self) -> Counters:
-        """Return the address's counters, or those that took them over once it is out of use."""
+        """Return the address's counters, or their successor once it is out of use."""
         return self.counters if self.successor is None else self.successor
 
     def add_producer(self, producer: Producer) -> None:
@@ -194,7 +194,7 @@ class Address:
         return True
 
     def largest_taken(self) -> int:
-        """Return the largest message size, in octets, that any consumer takes; 0 without one."""
+        """Return the largest message that any consumer accepts, in octets; 0 without consumers."""
         if not self.consumers:
             return 0
         if self.limits is None or self.limits.count < len(self.consumers):
@@ -203,11 +203,11 @@ class Address:
 
 
 class RelatedAddresses:
-    """Related addresses of an address.
+    """Relations of an address to other addresses.
 
-    `fallback` gets its messages while it has no other receiver, and `primary` is the address that
-    this one is the fallback of. `exchange` routes messages sent here to other addresses. `fed_by`
-    are the addresses whose exchanges may send to this one, by the bindings that lead here.
+    `fallback` gets the address's messages while it has no other receiver; `primary` is the address
+    whose fallback this one is. `exchange` routes messages sent here to other addresses. `fed_by`
+    holds, by binding, the addresses whose exchanges may send to this one.
     """
 
     def __init__(self) -> None:
@@ -240,7 +240,7 @@ class Producer:
         self.capacity = capacity
         # its index in its address's list; -1 if it is not there
         self.place = -1
-        # when its credit falls to this, its address is examined again
+        # when its credit falls to this, the credit for its address is checked again
         self.low_mark = 0
         # the number of an anonymous sender's deliveries that wait at any address
         self.waiting = 0
@@ -249,20 +249,20 @@ class Producer:
         # its side of the network, and the tree of routers along which multicasts come from it
         self.side = HERE
         self.tree = OWN_TREE
-        # the lane assigned to it, once it sends large messages
+        # its lane within each priority, once it sends large messages; -1 until then
         self.stripe = -1
         # the task that it waits for before it gets credit, while the link that had its name is
         # being closed (`stealing`); usually None
         self.awaits: Withholding | None = None
-        # whether messages enter the network by it; -1 until that is looked up (`sampling`)
+        # whether messages enter the network on its link; -1 until that is known (`sampling`)
         self.enters = -1
 
 
 class Consumer:
     """Link that receives from an address.
 
-    `waiting` is the address's own queue where any consumer may take a delivery, and this
-    consumer's queue of copies where the address is multicast.
+    `waiting` is the address's own queue if any consumer may take a delivery, or this consumer's
+    queue of copies if the address is multicast.
     """
 
     def __init__(self, link: OutgoingLink, address: Address) -> None:
@@ -281,7 +281,7 @@ class Consumer:
         self.gets_copies = False
         # it confirms nothing, and so gets no durable messages (`unconfirmed_durable`)
         self.rejects_durable = False
-        # its side of the network; the tree of routers along which multicasts leave by it; and the
+        # its side of the network; the tree of routers along which multicasts leave on it; and the
         # distance of the receivers, as the sum of the costs of the path
         self.side = HERE
         self.tree = NO_TREE
@@ -295,13 +295,13 @@ class Consumer:
         self.resuming: Resuming | None = None
         # whether the rest of its waiting messages is sent in later turns (`queue_service`)
         self.is_later = False
-        # whether it leads to a router that passes traces on; -1 until that is looked up
+        # whether it leads to a router that passes traces on; -1 until that is known
         # (`trace_context`)
         self.passes_traces = -1
 
 
 def gets_multicast_from(consumer: Consumer, producer: Producer) -> bool:
-    """Return whether a multicast from this producer is for this consumer too.
+    """Return whether a consumer gets a producer's multicast messages.
 
     Between routers a multicast follows one tree, that of the router where it entered the network.
     """

@@ -1,10 +1,10 @@
 """Backlog: octets that were received and could not be forwarded yet.
 
-Each octet held counts three times: against the frames that its session may send ahead, against what
-its connection may have waiting, and against what the router may hold in all. The nearer these
-limits, the less the peer may send (docs/decisions/0004); if the router's limit is exceeded
+Held octets count against three limits: the frames that their session may send ahead, the octets of
+their connection that may wait, and the octets that the router may hold in total. The closer these
+limits are, the less the peer may send (docs/decisions/0004); if the router's limit is exceeded
 nevertheless, `shedding` gives up deliveries. The ttl of a message runs down while it waits, and its
-priority decides how early it is taken (`waiting`).
+priority decides how early it is taken (`waiting_queue`).
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from router.amqp.types import Octets
 
 MAPPED = int(SessionState.MAPPED)
-# A deadline of 0 would mean never.
+# Deadline of a message that has expired already; 0 would mean never.
 LONG_AGO = 1e-9
-# This part of the limit may be granted beyond sessions' shares, for large messages (`window`).
+# 1/PART_LENT of the limit may be granted beyond sessions' shares, for large messages (`window`).
 PART_LENT = 4
 ROUTED = int(Settling.ROUTED)
-# The usual encoding of section descriptors, in three octets (section 1.2), and the header's.
+# The usual encoding of section descriptors, in three octets (section 1.2), and the header's code.
 SMALL_ULONG = 0x53
 HEADER = 0x70
 
 
 class Backlog:
-    """Octets that wait, of all connections of a router."""
+    """Octets from all connections of a router that wait to be forwarded."""
 
     def __init__(self, turn: Turn, limit_bytes: int) -> None:
         self.turn = turn
@@ -65,7 +65,7 @@ class Backlog:
                     if header is not None:
                         delivery.priority = header.priority
                         if header.ttl_at:
-                            # the remaining ttl is written over it when it leaves
+                            # the remaining ttl is written into it when the message leaves
                             chunk = bytearray(chunk)
                             delivery.ttl_at = header.ttl_at
                             deadline = max(self.turn.now + header.ttl_ms / 1000, LONG_AGO)
@@ -105,7 +105,7 @@ class Backlog:
             self.replace_first(delivery, without_ttl(bytes(delivery.chunks[0])))
 
     def write_remaining_ttl(self, delivery: Delivery) -> None:
-        """Write the remaining ttl into the header, in the first chunk."""
+        """Write the remaining ttl of a delivery into its header, in the first chunk."""
         left_ms = max(0, int((delivery.deadline - self.turn.now) * 1000))
         write_ttl(delivery.chunks[0], delivery.ttl_at, left_ms)
 
@@ -137,7 +137,7 @@ class Backlog:
             session.note_window()
 
     def change_link(self, delivery: Delivery, link: IncomingLink) -> None:
-        """Move a delivery to another link of its sender; its waiting octets count there now."""
+        """Move a delivery, with the count of its waiting octets, to another link of its sender."""
         if delivery.outgoing is None and delivery.chunks is not None:
             _move(delivery, link)
         if delivery.chunks is None:
@@ -199,7 +199,7 @@ def begins_without_header(view: Octets, start: int, end: int) -> bool:
 
 
 def _move(delivery: Delivery, link: IncomingLink) -> None:
-    """Move a delivery that waits in a queue of its side and sender to another link's queue."""
+    """Move a waiting delivery to the queue for another link of its sender."""
     queue = delivery.waits_in
     if queue is not None:
         queue.move_to_link(delivery, link)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from router.amqp import codes
 from router.core.model.histogram import Histogram
 
-# Deliveries that take longer than this are counted, in seconds (Dispatch's).
+# Deliveries that take longer than these times, in seconds, are counted (as in Dispatch).
 DELAY_S = 1.0
 LONG_S = 10.0
 
@@ -19,34 +19,34 @@ class Counters:
         self.egress = 0
         self.bytes_in = 0
         self.bytes_out = 0
-        # of these, deliveries from and to other routers, and containers, on links that have ended
-        # (`router_traffic`)
+        # of these, deliveries from and to other routers, and from and to containers, on links that
+        # have ended (`router_traffic`)
         self.from_routers = 0
         self.to_routers = 0
         self.from_containers = 0
         self.to_containers = 0
-        # received settled; of these, those dropped because no consumer could take them at once
+        # received settled; of these, those dropped because no consumer could take them immediately
         self.presettled = 0
         self.dropped_presettled = 0
         # taken by a fallback, because there was no receiver
         self.redirected = 0
-        # offered to another receiver after one receiver gave them back
+        # offered to another receiver after one receiver released them
         self.redelivered = 0
         # by the receiver's outcome
         self.accepted = 0
         self.rejected = 0
         self.released = 0
         self.modified = 0
-        # by the outcome that the sender was told, a multicast's once; and those for which it took
-        # long until then, or until a settled delivery left
+        # by the outcome that was sent to the sender, once for a multicast; and those for which it
+        # took long until then, or until a settled delivery was sent
         self.told_accepted = 0
         self.told_rejected = 0
         self.told_released = 0
         self.told_modified = 0
         self.delayed_1s = 0
         self.delayed_10s = 0
-        # from a delivery's arrival until it is sent on, and until its sender is told its outcome;
-        # None until there is one
+        # from a delivery's arrival until it is sent, and until its outcome is sent to its sender;
+        # None before the first delivery
         self.forward_latency: Histogram | None = None
         self.settle_latency: Histogram | None = None
         # ended in the router
@@ -70,7 +70,7 @@ class Counters:
             self.modified += count
 
     def count_told(self, code: int, age_s: float, count: int) -> None:
-        """Count deliveries by the outcome that their senders are told, with their age."""
+        """Count deliveries by the outcome that was sent to their senders, with their age."""
         if code == codes.ACCEPTED:
             self.told_accepted += count
         elif code == codes.REJECTED:
@@ -90,14 +90,14 @@ class Counters:
         self.forward_latency.observe(age_s, count)
 
     def count_delay(self, age_s: float, count: int) -> None:
-        """Count deliveries that took longer than one second, or than ten."""
+        """Count deliveries that took longer than one second, or longer than ten."""
         if age_s > LONG_S:
             self.delayed_10s += count
         elif age_s > DELAY_S:
             self.delayed_1s += count
 
     def add(self, other: Counters) -> None:
-        """Add the counts of another, such as those of an address that is about to be removed."""
+        """Add other counters, such as those of an address that is about to be removed."""
         self.ingress += other.ingress
         self.egress += other.egress
         self.bytes_in += other.bytes_in

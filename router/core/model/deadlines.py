@@ -1,9 +1,9 @@
 """Timer wheel that finds expired deliveries without examining all others (section 3.2.1).
 
 Deadlines are put into slots of a sixteenth of a second, and those farther ahead into longer slots,
-whose contents move to shorter ones when their time comes. So entering and leaving cost the same
-however many deliveries wait, and there are never more than some twelve thousand slots, however many
-deadlines (docs/decisions/0096-taking-from-the-middle.md).
+whose contents move to shorter ones when their time comes. So entering and leaving take the same
+time however many deliveries wait, and there are never more than about twelve thousand slots
+(docs/decisions/0096-taking-from-the-middle.md).
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from router.engine.delivery import Delivery
 TICKS_A_SECOND = 16
 # The length of a slot in seconds, and so how late an expiry may be noticed.
 TICK_S = 1 / 16
-# How many ticks ahead the slots of one tick are used, and the longer ones; no slot is farther
-# ahead than the last of these.
+# Deadlines less than NEAR_AHEAD ticks ahead get slots of one tick, those less than MIDDLE_AHEAD get
+# slots of MIDDLE_TICKS, and later ones FAR_TICKS. No slot is farther ahead than FAR_AHEAD.
 NEAR_AHEAD = 1024
 MIDDLE_TICKS = 64
 MIDDLE_AHEAD = 65536
 FAR_TICKS = 4096
 FAR_AHEAD = 1 << 25
-# How many slots are examined in one turn: they may have been empty for long.
+# How many slots are examined in one turn; very many of them may be empty.
 MOST_AT_ONCE = 256
 # A slot's number is the tick where it begins, times this, plus its level.
 SLOT_LEVELS = 4
 
 
 class Deadlines:
-    """Deliveries by deadline; `next` is when to examine them, 0 if there are none."""
+    """Deliveries by deadline; `next` is the time to examine them, 0 if there are none."""
 
     def __init__(self) -> None:
         self.next = 0.0
@@ -42,7 +42,7 @@ class Deadlines:
         self._looks: dict[int, float] = {}
 
     def enter(self, delivery: Delivery, now: float, after: float = 0.0) -> None:
-        """Enter a delivery, to be found at its deadline, or at `after` if that is later."""
+        """Enter a delivery, so that it is found at its deadline, or at `after` if that is later."""
         ticks = int(delivery.deadline * TICKS_A_SECOND)
         ahead = ticks - int(now * TICKS_A_SECOND)
         if ahead < NEAR_AHEAD:
@@ -98,7 +98,7 @@ class Deadlines:
     def is_due(self, delivery: Delivery, number: int, now: float) -> bool:
         """Return whether a delivery of the slot with this number has expired.
 
-        If it is not time yet, enter it into another slot.
+        If its deadline has not come yet, the delivery is entered into another slot.
         """
         if delivery.slot != number + 1:
             # the delivery has left meanwhile

@@ -1,7 +1,7 @@
 """Histogram of durations with fixed bounds, from ten microseconds to half a minute.
 
-A message that passes at once takes tens of microseconds, and one that waits takes as long as its
-receivers need; each decade in between has three bounds (docs/decisions/0041).
+A message that is forwarded immediately takes tens of microseconds, and one that waits takes as long
+as its receivers need; each decade in between has three bounds (docs/decisions/0041).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _bounds = array("d", BOUNDS_S)
 
 
 class Histogram:
-    """Numbers of durations up to each bound, and above the last."""
+    """Number of durations up to each bound, and above the last bound."""
 
     def __init__(self) -> None:
         self._counts = array("Q", bytes(8 * (SIZE + 1)))
@@ -34,11 +34,11 @@ class Histogram:
             self.sum_s += age_s * count
 
     def add(self, other: Histogram) -> None:
-        """Add the counts of another."""
+        """Add the counts of another histogram."""
         for at in range(SIZE + 1):
             self._counts[at] += other._counts[at]
         self.sum_s += other.sum_s
 
     def counts(self) -> list[int]:
-        """Return the counts for each of `BOUNDS_S`, and above the last."""
+        """Return the counts for each of `BOUNDS_S`, and above the last bound."""
         return [self._counts[at] for at in range(SIZE + 1)]

@@ -1,7 +1,7 @@
 """Links that the router attaches itself, each on a session of its own.
 
 Some brokers report an error of a link by ending its session, and an error of one link must not end
-another. None of this runs once per message.
+another link. None of this runs once per message.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class OwnLink:
-    """Link that the router attaches, from its session's begin until it is over.
+    """Link that the router attaches, from its session's begin until the link is over.
 
     Subclasses override `attached` and `over`, each of which is called at most once. Until it is
     attached the link has no `owner`; the code that adds it to an address sets one.
@@ -38,7 +38,7 @@ class OwnLink:
         self.session: Session | None = None
         self.link: Link | None = None
         self.is_over = False
-        # its session continues until the peer has answered the detach; `answer_lost` if it will not
+        # keeps its session until the peer answers the detach; `answer_lost` if no answer comes
         self.awaits_answer = False
 
     def begin(self, connection: Connection) -> None:
@@ -74,21 +74,21 @@ class OwnLink:
         return session.connection.local_sessions.get(session.channel) is session
 
     def attached(self, forwarder: Core) -> None:
-        """Note that the peer has attached the link, which has not ended."""
+        """Note that the peer has attached the link, and that the link has not ended since."""
 
     def answer_lost(self, forwarder: Core) -> None:
-        """Note that the awaited answer will not come, as the session is over."""
+        """Note that the awaited answer will not come, because the session is over."""
 
     def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
         """Note that the link is detached, was refused, or is lost with its session or connection.
 
-        Its `owner` has left its address by now; `closed` tells a close from a detach, and from a
-        loss.
+        Its `owner` has already left its address. `closed` is True for a close, and False for a
+        detach or a loss.
         """
 
 
 def session_begun(forwarder: Core, session: Session) -> None:
-    """Attach the link for which a session was begun, as the peer has answered the begin."""
+    """Attach the link for which a session was begun, when the peer has answered the begin."""
     own = session.owner
     if not isinstance(own, OwnLink):
         return
@@ -96,7 +96,7 @@ def session_begun(forwarder: Core, session: Session) -> None:
         forwarder.idle_sessions.append(session)
         return
     if own.link is not None:
-        # it was attached before the answer
+        # the link was attached before the peer answered the begin
         return
     try:
         own.link = attaching.attach(session, own.frame)
@@ -109,9 +109,9 @@ def session_begun(forwarder: Core, session: Session) -> None:
 
 
 def link_attached(forwarder: Core, link: Link) -> None:
-    """Report that the peer has answered the router's attach.
+    """Call `attached` when the peer has answered the router's attach.
 
-    An answer without its terminus is a refusal (section 2.6.3).
+    An answer without the peer's terminus is a refusal (section 2.6.3).
     """
     own = link.session.owner
     if not isinstance(own, OwnLink) or own.is_over:
@@ -156,4 +156,4 @@ def end_idle(forwarder: Core) -> None:
     for session in idle:
         if session.state == SessionState.MAPPED:
             beginning.end(session)
-        # a session that has not begun yet is ended when it has
+        # a session that has not begun yet is ended once it has

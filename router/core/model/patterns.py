@@ -1,8 +1,8 @@
 """Patterns of names: of the configured addresses, prefixes and patterns, the most specific applies.
 
 Names and patterns are split into tokens at `/` and `.`. `*` stands for exactly one token, `#` for
-any number of them, none included; a prefix `p` is the pattern `p/#`. Reading from the left, an
-exact token is more specific than `*`, and `*` than `#`.
+any number of tokens, including none; a prefix `p` is the pattern `p/#`. Reading from the left, an
+exact token is more specific than `*`, and `*` is more specific than `#`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class PatternTree(Generic[T]):
         return _search(self._root, tokens(name), 0, set(), counts)
 
     def pieces(self) -> Iterator[object]:
-        """Yield the pieces of the tree while it is taken apart (`router.engine.deferred`)."""
+        """Take the tree apart, and yield its pieces (`router.engine.deferred`)."""
         return self._root.pieces()
 
 
@@ -55,7 +55,7 @@ def pattern_of(prefix: str) -> str:
 
 
 def _remove(node: Node[T], names: list[str], at: int) -> bool:
-    """Remove the value at the end of a path; return whether this node is empty then."""
+    """Remove the value at the end of a path; return whether this node is empty afterwards."""
     if at == len(names):
         node.values.clear()
     else:

@@ -1,8 +1,9 @@
-"""Vocabulary of a sending peer: the states that it understands, if it lists them (section 3.5.3).
+"""Outcomes that a sending peer understands, if it lists them (section 3.5.3).
 
 A receiver may send any state of its deliveries. Most brokers understand all states that AMQP
 defines, or list none. Some list fewer outcomes at their source, and end the session when they get
-another one, or none at all. Such a peer is told the nearest outcome that it lists.
+an outcome that is not listed, or no outcome at all. Such a peer is sent the nearest outcome that it
+lists.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ ACCEPTED = int(Descriptor.ACCEPTED)
 REJECTED = int(Descriptor.REJECTED)
 RELEASED = int(Descriptor.RELEASED)
 MODIFIED = int(Descriptor.MODIFIED)
-# as in `codes`, which keeps it in C when compiled
+# the same value as in `codes`, where it is a C constant when compiled
 NO_STATE = 0
-# the state is not sent at all
+# stands for a state that is not sent at all
 UNSAID = -1
 
-# Nearest outcomes, the best first. A sender that is told less than the receiver's outcome keeps its
+# Nearest outcomes, the best first. A sender that gets less than the receiver's outcome keeps its
 # message, so nothing is lost; at worst a message is delivered once more.
 _NEAREST: dict[int, tuple[int, ...]] = {
     ACCEPTED: (),
@@ -34,7 +35,10 @@ _NEAREST: dict[int, tuple[int, ...]] = {
 
 
 class PeerOutcomes:
-    """Outcomes that a source lists: the codes of `outcomes`, and of its default outcome, or 0."""
+    """Outcomes that a source lists, and the nearest of them for each other outcome.
+
+    `outcomes` are the codes of the listed outcomes; `default` is that of the default outcome, or 0.
+    """
 
     def __init__(self, outcomes: frozenset[int], default: int) -> None:
         self.outcomes = outcomes
@@ -49,7 +53,7 @@ class PeerOutcomes:
     def word(self, code: int, settled: bool) -> int:
         """Return the code to send for a state; a different code is sent without fields.
 
-        Returns `UNKNOWN_TREATMENT` if the peer does not need to know the state.
+        Return `UNSAID` if the peer does not need to know the state.
         """
         if code in self._words and (settled or code != NO_STATE):
             return self._words[code]
@@ -58,7 +62,7 @@ class PeerOutcomes:
 
 
 def vocabulary_of(source: Source) -> PeerOutcomes | None:
-    """Return the vocabulary of a peer's source; None if it understands everything."""
+    """Return the outcomes that a peer's source lists; None if it understands all outcomes."""
     outcomes = frozenset(_CODES[name] for name in source.outcomes if name in _CODES)
     if not outcomes or outcomes.issuperset(_CODES.values()):
         return None

@@ -26,7 +26,7 @@ Place = tuple[float, int, int]
 
 
 class QueuesBySide:
-    """Queues by number; `count` is how many deliveries wait in them."""
+    """Queues by number; `count` is the number of deliveries that wait in them."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -50,7 +50,7 @@ class QueuesBySide:
         queue.append(delivery)
 
     def leaves(self) -> None:
-        """Count a delivery that has left its queue."""
+        """Note that a delivery has left its queue."""
         self.count -= 1
         if self.count == 0 and len(self.queues) > MOST_EMPTY:
             self.queues.clear()
@@ -63,10 +63,10 @@ class QueuesBySide:
     def first(
         self, group: int, sides: set[int] | None, aside: list[Place]
     ) -> deque[Delivery] | None:
-        """Return the queue of a group whose first delivery is the oldest; None without one.
+        """Return the queue of a group whose first delivery is the oldest; None if all are empty.
 
-        Queues of sides that are not in `sides` are moved from the order to `aside`; None allows
-        all.
+        Queues of sides that are not in `sides` are moved from the order to `aside`. If `sides` is
+        None, all sides are allowed.
         """
         order = self._orders.get(group)
         self.looked_at = 0
@@ -94,7 +94,7 @@ class QueuesBySide:
         aside.append(heapq.heappop(self._orders[group]))
 
     def put_back(self, group: int, aside: list[Place]) -> None:
-        """Return queues that were put aside to the order of their group."""
+        """Put the queues in `aside` back into the order of their group."""
         for each in aside:
             heapq.heappush(self._orders[group], each)
 

@@ -16,11 +16,11 @@ def rejected(condition: str, description: str) -> bytes:
     return encode_composite(Rejected(error=error))
 
 
-# For a delivery that was sent, and whose receiver was lost before it told an outcome.
+# For a delivery that was sent, and whose receiver was lost before it sent an outcome.
 DELIVERY_FAILED = encode_composite(Modified(delivery_failed=True))
 
-# The same for a multicast's copy for all receivers behind another router: some may have got it.
-# Routers mark it for each other with the annotation, which no sender sees.
+# The same for a multicast's copy to all receivers beyond another router, some of which may have got
+# it. The annotation marks it for other routers; no sender sees it.
 _LOST = {Symbol("x-opt-trioute.lost"): True}
 LOST = encode_composite(Modified(delivery_failed=True, message_annotations=_LOST))
 _MARK = b"x-opt-trioute.lost"
@@ -44,7 +44,8 @@ EXPIRED = rejected("trioute:expired", "the message's ttl ended before a receiver
 def reason(code: int, state: bytes) -> str:
     """Return why the router decided on an outcome.
 
-    That is its error's condition, `delivery-failed` if the receiver was lost, or `no-receiver`.
+    The reason is the condition of the outcome's error, `delivery-failed` if the receiver was lost,
+    or `no-receiver`.
     """
     if not state:
         return "no-receiver" if code == _RELEASED else ""
@@ -54,7 +55,7 @@ def reason(code: int, state: bytes) -> str:
     return "delivery-failed" if isinstance(told, Modified) and told.delivery_failed else ""
 
 
-# Ranks of the outcomes of a multicast's receivers; the highest is told. An outcome without a rank,
+# Ranks of the outcomes of a multicast's receivers; the highest prevails. An outcome without a rank,
 # such as an extension's or none at all, is just below accepted: a receiver has taken the message in
 # its own way.
 _RANKS = {
@@ -70,7 +71,7 @@ _REJECTED = int(Descriptor.REJECTED)
 
 
 def rank(code: int, state: bytes | None = None) -> int:
-    """Return the rank of an outcome; of a multicast's outcomes the highest is told.
+    """Return the rank of an outcome; a multicast's sender is sent the one with the highest rank.
 
     rejected > lost between routers > accepted > modified > released > rejected as unconfirmed.
     """
@@ -85,5 +86,5 @@ def is_lost(code: int, state: bytes | None) -> bool:
 
 
 def told(state: bytes | None) -> bytes | None:
-    """Return the state for a sender that is not a router: without the mark of a lost copy."""
+    """Return a state without the mark of a lost copy, for a sender that is not a router."""
     return DELIVERY_FAILED if is_lost(_MODIFIED, state) else state

@@ -6,7 +6,7 @@ the smallest size in each block is noted. Whatever the receivers' limits are, a 
 blocks that may contain a delivery that is small enough.
 
 A noted size is never more than the true one. Messages grow as more frames are received, and leave
-their queue without notice; a search sees that when it comes to their block, so neither costs
+their queue without notice; a search notices both when it comes to their block, so neither costs
 anything before. A delivery that has left and comes back may be found at its old place
 (docs/decisions/0097-what-a-receiver-takes.md).
 """
@@ -35,8 +35,8 @@ FEW_STALE = 1024
 class SizeIndex:
     """Indices of those queues of a `WaitingQueue` that were searched by size.
 
-    After a search, `looked_at` is the number of deliveries that it examined, and `is_unfinished`
-    says that these were too many and that it has to be repeated.
+    After a search, `looked_at` is the number of deliveries that it examined. `is_unfinished` is
+    True if that number became too large, and the search has to be repeated.
     """
 
     def __init__(self) -> None:
@@ -46,9 +46,9 @@ class SizeIndex:
         self._blocks: dict[int, Blocks] = {}
 
     def first(self, waiting: object, queue: deque[Delivery], limit: int) -> Delivery | None:
-        """Return the first delivery in a queue of `waiting` of at most `limit` octets.
+        """Return the first delivery of at most `limit` octets in a queue of `waiting`.
 
-        None if there is none, or if the search is unfinished.
+        Return None if there is no such delivery, or if the search is unfinished.
         """
         blocks = self._blocks.get(id(queue))
         begun = 0
@@ -61,7 +61,7 @@ class SizeIndex:
         return found
 
     def append(self, count: int, queue: deque[Delivery], delivery: Delivery) -> None:
-        """Add a delivery that was appended to a queue, which now holds `count` in all."""
+        """Add a delivery that was appended to a queue, after which `count` deliveries wait."""
         blocks = self._blocks.get(id(queue))
         if blocks is None:
             return
@@ -122,7 +122,7 @@ class Blocks:
             self._levels.append([min(level[:WIDTH]), min(level[WIDTH:])])
 
     def is_stale(self, count: int) -> bool:
-        """Return whether most entries are of deliveries that left, if `count` still wait."""
+        """Return whether most entries are for deliveries that have left, if `count` still wait."""
         return len(self._entries) > 4 * count + FEW_STALE
 
     def let_go(self, waiting: object) -> None:
@@ -154,7 +154,7 @@ class Blocks:
     def _block(self, limit: int) -> int:
         """Return the first block of entries that may contain a delivery small enough.
 
-        -1 if none does, and -2 if a noted size had to be corrected.
+        Return -1 if no block may contain one, and -2 if a noted size had to be corrected.
         """
         begin = 0
         at = len(self._levels) - 1

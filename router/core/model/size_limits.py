@@ -1,4 +1,4 @@
-"""Largest message that any receiver of an address takes, found without examining all.
+"""Largest message that any receiver of an address accepts, found without examining all receivers.
 
 Nearly all links take messages of any size; only limits are noted (max-message-size, section 2.7.3).
 """
@@ -12,7 +12,7 @@ FEW_STALE = 64
 
 
 class SizeLimits:
-    """Size limits of those receivers of an address that have one; `count` is their number."""
+    """Size limits of those receivers of an address that have a limit; `count` is their number."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -41,5 +41,5 @@ class SizeLimits:
             heapq.heapify(self._order)
 
     def largest(self) -> int:
-        """Return the largest limit, in octets; there has to be one."""
+        """Return the largest limit, in octets; there must be at least one limit."""
         return -self._order[0]

@@ -1,8 +1,8 @@
 """Tables whose growth never takes long.
 
-A dict that is full is copied at once into one of twice the size. At some hundred thousand entries
-that takes longer than a turn may (docs/costs.md), so a table of very many entries is split into
-dicts that become full at different times.
+When a dict is full, all its entries are copied into a dict of twice the size. With a few hundred
+thousand entries that takes longer than a turn may (docs/costs.md), so a table of very many entries
+is split into dicts that become full at different times.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 D = TypeVar("D")
 
-# A power of two. Each dict has some four thousand of a quarter of a million entries.
+# A power of two. Of a quarter of a million entries, each dict has about four thousand.
 PARTS: Final = 64
 _MASK: Final = PARTS - 1
 # A table of fewer entries is a single dict.
@@ -22,7 +22,7 @@ MANY: Final = 2048
 
 
 class SplitTable(Generic[K, V]):
-    """Mapping without an order; one of very many entries is split by the hashes of its keys."""
+    """Unordered mapping; with very many entries it is split by the hashes of their keys."""
 
     __slots__ = ("_parts",)
 
@@ -52,7 +52,7 @@ class SplitTable(Generic[K, V]):
     @overload
     def get(self, key: K, default: D) -> V | D: ...
     def get(self, key: K, default: D | None = None) -> V | D | None:
-        """Return the value of a key, or else the default."""
+        """Return the value of a key, or the default if the key is missing."""
         # `_part_of` without a call: most accesses come here
         parts = self._parts
         return parts[_part(hash(key)) if len(parts) > 1 else 0].get(key, default)
@@ -62,11 +62,11 @@ class SplitTable(Generic[K, V]):
     @overload
     def pop(self, key: K, default: D) -> V | D: ...
     def pop(self, key: K, default: D | None = None) -> V | D | None:
-        """Remove a key and return its value, or the default if it is not there."""
+        """Remove a key and return its value, or the default if the key is missing."""
         return self._part_of(key).pop(key, default)
 
     def popitem(self) -> tuple[K, V]:
-        """Remove and return some key and its value; raise KeyError if there is none."""
+        """Remove and return any key and its value; raise KeyError if there is none."""
         part = next(filter(None, self._parts), None)
         if part is None:
             raise KeyError("the table is empty")
@@ -82,7 +82,7 @@ class SplitTable(Generic[K, V]):
 
     @classmethod
     def of(cls, whole: dict[K, V]) -> SplitTable[K, V]:
-        """Return a table of a dict's items, in time for each of them."""
+        """Return a table of a dict's items, in time proportional to their number."""
         table = cls()
         table._parts = [whole]
         if len(whole) >= MANY:
@@ -99,8 +99,7 @@ class SplitTable(Generic[K, V]):
 class ListedTable(MutableMapping[K, V]):
     """Mapping like a dict, with an order of its own.
 
-    Keys are in the order of insertion, except that the last one takes the place of one that is
-    removed.
+    Keys are in the order of insertion, except that the last key takes the place of a removed one.
     """
 
     __slots__ = ("_keys", "_places", "_values")
@@ -149,7 +148,7 @@ class ListedTable(MutableMapping[K, V]):
     @overload
     def get(self, key: K, default: V | D) -> V | D: ...
     def get(self, key: K, default: D | None = None) -> V | D | None:
-        """Return the value of a key, or else the default."""
+        """Return the value of a key, or the default if the key is missing."""
         place = self._places.get(key)
         return default if place is None else self._values[place]
 
@@ -168,7 +167,7 @@ class ListedTable(MutableMapping[K, V]):
     def each(self) -> Iterator[V]:
         """Yield each value, from the last to the first, while keys may be added and removed.
 
-        A value that is in the table all the time is yielded, though perhaps twice.
+        A value that is in the table all the time is yielded at least once, and perhaps twice.
         """
         # a removed value is replaced by the last one
         place = len(self._values)
@@ -188,7 +187,7 @@ class ListedTable(MutableMapping[K, V]):
 
 
 class _Items(ItemsView[K, V]):
-    """View of a table's items that does not search for each of them."""
+    """View of a table's items that iterates without looking up each key."""
 
     def __init__(self, table: ListedTable[K, V], keys: list[K], values: list[V]) -> None:
         super().__init__(table)
@@ -200,7 +199,7 @@ class _Items(ItemsView[K, V]):
 
 
 class _Values(ValuesView[V]):
-    """View of a table's values that does not search for each of them."""
+    """View of a table's values that iterates without looking up each key."""
 
     def __init__(self, table: ListedTable[K, V], values: list[V]) -> None:
         super().__init__(table)
@@ -213,6 +212,7 @@ class _Values(ValuesView[V]):
 def _part(hashed: int) -> int:
     """Return the part that a hash belongs to.
 
-    The hash of an object is its address in memory; the last bits of these are much alike.
+    The hash of an object comes from its address in memory, and such addresses differ little in
+    their last bits.
     """
     return (hashed ^ hashed >> 6 ^ hashed >> 12) & _MASK

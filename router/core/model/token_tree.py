@@ -1,4 +1,4 @@
-"""Tree of patterns or of keys of exchanges, with one node for each of their tokens."""
+"""Tree of patterns, or of the binding keys of exchanges, with a node for each of their tokens."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ANY: Final = "#"
 class Node(Generic[T]):
     """Node of the tree, with the values of the patterns that end here.
 
-    Next nodes are for exact tokens, for `one` arbitrary token, or for `any` number of tokens.
+    The next nodes are for `exact` tokens, for `one` arbitrary token, or for `any` number of tokens.
     """
 
     # a SplitTable if there are very many
@@ -30,7 +30,7 @@ class Node(Generic[T]):
     values: list[T] = attrs.Factory(list)
 
     def grow(self, tokens: Iterable[str], one: str) -> Node[T]:
-        """Return the node at the end of these tokens, made if it is missing.
+        """Return the node at the end of these tokens, and make the nodes that are missing.
 
         `one` is the token that stands for a single token.
         """
@@ -74,7 +74,7 @@ class Node(Generic[T]):
         return not (self.exact or self.one or self.any or self.values)
 
     def pieces(self) -> Iterator[object]:
-        """Yield the pieces of the tree while it is taken apart (`router.engine.deferred`)."""
+        """Take the tree apart, and yield its pieces (`router.engine.deferred`)."""
         pending = [self]
         while pending:
             node = pending.pop()

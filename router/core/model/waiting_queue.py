@@ -1,18 +1,18 @@
 """Queue of waiting deliveries: by priority, and oldest first within one priority.
 
 A header's priority (section 3.2.1) matters only here, among waiting deliveries: those that can be
-forwarded at once overtake none. There are ten levels, 0 to 9. Nearly all deliveries have the
-ordinary one, 4, and its queue always exists; the others are made when a delivery of their priority
-waits, and removed when none does.
+forwarded immediately do not overtake others. There are ten levels, 0 to 9. Nearly all deliveries
+have the ordinary level, 4, whose queue always exists; the other queues are made when a delivery of
+their priority waits, and removed when none does.
 
-Deliveries from elsewhere in a network, or that leave on a separate lane, wait apart: in a queue for
-each priority, lane and side, so that a consumer that takes only some of these finds its next one at
-once, however many others wait before it. Of the heads of such queues the earliest to arrive is the
-oldest; within a turn no order between senders is promised.
+Deliveries that came from elsewhere in a network, or leave on a separate lane, wait apart: there is
+a queue for each priority, lane and side, so that a consumer that takes only some of these finds its
+next delivery quickly, however many others wait before it. Among the first deliveries of such queues
+the oldest is the one that arrived first; within a turn no order between senders is promised.
 
 A delivery removed from the middle is only marked: it stays in its queue, as a husk, until it comes
 to the front or the end, or until there are more husks than deliveries. So a removal costs the same
-however many wait (docs/decisions/0096-taking-from-the-middle.md).
+however many deliveries wait (docs/decisions/0096-taking-from-the-middle.md).
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ EVERY_LANE = 2**64 - 1
 UNLIMITED = 2**64 - 1
 # Husks are removed only if there are more than this many.
 FEW_HUSKS = 64
-# If this many at the front are too large, the next one is searched by size.
+# If this many deliveries at the front are too large, the next one is searched by size.
 FEW_LOOKS = 32
 
 
 class WaitingQueue:
-    """Queue of deliveries by their `priority`; `count` is how many there are."""
+    """Queue of deliveries by their `priority`; `count` is the number of deliveries."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -65,9 +65,9 @@ class WaitingQueue:
         self._husks: set[Delivery] | None = None
         # indices of queues that were searched by size; None if none was
         self._sized: SizeIndex | None = None
-        # how many came from each side of a network except `HERE`; None if none did
+        # number of deliveries from each side of a network except `HERE`; None if there are none
         self._elsewhere: dict[int, int] | None = None
-        # how many came from each link; None until `senders` is called
+        # number of deliveries from each link; None until `senders` is called
         self._senders: dict[IncomingLink | None, int] | None = None
 
     def append(self, delivery: Delivery) -> None:
@@ -97,7 +97,7 @@ class WaitingQueue:
             self._sized.append(self.count, self._queue_of(delivery), delivery)
 
     def popleft(self) -> Delivery:
-        """Take the oldest of the highest priority; raise IndexError if nothing waits."""
+        """Take the oldest delivery of the highest priority; raise IndexError if nothing waits."""
         if self._apart is not None and self._apart.count:
             found = self.take_matching(EVERY_LANE, None, UNLIMITED)
             assert found is not None
@@ -123,9 +123,9 @@ class WaitingQueue:
     def take_matching(self, takes: int, sides: set[int] | None, limit: int) -> Delivery | None:
         """Take the next delivery that a consumer may have, or None.
 
-        It is for one of the lanes `takes` (a bit mask), came from one of `sides` (None for all),
-        and has at most `limit` octets. Also returns None if the search takes too long and
-        `is_unfinished`.
+        The delivery is for one of the lanes `takes` (a bit mask), came from one of `sides` (None
+        for all), and has at most `limit` octets. Return None and set `is_unfinished` if the search
+        takes too long.
         """
         best: Delivery | None = None
         highest = -1
@@ -157,7 +157,7 @@ class WaitingQueue:
         return best
 
     def _first_apart(self, group: int, sides: set[int] | None, limit: int) -> Delivery | None:
-        """Return the oldest delivery apart in a group, from some sides and within a limit."""
+        """Return the oldest delivery of a group in `_apart`, from `sides` and within the limit."""
         apart = self._apart
         assert apart is not None
         if sides is not None and len(sides) == 1:
@@ -201,7 +201,7 @@ class WaitingQueue:
         return None
 
     def _first_by_size(self, queue: deque[Delivery], limit: int) -> Delivery | None:
-        """Return the same, for a queue in which many at the front are too large."""
+        """Return the first delivery within a limit, when many at the front are too large."""
         if self._sized is None:
             self._sized = SizeIndex()
         if self._husks is None:
@@ -248,7 +248,7 @@ class WaitingQueue:
         return highest
 
     def remove(self, delivery: Delivery) -> bool:
-        """Remove a delivery, wherever it is queued; return whether it was here."""
+        """Remove a delivery from any place in the queue; return whether it waited here."""
         if delivery.waits_in is not self:
             return False
         if self._husks is None:
@@ -334,7 +334,7 @@ class WaitingQueue:
         self._senders = None
 
     def by_side(self) -> dict[int, int]:
-        """Return how many deliveries wait from each side of a network that any came from."""
+        """Return the number of waiting deliveries from each side of a network."""
         counts = {} if self._elsewhere is None else dict(self._elsewhere)
         here = self.count - sum(counts.values())
         if here:
@@ -342,7 +342,7 @@ class WaitingQueue:
         return counts
 
     def senders(self) -> dict[IncomingLink | None, int]:
-        """Return the links that waiting deliveries came from, with the number for each."""
+        """Return the number of waiting deliveries from each link."""
         if self._senders is None:
             self._senders = {}
             for delivery in self:
@@ -350,9 +350,9 @@ class WaitingQueue:
         return self._senders
 
     def move_to_link(self, delivery: Delivery, link: IncomingLink) -> bool:
-        """Move a delivery to another link of its sender, before `incoming` is changed.
+        """Move a delivery to another link of its sender; call it before `incoming` changes.
 
-        Returns whether the delivery waits here.
+        Return whether the delivery waits here.
         """
         before = delivery.incoming
         if before.side == link.side:

@@ -1,7 +1,6 @@
-"""Answer attaches on connections between routers: choose the module by their properties.
+"""Answer attaches on connections between routers: pass each to the module for its properties.
 
-Any other link is refused with the condition and description of Dispatch. Nothing here runs per
-message.
+Any other link is refused with Dispatch's condition and description. Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ def is_between_routers(connection: Connection) -> bool:
 def is_of_router(link: Link) -> bool:
     """Return whether an attach is answered by this module.
 
-    Those are all attaches between interior routers and, between an edge and its interior, those of
+    It answers all attaches between interior routers and, between an edge and its interior, those of
     links on their way to a container.
     """
     connection: Connection = link.session.connection

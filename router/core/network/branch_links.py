@@ -31,7 +31,10 @@ NO_MULTICAST: Final = "trioute:no-multicast"
 
 
 class MulticastTree:
-    """Tree from this router on, for one address; `number` is the `tree` of its ends."""
+    """Part of a tree that begins at this router, for one address.
+
+    `number` is the `tree` of its producers and consumers.
+    """
 
     def __init__(self, address: Address, key: str, tree: Tree, number: int) -> None:
         self.address = address
@@ -87,10 +90,10 @@ class BranchLink(NextLink):
             self.keeper.is_refused(self)
             return
         if not forwarder.table.is_in_use(consumer.address):
-            # no sender uses it
+            # no sender uses the address
             self.keeper.branch_orphaned(self)
             return
-        # no message can be sent on it any more, whatever the reason
+        # no message can be sent on the link any more, whatever the reason
         consumer.link.credit = 0
         self.consumer = place = Consumer(consumer.link, consumer.address)
         place.side, place.tree = consumer.side, consumer.tree
@@ -112,7 +115,7 @@ class BranchLink(NextLink):
 
     @property
     def is_agreed(self) -> bool:
-        """Return whether the child accepts messages from this link, or did."""
+        """Return whether the child accepts messages from this link, or has accepted any."""
         link = self.link
         return not self.is_over and link is not None and (link.credit > 0 or link.deliveries > 0)
 
@@ -146,6 +149,6 @@ class BranchLink(NextLink):
 
 
 def receiving(routers: Collection[str], wanted: Collection[str]) -> list[str]:
-    """Return the routers that receive, unordered, in the time that the smaller collection takes."""
+    """Return the routers that receive, unordered, in time linear in the smaller collection."""
     fewer, others = (routers, wanted) if len(routers) < len(wanted) else (wanted, routers)
     return [router for router in fewer if router in others]

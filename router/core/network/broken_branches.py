@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 from router.core.network.branch_links import BranchLink
 
-# How long a branch is left out whose router has another treatment for the address.
+# How long a branch is skipped if its router has another treatment for the address.
 REFUSED_S: Final = 60.0
 
 T = TypeVar("T", bound=Hashable)
@@ -21,7 +21,7 @@ class BrokenBranches:
     """Branches of one router whose links were lost or refused."""
 
     def __init__(self) -> None:
-        # since when links are lost, and until when branches are left out
+        # since when links are lost, and until when branches are skipped
         self._lost: OrderedDict[BranchLink, float] = OrderedDict()
         self._refused: OrderedDict[BranchLink, float] = OrderedDict()
 
@@ -29,12 +29,12 @@ class BrokenBranches:
         return len(self._lost) + len(self._refused)
 
     def lose(self, link: BranchLink, now: float) -> None:
-        """Add a lost link, which is attached again at once."""
+        """Add a lost link, which is due to be attached again immediately."""
         self.forget(link)
         self._lost[link] = now
 
     def refuse(self, link: BranchLink, now: float) -> None:
-        """Add a refused link, whose branch is left out for REFUSED_S."""
+        """Add a refused link, whose branch is skipped for REFUSED_S."""
         self.forget(link)
         self._refused[link] = now + REFUSED_S
 
@@ -44,7 +44,7 @@ class BrokenBranches:
         return self._refused.pop(link, None) is not None or was_lost
 
     def is_left_out(self, link: BranchLink, now: float) -> bool:
-        """Return whether a branch is left out for now because its link was refused."""
+        """Return whether a branch is skipped for now because its link was refused."""
         return self._refused.get(link, 0.0) > now
 
     def due(self, now: float) -> Iterator[BranchLink]:

@@ -1,4 +1,4 @@
-"""Destinations of links: the router that messages are for, and the next one on the way.
+"""Destinations of links: the router that messages are for, and the next router on the path.
 
 Used to find out why no messages flow. Nothing here runs per message.
 """
@@ -22,8 +22,8 @@ ROLES = frozenset(("inter-router", "edge"))
 class FarEnd:
     """Destination of a link: messages are for `router`, and `via` is the peer.
 
-    For a branch of a tree, `router` is the peer, behind which there may be more routers, and
-    `agrees` says whether it accepts messages from the branch.
+    For a branch of a tree, `router` is the peer, beyond which there may be more routers, and
+    `agrees` says whether the peer accepts messages on the branch's link.
     """
 
     router: str
@@ -39,7 +39,7 @@ class FarEnd:
         """Return what the link waits for while it has no credit."""
         if self.is_branch and not self.agrees:
             return f"waits until router {self.router} agrees on the multicast tree"
-        behind = ", or from routers behind it" if self.is_branch else ""
+        behind = ", or from routers beyond it" if self.is_branch else ""
         return f"waits for credit from {self}{behind}"
 
     @property
@@ -50,8 +50,8 @@ class FarEnd:
 def far_end_of(link: Link) -> FarEnd | None:
     """Return the destination of a link; None if its peer is not a router.
 
-    A routed link leads to the router that has the container, or else back to its client's router,
-    of which only the next router on the path is known.
+    A routed link leads to the router that has the container, or else back to its client's router.
+    Of the path back, only the next router is known.
     """
     session = link.session
     connection = session.connection

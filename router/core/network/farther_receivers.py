@@ -2,9 +2,9 @@
 
 With closest, links lead to the nearest routers only, and to none while there is a receiver here.
 Once the nearest receivers have released a message, links to farther routers are attached for a
-while, and the message waits up to `ATTACH_TIMEOUT_S` for credit on one of them; then its sender is
-told. A message from another router is offered by that router alone, so that no message goes back or
-in a circle (docs/decisions/0088).
+while, and the message waits up to `PATIENCE_S` for credit on one of them; after that, its sender is
+sent the outcome. A message from another router is offered by that router alone, so that no message
+goes back or in a circle (docs/decisions/0088).
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 RELEASED = int(Descriptor.RELEASED)
 # How long a message waits for a farther receiver's credit.
 PATIENCE_S = 1.0
-# How long links to farther routers stay after the last message released.
+# How long links to farther routers stay after the last released message.
 OPEN_S = 30.0
 # How many of the nearest routers are tried.
 MAX_ROUTERS = redelivery.MAX_ATTEMPTS
 
 
 class FartherReceivers:
-    """Addresses that have links to farther routers, and the messages that wait for these."""
+    """Addresses that have links to farther routers, and the messages that wait for such links."""
 
     def __init__(self, network: Network) -> None:
         self._network = network
@@ -44,7 +44,7 @@ class FartherReceivers:
         # until when each message waits, and how many messages wait
         self._waiting: dict[Address, OrderedDict[Delivery, float]] = {}
         self._count = 0
-        # the same by time, including some messages that no longer wait
+        # the waiting messages by time, including some that no longer wait
         self._due: deque[tuple[float, Address, Delivery]] = deque()
         # addresses whose messages are being sent on, in this turn or in later ones
         self._offering: set[Address] = set()
@@ -52,7 +52,7 @@ class FartherReceivers:
         self._is_looking = False
 
     def __len__(self) -> int:
-        """Return how many messages wait."""
+        """Return the number of messages that wait."""
         return self._count
 
     def is_open(self, address: Address) -> bool:
@@ -111,7 +111,7 @@ class FartherReceivers:
             self._network.outward.see_to(address, is_asked=True)
 
     def offer(self, address: Address) -> None:
-        """Send waiting messages on, as far as farther receivers have room.
+        """Send waiting messages on, as long as farther receivers have room.
 
         If there are very many, the last ones are sent in later turns.
         """
@@ -139,7 +139,7 @@ class FartherReceivers:
                 del self._waiting[address]
 
     def _is_over(self, delivery: Delivery) -> bool:
-        """Return whether no outcome is awaited: the sender has settled the message, or is lost."""
+        """Return whether the sender awaits no outcome any more; if so, drop the kept message."""
         if delivery.incoming_open:
             return False
         self._network.forwarder.redelivery.drop(delivery)

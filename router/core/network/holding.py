@@ -1,11 +1,11 @@
-"""Hold messages for addresses beyond an edge router while it has no uplink, to bridge short gaps.
+"""Hold messages that an edge router cannot send up while it has no uplink, to bridge short gaps.
 
-A hold is a receiver of its address that never takes anything, with as much credit as it has room
-left. So messages that cannot be sent to the interior wait there instead of being released. When an
-uplink is back, they go up in their order. A message that has waited too long is released, and so
-are the latest ones if there are too many. Nothing here runs per message: octets are counted at each
-periodic check, and until then there may be more of them. If there are very many messages or holds,
-the last are checked and released in later turns.
+A hold is a receiver of its address that never takes anything, with credit for as many messages as
+it has room for. So messages that cannot be sent to the interior wait there instead of being
+released. Once there is an uplink again, they are sent up in order. A message that has waited too
+long is released, and so are the latest ones if there are too many. Nothing here runs per message:
+octets are counted at each periodic check, and between checks there may be more than the limit. If
+there are very many messages or holds, the last ones are checked and released in later turns.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ class Use(Enum):
 
 
 class Hold:
-    """Hold of one address."""
+    """Hold for the messages of one address."""
 
     def __init__(self, consumer: Consumer, bounds: Bounds) -> None:
         self.consumer = consumer
         self.bounds = bounds
         self.use = Use.IDLE
         # how many messages waited at the last check, or -1, and how many octets each had on
-        # average; how near they were to one of the bounds, and when the first has waited too long
+        # average; how full the hold was (1 at a bound), and when the first has waited too long
         self.seen = -1
         self.octets_each = float(USUAL_BYTES)
         self.share = 0.0
@@ -79,7 +79,7 @@ class Hold:
 
     @property
     def octets(self) -> int:
-        """Return approximately how many octets wait."""
+        """Return the approximate number of octets that wait."""
         waiting = self.consumer.address.waiting
         if self.seen != waiting.count and waiting.count <= EXACT_COUNT:
             return sum(delivery.size for delivery in waiting)
@@ -137,7 +137,7 @@ class Holds:
         self._give_room(hold)
 
     def _give_room(self, hold: Hold) -> None:
-        """Give the hold as much credit as there is room for messages."""
+        """Give the hold credit for as many messages as it has room for."""
         address, bounds = hold.consumer.address, hold.bounds
         count = address.waiting.count
         credit = 0
@@ -177,7 +177,7 @@ class Holds:
         self._is_looking = False
 
     def _look_at(self, hold: Hold) -> Iterator[None]:
-        """Check all messages that wait in a hold, and release those that have to go.
+        """Check all messages that wait in a hold, and release those beyond its bounds.
 
         Messages that are taken meanwhile are not released.
         """

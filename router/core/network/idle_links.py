@@ -1,4 +1,4 @@
-"""Links of other routers to addresses without a receiver here.
+"""Links from other routers to addresses without a receiver here.
 
 A receiver may come back within `GRACE_S`. After that the link is detached, and messages waiting for
 it at the other router go elsewhere.
@@ -21,7 +21,7 @@ GRACE_S = 0.5
 
 
 class Unserved:
-    """Links without receivers, in the order of the times since when they have none."""
+    """Links without receivers, in the order in which they lost them."""
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
@@ -31,7 +31,7 @@ class Unserved:
         return len(self._since)
 
     def add(self, producer: Producer) -> None:
-        """Note a link whose messages cannot be forwarded, from now on or since noted before."""
+        """Note that the messages of a link cannot be forwarded, unless that was noted before."""
         self._since.setdefault(producer, self._turn.now)
 
     def discard(self, producer: Producer) -> None:
@@ -39,9 +39,9 @@ class Unserved:
         self._since.pop(producer, None)
 
     def look_at(self, address: Address) -> None:
-        """Note the links of other routers to an address without a receiver.
+        """Note the links from other routers to an address if it has no receiver.
 
-        If it has a receiver, forget them.
+        If it has a receiver, forget these links.
         """
         change = self.discard if is_served(address) else self.add
         for producer in address.producers:
@@ -59,7 +59,7 @@ class Unserved:
             yield
 
     def _turn_away(self, producer: Producer) -> None:
-        """Detach a link whose messages cannot be forwarded, unless it has one under way."""
+        """Detach a link whose messages cannot be forwarded, unless a message is under way."""
         link, address = producer.link, producer.address
         assert address is not None
         del self._since[producer]
@@ -69,7 +69,7 @@ class Unserved:
             # a receiver was added in this turn, or in one that is not finished yet
             return
         if link.unsettled or link.current is not None:
-            # wait for the same time once more
+            # wait again for the same time
             self.add(producer)
         else:
             attaching.detach(link, True, no_route())

@@ -1,4 +1,4 @@
-"""Accept links that other routers attach here, for an address here or on the way elsewhere.
+"""Accept links that other routers attach here, for an address here or at another router.
 
 Messages for this router go to its own receivers and to its edges, never on to a third router.
 Messages for another router pass through a transit (`transit`).
@@ -25,7 +25,7 @@ from router.errors import AmqpError, Scope
 if TYPE_CHECKING:
     from router.core.ports import Core
 
-# The highest cost of a way through a network.
+# The highest cost of a path through a network.
 MAX_COST = 2**62
 
 
@@ -36,9 +36,9 @@ def attach_received(forwarder: Core, link: Link) -> None:
     if not isinstance(link, IncomingLink):
         raise _invalid("a link to a destination must be attached as a sender")
     destination = properties.get(DESTINATION)
-    said = _number(properties.get(COST), MAX_COST, "a cost")
+    said = _number(properties.get(COST), MAX_COST, "qd.cost")
     lane = lane_in(properties, remote.rcv_settle_mode)
-    phase = _number(properties.get(PHASE, 0), FALLBACK, "a phase")
+    phase = _number(properties.get(PHASE, 0), FALLBACK, "qd.phase")
     text = getattr(remote.target, "address", None)
     if not isinstance(destination, str) or not isinstance(text, str) or not address_name(text):
         raise _invalid("qd.destination must be a string, and the target address a valid name")
@@ -79,7 +79,7 @@ def _enter(forwarder: Core, text: str, phase: int) -> Address:
 
 def _number(value: object, most: int, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        raise _invalid(f"{what} must be a number from 0 to {most}")
+        raise _invalid(f"{what} must be an integer from 0 to {most}")
     return int(value)
 
 

@@ -1,8 +1,8 @@
-"""Interest of this router: announce the addresses that have a receiver on this side.
+"""Announce the addresses that have a receiver at this router or at its edges.
 
 Receivers are counted as they are added and removed, so that a thousand of them at one address cost
-no more than one. Changes are announced at the end of the turn. Nodes of the router's own and
-dynamic ones are located by their names, so they need not be announced.
+no more than one. Changes are announced at the end of the turn. The router's own nodes and dynamic
+nodes are located by their names, so they need not be announced.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class LocalInterest:
-    """Count of the receivers of each address that are not at other routers."""
+    """Number of receivers of each address, without those at other routers."""
 
     def __init__(self, forwarder: Core) -> None:
         self._forwarder = forwarder
@@ -47,7 +47,7 @@ class LocalInterest:
             self._counts.pop(address, None)
 
     def receivers(self, address: Address) -> int:
-        """Return how many receivers of an address are not at other routers."""
+        """Return the number of receivers of an address, without those at other routers."""
         return self._counts.get(address, (0, 0))[0]
 
     def tell(self, address: Address) -> None:
@@ -65,7 +65,7 @@ class LocalInterest:
 
 
 def is_counted(consumer: Consumer) -> bool:
-    """Return whether a consumer counts as a receiver that other routers may have to know."""
+    """Return whether a consumer counts as a receiver that other routers may need to know of."""
     return consumer.side != MESH and consumer.address.transit is None
 
 
@@ -73,8 +73,8 @@ def is_announced(table: AddressTable, address: Address, me: str) -> bool:
     """Return whether the receivers of an address are announced to the other routers.
 
     An address that its name locates at this router is not announced, unless it is a topic: messages
-    sent to that elsewhere go along trees, as any multicast. An address at another router, such as a
-    node that was made there for a sender, is announced to that one with the others.
+    sent to a topic elsewhere go along trees, like any multicast. An address that its name locates
+    at another router, such as a node made there for a sender, is announced to all routers.
     """
     name = address.name
     if address.is_dynamic and address.treatment == MULTICAST:

@@ -1,7 +1,7 @@
-"""Lane links: several links to the next router for one place, each for some of its messages.
+"""Lane links: several links to the next router for one destination, each for some messages.
 
-The base link exists as long as messages may be sent, and the others are additional (`lanes`). They
-are given up without loss: they take no new messages, and end once all are settled.
+The base link exists as long as messages may be sent, and the others are additional (`lanes`). Links
+are given up without loss: they take no new messages, and end once all earlier ones are settled.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class LaneBase(Protocol):
 
     @property
     def consumer(self) -> Consumer | None:
-        """Return the link's consumer at its address; None before it is there."""
+        """Return the link's consumer at its address; None before it has one."""
 
     def beside(self, lane: Lane) -> LaneLink:
         """Make another link to the same destination, for a lane."""
@@ -61,7 +61,7 @@ class LaneLink(NextLink):
         self.idle_since = network.forwarder.turn.now
 
     def idle_s(self, now: float) -> float:
-        """Return for how many seconds nothing was sent, as far as calls of this method can tell."""
+        """Return for how many seconds nothing has been sent, as seen by calls of this method."""
         link = self.link
         if link is None or link.deliveries != self.carried or link.unsettled or link.current:
             self.carried = 0 if link is None else link.deliveries
@@ -69,11 +69,11 @@ class LaneLink(NextLink):
         return float(now - self.idle_since)
 
     def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
-        """Send its messages on another link, unless this one was given up."""
+        """Have the lane's messages sent on another link, unless this link was given up."""
         self.network.outward.lane_over(self)
 
     def take_leave(self) -> None:
-        """Take no new messages, and end once all that were sent are settled."""
+        """Take no new messages, and end once all sent messages are settled."""
         if self.is_leaving or self.consumer is None:
             return
         self.is_leaving = True

@@ -2,9 +2,9 @@
 
 A lane has a number, which distinguishes it from others of the same address and destination, and the
 priority of its messages (section 3.2.1). Most messages take number 0: those of priority 4, from
-senders of small messages. In addition each priority has some stripes, each of which is for some
-senders of messages of several frames. It also has one lane for senders that settle second, whose
-links have that mode on the whole path.
+senders of small messages. In addition each priority has some stripes, each of which is for some of
+the senders whose messages have several frames. Each priority also has one lane for senders that
+settle second, whose links have that mode on the whole path.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Lane:
     mode: ReceiverSettleMode = ReceiverSettleMode.FIRST
 
     def properties(self) -> DecodedMap:
-        """Return the properties by which an attach declares the lane, apart from its mode."""
+        """Return the properties by which an attach declares the lane, except for its mode."""
         told: DecodedMap = {}
         if self.number:
             told[LANE] = UInt(self.number)
@@ -58,7 +58,7 @@ FIRST_LANE: Final = Lane()
 
 
 def lane_of(priority: int, stripe: int, *, settles_second: bool = False) -> int:
-    """Return the number of a lane; `Distributor.lane_for` computes the same."""
+    """Return the number of a lane; `Distributor.lane_for` computes the same number."""
     level = (priority + PRIORITIES - ORDINARY_PRIORITY) % PRIORITIES
     return SECOND_LANES + level if settles_second else level * LANES_PER_PRIORITY + stripe
 
@@ -74,31 +74,31 @@ def lane_numbered(number: int) -> Lane:
 def lane_in(properties: AnyMap, mode: ReceiverSettleMode = ReceiverSettleMode.FIRST) -> Lane:
     """Return the lane that an attach with this rcv-settle-mode declares.
 
-    Raises `AmqpError` at link scope if its number or priority is invalid.
+    Raise `AmqpError` at link scope if its number or priority is invalid.
     """
     return Lane(
-        _number(properties.get(LANE, 0), HIGHEST_LANE, "a lane"),
-        _number(properties.get(PRIORITY, ORDINARY_PRIORITY), PRIORITIES - 1, "a priority"),
+        _number(properties.get(LANE, 0), HIGHEST_LANE, "qd.lane"),
+        _number(properties.get(PRIORITY, ORDINARY_PRIORITY), PRIORITIES - 1, "qd.priority"),
         mode,
     )
 
 
 def _number(value: object, most: int, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        problem = f"{what} must be a number from 0 to {most}"
+        problem = f"{what} must be an integer from 0 to {most}"
         raise AmqpError(Condition.INVALID_FIELD, problem, Scope.LINK)
     return int(value)
 
 
 def knows_lanes(connection: Connection) -> bool:
-    """Return whether the peer router of a connection declares that it keeps lanes apart."""
+    """Return whether the peer router of a connection declares that it distinguishes lanes."""
     remote = connection.remote_open
     features = (remote.properties or {}).get(FEATURES) if remote is not None else None
     return isinstance(features, list) and LANES in features
 
 
 def priority_of(link: Link) -> int:
-    """Return the priority that a link between routers declares in its attach; 4 for any other."""
+    """Return the priority that a link between routers declares in its attach; 4 for other links."""
     if link.session.connection.settings.role not in ("inter-router", "edge"):
         return ORDINARY_PRIORITY
     told: object = ORDINARY_PRIORITY

@@ -1,16 +1,18 @@
-"""Lanes: several links to one destination for one address, so that messages block no others.
+"""Lanes: several links to one destination for one address, so that messages do not block others.
 
-A link carries one message after the other, so a large one delays all messages behind it. In
+A link carries one message after the other, so a large message delays all messages after it. In
 addition to the base link (lane 0) there may be others to the same router: one for each priority
 that is sent there (section 3.2.1), and for each of these a few stripes for senders of messages of
-several frames, so that these hold up neither small messages nor each other. What one link sends at
-one priority always takes the same lane, so its order is kept. What links with rcv-settle-mode
-second send takes lanes that have this mode as well, so that outcome and settlement go all the way.
+several frames, so that these hold up neither small messages nor each other. Messages of one link
+and one priority always take the same lane, so their order is kept. Messages of links with
+rcv-settle-mode second take lanes that have this mode as well, so that outcome and settlement are
+passed end to end.
 
-Only the router where a message comes in chooses. On the way each lane has a transit of its own
-(`transit`), and at the destination it is a sender like any other. The lane's number identifies it;
-nearly all messages need 0. Where a lane cannot be opened, its messages take lane 0 until that link
-is replaced. Nothing here runs per message; `Distributor.lane_for` does.
+Only the router where a message enters the network chooses its lane. At each router on the path the
+lane has a transit of its own (`transit`), and at the destination it is a sender like any other. The
+lane's number identifies it; nearly all messages need 0. If a lane cannot be opened, its messages
+take lane 0 until that link is replaced. Nothing here runs per message; `Distributor.lane_for`
+does.
 """
 
 from __future__ import annotations
@@ -31,12 +33,12 @@ if TYPE_CHECKING:
     from router.engine.connection import Connection
     from router.engine.delivery import Delivery
 
-# How long a lane is kept on which nothing is sent.
+# How long a lane is kept after it has become idle.
 IDLE_S = 5.0
-# If more deliveries than this wait for the first link, lanes are opened only once it has been idle:
-# to assign each delivery takes half a microsecond.
+# If more deliveries than this wait for the first link, lanes are opened only once it has been idle,
+# because assigning each delivery to a lane takes half a microsecond.
 MAX_ASSIGNED = 10_000
-# Once one in this many channels of a connection is in use, no lane takes another.
+# No lane is opened once 1/PART_OF_CHANNELS of a connection's channels are in use.
 PART_OF_CHANNELS = 2
 
 
@@ -45,7 +47,7 @@ class Lanes:
 
     def __init__(self, network: Network) -> None:
         self._network = network
-        # the addresses that have other lanes than lane 0
+        # the addresses that have lanes other than lane 0
         self._laned: OrderedDict[Address, None] = OrderedDict()
         # lanes that ended without being given up, until the end of the turn, when lane 0 takes
         # their messages
@@ -57,7 +59,7 @@ class Lanes:
         self._uplinks: dict[Address, dict[Consumer, UplinkBase]] = {}
 
     def __len__(self) -> int:
-        """Return how many addresses may have lanes, or are to get some later."""
+        """Return the number of addresses that may have lanes, or are to get lanes later."""
         return len(self._laned) + len(self._later)
 
     def consumer_joined(self, consumer: Consumer) -> None:
@@ -78,7 +80,7 @@ class Lanes:
             self.take_leave(base)
 
     def joined(self, base: LaneBase) -> None:
-        """Open the lanes for an attached link that its address has and its backlog needs."""
+        """Open lanes beside an attached base link, as its address and its backlog need them."""
         address = base.address
         if base.consumer is None or base.consumer.lane_mask == EVERY_LANE:
             return
@@ -107,7 +109,7 @@ class Lanes:
         address.lanes = lanes
 
     def open(self, address: Address, lane: int) -> bool:
-        """Open a lane to each router that an address leads to; return whether any can have one."""
+        """Open a lane to each router that an address leads to; return whether there are lanes."""
         if not address.lanes:
             return False
         address.lanes |= 1 << lane
@@ -178,7 +180,7 @@ class Lanes:
             address.lanes = 0
 
     def turn(self, address: Address) -> None:
-        """Give up the lanes of an address that becomes multicast: each router gets one copy."""
+        """Give up the lanes of an address that becomes multicast, as each router gets one copy."""
         for base in self._bases(address):
             for link in list(base.lanes.values()):
                 self._drop(link)
@@ -199,7 +201,7 @@ class Lanes:
                 consumer.sibling_lanes = None
 
     def is_over(self, link: LaneLink) -> None:
-        """Drop a lane that is over; if it was not given up, `see_to` moves its messages."""
+        """Drop a lane that is over; unless it was given up, `see_to` moves its messages later."""
         self._drop(link)
         if not link.is_leaving and link.base is not None:
             self._lost.setdefault(link.address, []).append((link.base, link.lane.number))
@@ -214,7 +216,7 @@ class Lanes:
                 assert base.consumer is not None
                 base.consumer.lane_mask |= 1 << lane
         if bases:
-            # deliveries that wait for them go before new ones
+            # deliveries that waited for these lanes go before new ones
             forwarder = self._network.forwarder
             for base in bases:
                 assert base.consumer is not None

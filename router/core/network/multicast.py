@@ -2,7 +2,7 @@
 
 Each router attaches the links of a tree to its own children, and identifies the branch of each by a
 digest of all routers in it. A child accepts messages only once it sees the same branch as its
-parent does, and knows of the receivers there that its parent knows. So all routers of a tree agree
+parent does, and knows all receivers there that its parent knows. So all routers of a tree agree
 before a message is sent along it. Even if they disagree later, each message goes to each of them
 once: a tree that has changed counts as a new one, and the links of the old one stay until all their
 messages have been forwarded. (docs/decisions/0063-trees.md.) Nothing here runs per message.
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from router.core.routers.routing_state import RoutingState
     from router.engine.link import Link
 
-# How long the links of a tree are kept that no sender uses.
+# How long the links of a tree without senders are kept.
 IDLE_S: Final = 10.0
-# The condition with which a link is detached whose messages no longer reach all receivers.
+# The condition for detaching a link whose messages no longer reach all receivers.
 TREE_CHANGED: Final = "trioute:route-changed"
-# How many routers in a new tree, or that receive, count as much work as one address.
+# How many routers in a new tree, or with receivers, count as much work as one address.
 ROUTERS_AS_ONE: Final = 16
 
 
@@ -68,7 +68,7 @@ class Multicast:
         self._noted_keys: dict[str, None] = {}
         self._once_more = False
         self._is_looking = False
-        # how much was done since the last `take_work`, in addresses; and which trees are known
+        # the work done since the last `take_work`, in addresses; and which trees are known
         self._work = 0
         self._known: set[str] = set()
 
@@ -88,7 +88,7 @@ class Multicast:
         self._note(asked)
 
     def paths_changed(self) -> None:
-        """Note that trees or neighbours have changed. Own trees follow their addresses."""
+        """Note that trees or neighbours have changed; `address_changed` updates own trees."""
         self._known.clear()
         self._once_more = True
         self.forwarder.network.note_trees()
@@ -131,11 +131,11 @@ class Multicast:
 
     @property
     def is_behind(self) -> bool:
-        """Return whether changes are left to act on."""
+        """Return whether noted changes remain to be acted on."""
         return bool(self._again or self._noted or self._noted_keys or self._once_more)
 
     def finish(self, most: int) -> int:
-        """Act on changes until `most` is done; return how much was done, in addresses."""
+        """Act on noted changes, with up to `most` work; return the work done, in addresses."""
         if not self._again:
             self._gather()
         done = 0
@@ -167,7 +167,7 @@ class Multicast:
         self._again.reverse()
 
     def take_work(self) -> int:
-        """Return how much work was done since the last call, except for examining, in addresses."""
+        """Return the work done since the last call, in addresses, except for examining them."""
         work, self._work = self._work, 0
         return work
 
@@ -206,7 +206,7 @@ class Multicast:
         return self._own.get(address)
 
     def is_left_out(self, link: BranchLink) -> bool:
-        """Return whether a branch is left out for a while."""
+        """Return whether a branch is skipped for a while."""
         return self._broken.is_left_out(link, self.forwarder.turn.now)
 
     def tick(self, now: float) -> None:
@@ -234,7 +234,7 @@ class Multicast:
         self._is_looking = False
 
     def _charged(self) -> Iterator[None]:
-        """Yield as many steps as the work done counts as."""
+        """Yield once, and once more for each address that the work done counts as."""
         for _ in range(1 + self.take_work()):
             yield
 
@@ -278,7 +278,7 @@ class Multicast:
     def _knows(self, asked: PendingTreeLink) -> bool:
         """Return whether all receivers that the sender of a link knows are known here.
 
-        One of them may have left recently, so a link waits for this only a while.
+        One of them may have left recently, so a link waits for this only for a while.
         """
         wanted = self._reach.wanted.get(asked.key, {})
         if all(router in wanted or router == self._reach.me for router in asked.receivers):
@@ -292,7 +292,7 @@ class Multicast:
         return bool(address.treatment == MULTICAST and self.forwarder.network.has_senders(address))
 
     def _make_tree(self, address: Address) -> None:
-        """Make the tree that begins here, if any other router is to be in it."""
+        """Make the tree of an address that begins here, if any other router receives from it."""
         key = key_of(address)
         tree = self._tree(self._reach.me)
         if tree is None or address.phase > LAST_PHASE or not self._reach.wanted.get(key):
@@ -322,10 +322,10 @@ class Multicast:
         self._prune(spread)
 
     def _is_current(self, spread: MulticastTree) -> bool:
-        """Return whether this router still sees a tree as it is.
+        """Return whether this router still sees a tree as it was when it was made.
 
-        If not, it stays until all messages sent along it have passed: routers in it may be
-        unreachable now.
+        If not, the tree stays until all messages sent along it have been forwarded: routers in it
+        may be unreachable now.
         """
         tree = self._tree(spread.tree.root)
         return tree is not None and tree.digest == spread.tree.digest
@@ -403,7 +403,7 @@ class Multicast:
         self._broken.lose(link, self.forwarder.turn.now)
 
     def is_refused(self, link: BranchLink) -> None:
-        """Leave out the branch of a router that does not take part in a multicast."""
+        """Skip the branch of a router that does not take part in a multicast, for a while."""
         self._broken.refuse(link, self.forwarder.turn.now)
 
     def branch_orphaned(self, link: BranchLink) -> None:
@@ -411,7 +411,7 @@ class Multicast:
         self._give_up_tree(link.spread)
 
     def _break_up(self, spread: MulticastTree) -> None:
-        """Detach the senders of an outdated tree with a broken branch: it cannot reach all."""
+        """Detach the senders of an outdated tree with a broken branch: it cannot reach everyone."""
         if self._own.get(spread.address) is spread:
             self._give_up_tree(spread)
             return

@@ -1,9 +1,9 @@
-"""Network of routers as the core of one sees it: forward messages to receivers elsewhere.
+"""Network of routers, as the core of one router sees it: forward messages to other routers.
 
 It notes all changes that may affect where an address leads, and acts on them at the end of the
-turn: it attaches links to the next routers on the way (`outward`, `out_links`), updates transits
-(`transit`), and announces the addresses that have receivers here (`interest`). The state of the
-network is in `reach`, which the routing protocol writes. Nothing here runs per message.
+turn: it attaches links to the next routers on the path (`outbound_links`, `out_links`), updates
+transits (`transit`), and announces the addresses that have receivers here (`interest`). The state
+of the network is in `reach`, which the routing protocol writes. Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ if TYPE_CHECKING:
     from router.engine.connection import Connection
     from router.engine.link import Link
 
-# How many addresses are examined in a turn, at most: attaching a link counts as WORK_OF_LINK of
-# them, and this many routers with receivers as one.
+# How many addresses are examined in a turn at most. Attaching a link counts as WORK_OF_LINK
+# addresses; ROUTERS_AT_ONCE routers with receivers count as one address.
 MOST_AT_ONCE = 128
 WORK_OF_LINK = 8
 ROUTERS_AT_ONCE = 64
-# The treatments that other routers may announce, all of which exist here, too.
+# The treatments that other routers may announce; all of them exist at this router as well.
 ANNOUNCED_TREATMENTS = (CLOSEST, BALANCED, MULTICAST)
 
 
 class Network:
-    """Role of a router in its network; it does nothing unless it `is_on`."""
+    """Part of the core that takes part in a network; it does nothing unless `is_on`."""
 
     def __init__(self, forwarder: Core, reach: RoutingState) -> None:
         self.forwarder = forwarder
@@ -76,7 +76,7 @@ class Network:
         self.edges: Any = None
         # the sides of connections that lead to edges
         self.edge_sides: dict[Connection, int] = {}
-        # applies its rules to an address, or what other routers announce if it has none
+        # applies to an address its rule or, without one, the treatment that other routers announce
         self.treat: Callable[[Address], None] = lambda _: None
         # links of other routers to addresses without a receiver, or without a path onward
         self.unserved = Unserved(forwarder.turn)
@@ -123,14 +123,14 @@ class Network:
         return self.edge_sides.get(connection, HERE)
 
     def attach_received(self, link: Link) -> bool:
-        """Answer or refuse an attach of another router; return whether it is one."""
+        """Answer or refuse an attach from another router; return whether it is from a router."""
         if not attaches.is_of_router(link):
             return False
         attaches.attach_received(self.forwarder, link)
         return True
 
     def takes(self, link: Link, text: str, *, is_sender: bool) -> bool:
-        """Return whether a peer may attach a link here: an interior only to an edge's addresses."""
+        """Return whether a peer may attach a link here; an edge restricts its interior's links."""
         connection = link.session.connection
         return self.edges is None or self.edges.takes(connection, text, is_sender=is_sender)
 
@@ -172,7 +172,7 @@ class Network:
         self.address_changed(address)
 
     def address_changed(self, address: Address) -> None:
-        """Note that an address has other senders, receivers or another treatment."""
+        """Note that the senders, receivers or treatment of an address have changed."""
         if self.is_on and address not in self._noted:
             self._noted[address] = None
             self._note()
@@ -180,7 +180,7 @@ class Network:
             self.edges.address_changed(address)
 
     def rules_applied(self, address: Address) -> None:
-        """Note an address whose rules were applied: they may treat edges in another way."""
+        """Note that rules were applied to an address: its links with edges may have to change."""
         if self.edges is not None:
             self.edges.address_changed(address)
 
@@ -249,24 +249,24 @@ class Network:
 
     @property
     def is_behind(self) -> bool:
-        """Return whether changes are left to act on."""
+        """Return whether noted changes remain to be acted on."""
         if self.multicast is not None and self.multicast.is_behind:
             return True
         return bool(self._noted or self._tied or self._again) or self._once_more
 
     def go_on(self) -> None:
-        """Let more of the remaining changes be acted on at the end of this turn."""
+        """Have more of the remaining changes acted on at the end of this turn."""
         if self.is_behind:
             if len(self._noted) < MOST_AT_ONCE:
                 self._look_again(MOST_AT_ONCE)
             self._note()
 
     def _take_work(self) -> int:
-        """Return how much was done for the trees of the last address, in addresses."""
+        """Return the work done for the trees of the last address, as a number of addresses."""
         return 0 if self.multicast is None else self.multicast.take_work()
 
     def _look_again(self, most: int) -> int:
-        """Note up to `most` addresses whose paths may have changed; return how many it took."""
+        """Note up to `most` addresses whose paths may have changed; return the number examined."""
         if self._once_more and not self._again:
             self._once_more = False
             self._again = self.forwarder.table.all_addresses()
@@ -304,7 +304,7 @@ class Network:
         self.forwarder.table.leave(address)
 
     def _note_tied(self, address: Address) -> None:
-        """Note the other addresses to which messages of an address may go."""
+        """Note the other addresses to which messages for an address may go."""
         table = self.forwarder.table
         fallback_key = key_at(address.name, FALLBACK)
         if address.phase == 0 and self.reach.wanted.get(fallback_key):
@@ -322,12 +322,12 @@ class Network:
     def has_senders(self, address: Address) -> bool:
         """Return whether an address has senders whose messages may have to go elsewhere."""
         if address.related_addresses is None:
-            # not one by one, since other routers may have very many links
+            # the producers are not examined, because other routers may have very many links
             return len(address.producers) > self._from_mesh.get(address, 0)
         return related.has_senders(address)
 
     def open_route(self, address: Address, side: int) -> bool:
-        """Open a link elsewhere for an address without receivers here; return whether it could."""
+        """Open a link to receivers elsewhere if none are here; return whether there is one."""
         if self.edges is not None and self.edges.open_route(address, side):
             return True
         if not self.is_on or side == MESH:
@@ -340,15 +340,15 @@ class Network:
         return bool(self.outward.links(address))
 
     def is_denied(self, connection: Connection, name: str) -> bool:
-        """Return whether a name is management elsewhere and the connection may not use any.
+        """Return whether a name is another router's management, which a connection may not use.
 
-        It is checked here, since the other router could not know.
+        This router checks it, because the other router cannot know the client's rights.
         """
         settings = connection.settings
         return settings.management == "none" and is_management_elsewhere(name, self.reach.me)
 
     def phase_of(self, link: Link, name: str, phase: int) -> int:
-        """Return the phase at which a peer's link enters a name, by its management rights."""
+        """Return the phase at which a peer's link enters a name, given its management rights."""
         is_member = self.is_on or self.edges is not None
         if not is_member or self.forwarder.table.is_own_node(name):
             return phase
@@ -367,7 +367,7 @@ class Network:
         return is_member and is_management_elsewhere(address_name(text), self.reach.me)
 
     def address_for(self, name: str, phase: int) -> Address | None:
-        """Return an unused address for a single message; None if that cannot go elsewhere."""
+        """Enter an address for a single message; return None if that cannot go elsewhere."""
         is_at_edge = self.edges is not None and self.edges.is_known(name)
         if not is_at_edge and not (self.is_on and self._is_known(name, phase)):
             return None
@@ -397,7 +397,7 @@ class Network:
     # Transits.
 
     def transit_to(self, destination: str, name: str, phase: int, lane: Lane) -> Address:
-        """Return the address of a transit, made if needed; it is forgotten with its last link."""
+        """Return the address of a transit, made if needed; it is deleted with its last link."""
         transit = self.forwarder.table.transit
         key = destination, key_at(name, phase), lane
         address: Address | None = transit.get(key)
@@ -414,7 +414,7 @@ class Network:
             del table.transit[key]
             router_traffic.add(table.retired, address)
             self.passed.over(address)
-            # the time that deliveries of this turn took is known at its end
+            # the latency of deliveries of this turn is counted at its end
             address.successor = table.retired
 
     def tick(self, now: float) -> None:
@@ -430,7 +430,7 @@ class Network:
             self.multicast.tick(now)
 
     def _looks(self) -> Iterator[None]:
-        """Check links without receivers and emptying transits; of very many, some later."""
+        """Check links without receivers and emptying transits, one in each step."""
         ways, self.emptying = self.emptying, {}
         for way in ways:
             self.address_changed(way.address)
@@ -440,5 +440,5 @@ class Network:
 
 
 def _key_at_routers(address: Address) -> str:
-    """Return the key of the routers to which messages for an address may go."""
+    """Return the key under which other routers announce receivers of an address."""
     return edge_key_in(address.name) or key_of(address)

@@ -1,7 +1,7 @@
 """Links on which messages to an address are forwarded to the next router.
 
 To its address such a link is a consumer like any other. Its attach does not wait for its session's
-begin, so that the consumer exists, without credit, from the first moment on.
+begin, so that the consumer exists immediately, without credit.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 class NextLink(OwnLink):
     """Link of `address` to the next router; `properties` are those of its attach.
 
-    The phase, or the rights that it stands for, and `shows` are added to them here. `shows`: a
-    receiver gets the router annotations of messages; `mode` is the link's rcv-settle-mode.
+    The phase (or the management rights that it stands for) and `shows` are added to `properties`.
+    `shows` is True if a receiver gets the router annotations of messages; `mode` is the link's
+    rcv-settle-mode.
     """
 
     def __init__(

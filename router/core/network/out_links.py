@@ -1,8 +1,8 @@
 """Links to the next router on the path to a router that has receivers of an address.
 
-Each leads to one destination, which its attach declares with the cost of the way there. A router
-accepts messages from it only while its own path costs less, so that links never form a loop, even
-while routers disagree about the network.
+Each link leads to one destination, which its attach declares with the cost of the path there. A
+router accepts messages from a link only while its own path costs less, so that links never form a
+loop, even while routers disagree about the network.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class OutLink(LaneLink):
     """Link of `address` to `destination`; `said` is the cost that its attach declares.
 
-    Each of several links to one destination is a `lane`; the first is the `base` of the others. A
+    Each of several links to one destination has a `lane`; the first is the `base` of the others. A
     transit has one link, whose lane is that of its messages.
     """
 
@@ -53,7 +53,7 @@ class OutLink(LaneLink):
         )
 
     def place(self, consumer: Consumer) -> None:
-        """Set the consumer's cost, which is that of the destination, its side and its lane."""
+        """Set the consumer's cost, which is that of the path, and its side and lane."""
         consumer.cost = self.said
         consumer.link.urgency = self.lane.priority
         if self.address.transit is not None:
@@ -67,18 +67,18 @@ class OutLink(LaneLink):
 
     @property
     def cost(self) -> int:
-        """Return the present cost of the path."""
+        """Return the current cost of the path."""
         return self.said if self.consumer is None else int(self.consumer.cost)
 
     def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
-        """Look for another path, unless this link was given up."""
+        """Make the network look for another path, unless this link was given up."""
         if self.base is None:
             self.network.outward.is_over(self, error)
         else:
             super().over(forwarder, error, closed)
 
     def set_cost(self, cost: int) -> None:
-        """Set the present cost of the path, which is not more than the attach declared."""
+        """Set the current cost of the path, which is not more than the attach declared."""
         for link in (self, *self.lanes.values()):
             if link.consumer is not None:
                 link.consumer.cost = cost

@@ -1,4 +1,4 @@
-"""Links that lead out of this router, for each address: attach, replace and give them up.
+"""Attach, replace and give up the links that lead to other routers, for each address.
 
 Which links should exist depends on the senders here, the receivers elsewhere and the paths there
 (`aims`); `see_to` updates them. It is called at the end of each turn in which one of these changed,
@@ -38,9 +38,9 @@ Way = tuple[Address, str]
 MAX_DESTINATIONS = NEAREST
 # How often the links of an address without senders are checked.
 LOOK_S = 1.0
-# After how long a link is tried again that was refused, or detached by the other router. The time
-# doubles until a link has lasted: a router may accept a link and find out only later that it has no
-# receiver for it.
+# How long to wait before a link is attached again after the other router has refused or detached
+# it. The time doubles until a link has lasted: a router may accept a link and find out only later
+# that it has no receiver for it.
 RETRY_S = 0.5
 LONGEST_RETRY_S = 4.0
 LASTING_S = 2.0
@@ -48,7 +48,7 @@ LASTING_S = 2.0
 
 @attrs.frozen
 class NextHop:
-    """Router that messages of an address are to go to."""
+    """Path to a router that messages for an address should go to."""
 
     path: Path
     shows: bool = False
@@ -68,12 +68,12 @@ class OutboundLinks:
         self._idle: OrderedDict[Address, float] = OrderedDict()
         # when links that ended unexpectedly may be tried again, and the delay chosen for that
         self._retries: dict[Way, tuple[float, float]] = {}
-        # when one of these is due
+        # heap of the times at which these are due
         self._moments: list[tuple[float, int, Way]] = []
         self._numbers = count()
         # whether a periodic check continues in later turns
         self._is_looking = False
-        # how often links were delayed
+        # how often an attach had to be tried again later
         self.retries = 0
 
     def addresses(self) -> list[Address]:
@@ -85,13 +85,13 @@ class OutboundLinks:
         return list(self._links.get(address, {}).values())
 
     def link_to(self, address: Address, destination: str) -> OutLink | None:
-        """Return the link of these that leads to a router, or None."""
+        """Return the link of an address that leads to a router, or None."""
         return self._links.get(address, {}).get(destination)
 
     def retry_s(self, address: Address, destination: str) -> float | None:
         """Return in how many seconds a link that ended unexpectedly is attached again.
 
-        None if no link has.
+        Return None if no link has ended unexpectedly.
         """
         found = self._retries.get((address, destination))
         if found is None:
@@ -138,7 +138,7 @@ class OutboundLinks:
     def see_to(self, address: Address, *, is_asked: bool = False) -> None:
         """Attach, replace and give up the links of an address, as `aims` requires.
 
-        `is_asked`: a sender without a link to the address wants to send to it.
+        `is_asked` is True if a sender without a link to the address wants to send to it.
         """
         self.lanes.see_to(address)
         links = self._links.get(address)
@@ -218,7 +218,7 @@ class OutboundLinks:
             self._network.address_changed(link.address)
 
     def lane_over(self, link: LaneLink) -> None:
-        """Forget a lane that is over, given up or not."""
+        """Forget a lane that is over, whether or not it was given up."""
         self.leaving.pop(link, None)
         self.lanes.is_over(link)
 
@@ -289,7 +289,7 @@ class OutboundLinks:
             del self._retries[key]
 
     def _look_at_idle(self, address: Address, now: float) -> None:
-        """Give up the links of an address that got no messages for a while."""
+        """Give up the links of an address that have sent no messages for a while."""
         self._idle[address] = now + LOOK_S
         self._idle.move_to_end(address)
         if self.has_senders(address):

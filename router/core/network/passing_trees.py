@@ -1,6 +1,6 @@
 """Trees of other routers that pass through this one, for each address.
 
-One address may have very many. Nothing here runs per message.
+An address may have very many trees. Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from router.core.network.branch_links import MulticastTree
 
 
 class PassingTrees:
-    """Trees that pass through one router: by address, root and digest; by address; by number."""
+    """Trees that pass through one router, by address, root and digest, and by number."""
 
     def __init__(self) -> None:
         self._open: dict[tuple[Address, str, bytes], MulticastTree] = {}
@@ -49,7 +49,7 @@ class PassingTrees:
         self._numbered[spread.number] = spread
 
     def close(self, spread: MulticastTree) -> None:
-        """Let no further link join a tree that still has some."""
+        """Let no further link join a tree that still has links."""
         if spread in self:
             del self._open[_place(spread)]
             others = self._at[spread.address]

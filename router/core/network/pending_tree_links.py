@@ -19,12 +19,12 @@ LOOKED_AT: Final = 256
 
 
 class PendingTreeLinks:
-    """Waiting tree links of one router, in the order in which they came."""
+    """Waiting tree links of one router, in the order of their attaches."""
 
     def __init__(self) -> None:
         self._links: OrderedDict[Link, PendingTreeLink] = OrderedDict()
         self._at: dict[str, dict[Link, PendingTreeLink]] = {}
-        # those that only wait to learn of receivers, in the order in which their wait ends
+        # links that only wait to learn of receivers, in the order in which their wait ends
         self._patient: OrderedDict[Link, PendingTreeLink] = OrderedDict()
 
     def __len__(self) -> int:
@@ -46,7 +46,7 @@ class PendingTreeLinks:
         self._at.setdefault(asked.key, {})[asked.link] = asked
 
     def remove(self, asked: PendingTreeLink) -> None:
-        """Remove a link that has been taken, or has gone."""
+        """Remove a link that has been accepted, or is lost."""
         link, key = asked.link, asked.key
         self._links.pop(link, None)
         self._patient.pop(link, None)
@@ -57,7 +57,7 @@ class PendingTreeLinks:
                 del self._at[key]
 
     def wait_for_receivers(self, asked: PendingTreeLink) -> None:
-        """Note that a link only waits to learn of receivers, until its `patient_until`."""
+        """Note that a link only waits to learn of receivers, until its `waits_until`."""
         self._patient.setdefault(asked.link, asked)
 
     def take_overdue(self, now: float) -> Iterator[PendingTreeLink]:

@@ -52,7 +52,7 @@ class Proxy:
 class UplinkChanged:
     """Change of an uplink: whether an edge uses it from now on, and the reason.
 
-    `connector` is that of the uplink, and `router` the interior that it leads to.
+    `connector` is the name of the uplink's connector, `router` the interior that it leads to.
     """
 
     connector: str
@@ -62,20 +62,20 @@ class UplinkChanged:
 
 
 class ProxyObserver(Protocol):
-    """Observer of an attempt at a proxy link."""
+    """Observer of an attempt to attach a proxy link."""
 
     def attached(self, link: ProxyLink) -> None:
-        """Note that the peer has answered, and the link is at its address."""
+        """Note that the peer has answered, and that the link has joined its address."""
 
     def over(self, link: ProxyLink, error: Error | None) -> None:
         """Note that the link was refused, detached or lost; `error` is the reason, if known."""
 
 
 class ProxyLink(OwnLink):
-    """Attempt at a proxy link, on one connection; `link_name` was never used before.
+    """Attempt to attach a proxy link on one connection; `link_name` was never used before.
 
-    Its end here is on `side`, and `cost` is the distance to what it leads to. `is_waypoint`: a
-    receiver at phase 0 is a waypoint by the rules here, which the peer has to be told.
+    Its end here is on `side`, and `cost` is the distance to its destination. `is_waypoint` is True
+    if a receiver at phase 0 is a waypoint by the rules here, which the peer has to know.
     """
 
     is_announced = True
@@ -112,7 +112,7 @@ class ProxyLink(OwnLink):
     def begin(self, connection: Connection) -> None:
         """Begin the session and attach, so that messages to be sent can wait for the link.
 
-        Raises `AmqpError` if that is impossible.
+        Raise `AmqpError` if that is impossible.
         """
         forwarder: Any = connection.handler
         address = self._enter(forwarder.table)
@@ -141,7 +141,7 @@ class ProxyLink(OwnLink):
         return address
 
     def attached(self, forwarder: Core) -> None:
-        """Add the producer of a link that receives to its address, and tell the link's owner."""
+        """Add the producer of a receiving link to its address, and notify the link's observer."""
         link = self.link
         if isinstance(link, IncomingLink):
             try:
@@ -158,7 +158,7 @@ class ProxyLink(OwnLink):
         self.keeper.attached(self)
 
     def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
-        """Tell the owner of the link."""
+        """Notify the observer of the link."""
         self.keeper.over(self, error)
 
     def quiesce(self, forwarder: Core) -> None:
@@ -170,7 +170,7 @@ class ProxyLink(OwnLink):
 def _capabilities(proxy: Proxy, is_waypoint: bool) -> tuple[Symbol, ...]:
     """Return the capabilities that tell the peer the phase.
 
-    For links at phase 0 that are not waypoints it decides itself where they enter.
+    For links at phase 0 that are not waypoints, the peer itself decides on the phase.
     """
     if proxy.phase == FALLBACK:
         return (Symbol(FALLBACK_CAPABILITY),) if proxy.receives else ()

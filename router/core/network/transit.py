@@ -1,10 +1,10 @@
 """Transits: paths through this router, from one router of the network to another.
 
-There is one for each destination, address and lane. It has an address of its own, which is in no
-table by its name: the producers are links from routers before this one, and the only consumer is
-the link to the next. Links are taken only while their routers are farther from the destination than
-this one. Any other link gets no credit until that is the case again, or its router has found
-another path.
+There is a transit for each destination, address and lane. It has an address of its own, which no
+table lists by its name: the producers are links from routers before this one, and the only consumer
+is the link to the next router. Incoming links get credit only while their routers are farther from
+the destination than this one. Any other link waits for credit until that is the case again, or
+until its router has found another path.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class Transit:
         # the cost that each link's attach has declared, and the link's capacity
         self._said: dict[Producer, tuple[int, int]] = {}
         self._costs = _Costs()
-        # links added since the last update of all, and the cost and link of that update
+        # links added since the last update of all links, and the cost and link of that update
         self._fresh: list[Producer] = []
         self._seen_by: tuple[int | None, OutLink | None] | None = None
-        # whether an update of all is under way, and whether another one has to follow
+        # whether an update of all links is under way, and whether another one has to follow
         self._is_under_way = False
         self._once_more = False
         self._is_releasing = False
@@ -81,7 +81,7 @@ class Transit:
             network.emptying[self] = None
             return
         if path is None or self._costs.highest <= path.cost:
-            # attaching a further link even so might lead to a loop
+            # attaching a link nevertheless might lead to a loop
             if link is not None:
                 outward.give_up(link)
                 link = None
@@ -110,7 +110,7 @@ class Transit:
         return links[0] if links else None
 
     def _see_to_all(self) -> None:
-        """Update the credit of all links, of very many in several turns."""
+        """Update the credit of all links; if there are very many, over several turns."""
         if self._is_under_way:
             self._once_more = True
             return
@@ -126,7 +126,7 @@ class Transit:
             self._see_to_all()
 
     def _see_to_one(self, producer: Producer) -> None:
-        """Update the credit of a link, unless it has gone."""
+        """Update the credit of a link, unless it has left."""
         found = self._said.get(producer)
         if found is None:
             return
@@ -138,7 +138,7 @@ class Transit:
         else:
             network.unserved.add(producer)
         if link is None or said <= link.said:
-            # it must not send any more
+            # its router must not send any more
             producer.capacity = 0
             credit.revoke(producer.link)
         elif producer.capacity == 0:
@@ -146,12 +146,12 @@ class Transit:
             network.forwarder.credit.note(self.address, producer)
 
     def _is_emptying(self, link: OutLink | None, path: Path | None) -> bool:
-        """Return whether no messages come any more, and waiting ones may leave on the link."""
+        """Return whether no more messages arrive, and waiting ones can leave on the link."""
         is_open = link is not None and path is not None and not self._is_stale(link, path)
         return is_open and not self._said and self.address.waiting.count > 0
 
     def _release(self) -> None:
-        """Release waiting messages, because there is no path onward, nor will be."""
+        """Release waiting messages, because there is no path onward and will be none."""
         address = self.address
         if address.waiting and not self._is_releasing:
             self._is_releasing = True
@@ -164,7 +164,7 @@ class Transit:
         self._network.address_changed(self.address)
 
     def _is_stale(self, link: OutLink, path: Path) -> bool:
-        """Return whether a link to the next router must be replaced, to declare something else."""
+        """Return whether a link to the next router must be replaced, with another attach."""
         return (
             link.connection is not self._network.reach.connection(path.via)
             or path.cost > link.said
@@ -177,7 +177,7 @@ class Transit:
 class _Costs:
     """Costs that the attaches of links have declared.
 
-    However many links there are, most of them declare the same.
+    However many links there are, most of them declare the same cost.
     """
 
     def __init__(self) -> None:
@@ -204,7 +204,7 @@ class _Costs:
             del self._in_order[bisect_right(self._in_order, cost) - 1]
 
     def has_any(self, above: int, most: int) -> bool:
-        """Return whether any cost is above one number, and not above another one."""
+        """Return whether any cost is greater than `above`, and not greater than `most`."""
         place = bisect_right(self._in_order, above)
         return place < len(self._in_order) and self._in_order[place] <= most
 

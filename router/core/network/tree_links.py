@@ -35,9 +35,9 @@ LONGEST_DIGEST: Final = 64
 
 @attrs.define(eq=False)
 class PendingTreeLink:
-    """Link of the branch `digest` of the tree whose root is `origin`.
+    """Tree link for the branch `digest` of the tree whose root is `origin`.
 
-    Its sender knows of some of the `receivers` in the branch.
+    `receivers` are routers in the branch that its sender knows to have receivers.
     """
 
     link: IncomingLink
@@ -68,7 +68,7 @@ class PendingTreeLink:
         return self.waits_until <= now
 
     def enter(self, forwarder: Core) -> Address | None:
-        """Return the address if it is multicast, or else None."""
+        """Enter the address, and return it if it is multicast, or else None."""
         address: Address | None = forwarder.table.enter(self.name, self.phase)
         if address is None:
             return None

@@ -1,8 +1,8 @@
 """Lanes between an edge and its interior, in addition to an address's base link.
 
-Both attach them, each for the messages that it sends: the edge in addition to its proxy link, and
-the interior in addition to the link on which the edge receives. The other end accepts such a lane
-as any other link that sends.
+Both routers attach lanes, each for the messages that it sends: the edge in addition to its proxy
+link, and the interior in addition to the link on which the edge receives. The other end accepts
+such a lane like any other link that sends.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Facts about other routers: their names, routes and properties, and traffic from them.
+"""Facts about other routers: their names, routes and properties, and the traffic from them.
 
 May import `router.core.model`. Links to other routers are in `router.core.network`.
 """

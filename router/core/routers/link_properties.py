@@ -1,6 +1,6 @@
-"""Attach properties of links between routers: the keys.
+"""Keys of the attach properties that links between routers have.
 
-The page docs/reference/inter-router-protocol.md says what each of them means.
+The page docs/reference/inter-router-protocol.md says what each key means.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from typing import Final
 
 from router.amqp.types import Symbol
 
-# Any link: the destination router, and the cost of the way there from where the link is attached;
-# the phase of the address, if not 0; whether a receiver gets the router annotations of messages.
+# Any link: the destination router, and the cost of the path to it from the attaching router; the
+# phase of the address, if not 0; whether a receiver gets the router annotations of messages.
 DESTINATION: Final = Symbol("qd.destination")
 COST: Final = Symbol("qd.cost")
 PHASE: Final = Symbol("qd.phase")
 SHOWS: Final = Symbol("qd.shows")
-# Links to the management of another router: "change" if all who send by it may change things there.
+# Links to the management of another router: "change" if all their senders may make changes there.
 RIGHTS: Final = Symbol("qd.rights")
 # Lanes: the number of the lane, and the priority of its messages, if these are not 0 and 4.
 LANE: Final = Symbol("qd.lane")
@@ -24,8 +24,8 @@ PRIORITY: Final = Symbol("qd.priority")
 ORIGIN: Final = Symbol("qd.origin")
 TREE: Final = Symbol("qd.tree")
 RECEIVERS: Final = Symbol("qd.receivers")
-# Routed links: the key of the link route, as in `RoutingState`, which no other link has; and the
-# facts about the link's client that routers need.
+# Routed links: the key of the link route, as in `RoutingState`, which only routed links have; and
+# the facts about the link's client that routers need.
 LINK_ROUTE: Final = Symbol("qd.link-route")
 NAME: Final = Symbol("qd.name")
 CONTAINER: Final = Symbol("qd.container")

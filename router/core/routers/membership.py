@@ -1,7 +1,7 @@
 """Open properties of routers: declare this router, and check whether a peer fits.
 
-A router sends them only on connections that are for other routers, which it knows by the role of
-its own listener or connector. The keys are symbols; those that begin with `qd.` are Dispatch's.
+A router sends them only on connections to other routers, which it recognizes by the role of its own
+listener or connector. The keys are symbols; those that begin with `qd.` are Dispatch's.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ INSTANCE: Final = Symbol("trioute.instance")
 LOWEST_VERSION: Final = 1
 HIGHEST_VERSION: Final = 1
 
-# Features of this router beyond the protocol; other modules may add names.
-# Several links for one address and destination are kept apart.
+# Optional features of this router; other modules may add names.
+# Several links for the same address and destination are kept apart.
 LANES: Final = Symbol("lanes")
-# Sampled deliveries are passed on with their traces (`trace_context`).
+# Sampled deliveries are passed on with their trace context (`trace_context`).
 TRACES: Final = Symbol("traces")
 FEATURES_SPOKEN: Final[tuple[str, ...]] = ("edge-routes", LANES, TRACES)
 
 HIGHEST_COST: Final = 1_000_000
 LARGEST_INSTANCE: Final = 2**63 - 1
-# How many low bits of an instance are random; those above them are the time.
+# How many low bits of an instance are random; the bits above them are the time.
 RANDOM_BITS: Final = 20
 # How many features a peer may declare.
 MAX_FEATURES: Final = 64
@@ -50,9 +50,9 @@ MAX_FEATURES: Final = 64
 
 @attrs.frozen
 class Membership:
-    """Identity of this router towards others.
+    """Identity of this router as declared to other routers.
 
-    `instance` tells its runs apart; the larger one is the later one (`instance_from`).
+    `instance` tells its runs apart; a later run has a larger one (`instance_from`).
     """
 
     router: str
@@ -77,7 +77,7 @@ class Membership:
 
 @attrs.frozen
 class Peer:
-    """Another router, as agreed in open; `cost` is what it declares the connection to cost."""
+    """Another router, as agreed in the opens; `cost` is the connection's cost as it declares it."""
 
     router: str
     mode: Mode
@@ -93,7 +93,7 @@ def check_peer(
     """Return the peer that has sent this open on a connection with these settings.
 
     Raises `AmqpError` if the peer is not a router, does not belong to this network, or has this
-    router's id. Its description is for the operators at both ends.
+    router's id. The error's description is for the operators at both ends.
     """
     properties = remote.properties or {}
     versions, mode = properties.get(VERSIONS), properties.get(MODE)
@@ -122,7 +122,7 @@ def check_peer(
         raise _malformed(remote, "container-id")
     if remote.container_id == mine.router:
         what = (
-            "is connected with itself"
+            "is connected to itself"
             if instance == mine.instance
             else f"has the same id as another router, which was started {_when(mine, instance)}; "
             "every router needs a unique id"
@@ -141,7 +141,7 @@ def check_peer(
 def instance_from(now: float, token: str) -> int:
     """Return the instance of a router that starts at `now`, in seconds since 1970.
 
-    `token` is some random text. A later start has a larger instance; starts in the same millisecond
+    `token` is a random text. A later start has a larger instance; starts in the same millisecond
     almost certainly have different ones.
     """
     chance = crc32(token.encode()) & ((1 << RANDOM_BITS) - 1)
@@ -153,7 +153,7 @@ def instance_of(remote: Open) -> int:
     return int((remote.properties or {})[INSTANCE])
 
 
-# The longest id that control messages may hold.
+# The longest id that control messages may contain.
 LONGEST_ID_BYTES: Final = 255
 
 
@@ -163,7 +163,7 @@ def _is_id(name: str) -> bool:
 
 
 def _common_version(mine: Membership, remote: Open, versions: object) -> int:
-    """Return the highest version that both support; raise `AmqpError` if there is none."""
+    """Return the highest version that both routers support; raise `AmqpError` if there is none."""
     if (
         not isinstance(versions, list)
         or len(versions) != 2
@@ -175,9 +175,9 @@ def _common_version(mine: Membership, remote: Open, versions: object) -> int:
     if found < max(int(lowest), LOWEST_VERSION):
         raise AmqpError(
             NetworkCondition.OTHER_VERSION,
-            f"{_named(remote)} speaks versions {lowest} to {highest} of the protocol between "
-            f"routers, and {mine.router} speaks {LOWEST_VERSION} to {HIGHEST_VERSION}: one of the "
-            "two has to be brought up to date",
+            f"{_named(remote)} supports versions {lowest} to {highest} of the inter-router "
+            f"protocol, and {mine.router} supports {LOWEST_VERSION} to {HIGHEST_VERSION}: one of "
+            "the two has to be upgraded",
         )
     return found
 
@@ -185,9 +185,10 @@ def _common_version(mine: Membership, remote: Open, versions: object) -> int:
 def _check_mode(
     mine: Membership, settings: ConnectionSettings, is_client: bool, remote: Open, mode: object
 ) -> None:
-    """Raise `AmqpError` if the mode of the peer is wrong.
+    """Raise `AmqpError` if the mode of the peer is wrong for this connection.
 
-    Between interior routers both are interior; otherwise the edge is the router that connects.
+    On an inter-router connection both routers are interior; on any other, the router that connects
+    is the edge router.
     """
     role = settings.role
     wanted = "edge" if role == EDGE and not is_client else "interior"
@@ -224,11 +225,11 @@ def _when(mine: Membership, instance: int) -> str:
 def _malformed(remote: Open, key: str) -> AmqpError:
     return AmqpError(
         NetworkCondition.MALFORMED_OPEN,
-        f"{_named(remote)} declares an invalid value of {key} in its open",
+        f"{_named(remote)} declares an invalid value for {key} in its open",
     )
 
 
 def _named(remote: Open) -> str:
-    """Return a description of the peer; its name is cut, since it may be as long as a frame."""
+    """Describe the peer by its name, which is shortened because it may be as long as a frame."""
     name = remote.container_id or ""
     return f"the peer {name[:100]!r}"

@@ -1,7 +1,8 @@
-"""Keys of addresses between routers, and names that say which router they are at.
+"""Keys of addresses between routers, and names that contain the router of their node.
 
-`_topo/0/<id>/…` is at the router of that id and nowhere else, and `_edge/<id>/…` at the edge router
-of that id. Such names can be reached even without a receiver there (Dispatch's names).
+`_topo/0/<id>/…` is at the router with that id and nowhere else, and `_edge/<id>/…` at the edge
+router with that id. Such names can be reached even if no receiver is there. They are Dispatch's
+names.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from router.core.model.address import FALLBACK, LAST_PHASE, Address
 from router.core.routers.routing_state import EDGE, EDGE_AWAY, EDGE_RUN, MOBILE
 
 MANAGEMENT = "/$management"
-# how many digits an instance has at most: instances are below 2^63
+# the most digits that an instance has: instances are below 2^63
 LONGEST_INSTANCE = 19
 _TOPOLOGICAL = re.compile(r"_topo/0/([^/]+)/.")
 _AT_EDGE = re.compile(r"_edge/([^/]+)/.")
@@ -21,7 +22,7 @@ _AT_EDGE = re.compile(r"_edge/([^/]+)/.")
 def key_at(name: str, phase: int) -> str:
     """Return the key of a mobile address.
 
-    A phase is a digit there; FALLBACK is the letter F and CHANGERS the letter C.
+    The phase is a digit in it; FALLBACK is the letter F and MANAGEMENT_WRITERS the letter C.
     """
     return f"{MOBILE}{chr(ord('0') + phase)}{name}"
 
@@ -43,20 +44,20 @@ def address_in(key: str) -> tuple[str, int] | None:
 
 
 def router_in(name: str) -> str | None:
-    """Return the id of the router that a name is at, or None if the name contains none."""
+    """Return the id of the router in a name, or None if the name does not contain one."""
     found = _TOPOLOGICAL.match(name)
     return None if found is None else found[1]
 
 
 def is_management_elsewhere(name: str, me: str) -> bool:
-    """Return whether a name is the management node of another router, or of an edge."""
+    """Return whether a name is the management node of another router or of an edge router."""
     if not name.endswith(MANAGEMENT):
         return False
     return router_in(name) not in (None, me) or edge_key_in(name) is not None
 
 
 def edge_key_in(name: str) -> str | None:
-    """Return the key of the edge router that a name is at, or None if the name contains none."""
+    """Return the key of the edge router in a name, or None if the name does not contain one."""
     found = _AT_EDGE.match(name)
     return None if found is None else EDGE + found[1]
 
@@ -67,7 +68,10 @@ def edge_run_key(edge: str, instance: int, letter: str = EDGE_RUN) -> str:
 
 
 def edge_run_in(key: str) -> tuple[str, int] | None:
-    """Return the id and the instance in such a key; None for another key, or a malformed one."""
+    """Return the id and the instance in the key of a run of an edge router.
+
+    None for any other key, and for a malformed one.
+    """
     edge, _, instance = key[1:].rpartition("/")
     if not key.startswith((EDGE_RUN, EDGE_AWAY)) or not edge:
         return None

@@ -7,7 +7,7 @@ import attrs
 
 @attrs.frozen
 class NeighbourFound:
-    """New neighbour: messages go to it from now on, over the connection of this number."""
+    """New neighbour: messages go to it from now on, over the connection with this number."""
 
     router: str
     connection: int
@@ -42,7 +42,7 @@ class NeighbourLost:
 
 @attrs.frozen
 class RoutersChanged:
-    """Change of the reachable routers: those that `came`, and those that `went`.
+    """Change of the reachable routers: `came` are new, and `went` are no longer reachable.
 
     `known` is how many can be reached now.
     """
@@ -62,7 +62,7 @@ class TableChanged:
 
 @attrs.frozen
 class DuplicateRouterId:
-    """Conflict of two routers with one id, seen that many `times` for the same reason, `what`."""
+    """Conflict of two routers with the same id, seen `times` times for the same reason, `what`."""
 
     router: str
     what: str
@@ -71,11 +71,11 @@ class DuplicateRouterId:
 
 @attrs.frozen
 class AnnouncementsIgnored:
-    """Announcements of another router beyond a limit, which are ignored.
+    """Announcements of another router that are ignored because they exceed a limit.
 
-    `what` says whether they are `routers` or `addresses`. `router` is the neighbour that announces
-    them, or the router whose addresses they are. `kept` is how many are kept, and `most` the limit:
-    a number, or with `in_octets` an amount of memory.
+    `what` says whether they are about `routers` or `addresses`. `router` is the neighbour that
+    announces the routers, or the router whose addresses they are. `kept` is how many are kept, and
+    `most` the limit: a number, or with `in_octets` an amount of memory.
     """
 
     what: str

@@ -1,9 +1,9 @@
 """Counters of the deliveries that came from other routers, or went on to them.
 
 Forwarding counts each delivery once when it is received and once when it is sent, whatever its
-peers are. How many of these were from or to other routers is known from their links' counters: a
-link's counter is added when it leaves its address (`link_over`), that of a present link on request.
-Nothing here runs per message.
+peers are. Counters of links show how many deliveries came from other routers or went to them. The
+counters of a link are added to those of its address when it leaves the address (`link_over`); those
+of present links are added on request. Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from router.engine.link import IncomingLink
 if TYPE_CHECKING:
     from router.engine.link import Link
 
-# The roles of connections to other routers, and of those to containers.
+# The roles of connections to other routers, and the role of connections to containers.
 ROUTERS: Final = frozenset(("inter-router", "edge"))
 CONTAINER: Final = "route-container"
 # If more keys than this are counted, those that are not wanted are forgotten.
@@ -28,7 +28,10 @@ MOST_PASSED: Final = 10_000
 
 
 def link_over(counters: Counters, link: Link) -> None:
-    """Add what a link has carried to counters; once to its address's, when it leaves that."""
+    """Add the deliveries of a link to counters, by the role of its connection.
+
+    Call it once for the counters of the link's address, when the link leaves that address.
+    """
     role = link.session.connection.settings.role
     if role in ROUTERS:
         if isinstance(link, IncomingLink):
@@ -43,7 +46,7 @@ def link_over(counters: Counters, link: Link) -> None:
 
 
 def total_counters(address: Address) -> Counters:
-    """Return the counters of an address, with what its present links have carried."""
+    """Return the counters of an address, including the deliveries of its present links."""
     total = Counters()
     total.add(address.counters)
     for link in _links(address):
@@ -52,7 +55,7 @@ def total_counters(address: Address) -> Counters:
 
 
 def add(total: Counters, address: Address) -> None:
-    """Add the counters of an address, except what present links to containers have carried."""
+    """Add the counters of an address, without the deliveries of present links to containers."""
     total.add(address.counters)
     if _may_be_across(address):
         for link in _links(address):
@@ -71,10 +74,10 @@ def left(counters: Counters) -> int:
 
 
 class TransitCounts:
-    """Number of deliveries from one router to another through this one, by address key."""
+    """Numbers of deliveries from one router to another through this one, by address key."""
 
     def __init__(self, wanted: Mapping[str, object]) -> None:
-        # the keys that any router of the network has receivers for
+        # the keys for which any router of the network has receivers
         self._wanted = wanted
         self._over: Counter[str] = Counter()
         # the present transits, by key
@@ -99,13 +102,13 @@ class TransitCounts:
             self._over = Counter({k: n for k, n in self._over.items() if k in self._wanted})
 
     def of(self, key: str) -> int:
-        """Return how many deliveries of a key have passed, on present and former transits."""
+        """Return how many deliveries for a key have passed, on present and former transits."""
         ways = self._ways.get(key, ())
         return self._over[key] + sum(total_counters(address).to_routers for address in ways)
 
 
 def _may_be_across(address: Address) -> bool:
-    """Return whether an address may have links of other routers, as few have."""
+    """Return whether an address may have links to other routers, which few addresses have."""
     if address.remote_ends or address.transit is not None or address.treatment == ROUTED:
         return True
     # a link that is being detached no longer counts in `remote_ends`
@@ -113,7 +116,7 @@ def _may_be_across(address: Address) -> bool:
 
 
 def _links(address: Address) -> Iterator[Link]:
-    """Yield the links of an address that have not left it, and are not lost."""
+    """Yield the links that are at an address and are not lost."""
     for producer in address.producers:
         if producer.link.owner is producer:
             yield producer.link
@@ -124,6 +127,6 @@ def _links(address: Address) -> Iterator[Link]:
 
 
 def _begun(link: Link) -> int:
-    """Return how many deliveries of a link have begun: all but one whose head is incomplete."""
+    """Return how many deliveries of a link have begun: all except one whose head is incomplete."""
     current = link.current
     return int(link.deliveries) - (current is not None and current.address is None)

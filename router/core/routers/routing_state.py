@@ -1,8 +1,8 @@
-"""Reach of a router: the routers that it can reach, through which neighbour, and their receivers.
+"""Routing state of a router: reachable routers, the paths to them, and their receivers.
 
 The routing protocol (`router.control.network`) writes it, and the core reads it: this is their only
-interface. Interest at this router goes the other way: the core notes it and the protocol announces
-it. Nothing here is read per message.
+interface. Interest at this router goes the other way: the core records it and the protocol
+announces it. Nothing here is read per message.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 
 # The first letter of a key is its class; in a mobile address the phase comes next.
 MOBILE = "M"
-# link routes: for links that peers send on (in) or receive on (out), by prefix or by pattern
+# link routes for links on which peers send (in) or receive (out), by prefix or by pattern
 IN_PREFIX, OUT_PREFIX, IN_PATTERN, OUT_PATTERN = "C", "D", "E", "F"
 # an edge router, by its id
 EDGE = "H"
-# an edge router by id and instance, so that two with one id are noticed; one turned away
+# an edge router by id and instance, so that two with the same id are noticed; one that was refused
 EDGE_RUN, EDGE_AWAY = "I", "J"
 OF_EDGES = (EDGE, EDGE_RUN, EDGE_AWAY)
-# How many shared entries of keys that one router alone wants are kept, in addition to two per
+# How many shared entries for keys that only one router wants are kept, in addition to two per
 # router.
 MAX_SHARED_ENTRIES: Final = 1000
-# How many routers with receivers have to be known, the nearest ones; and for how many keys these
+# How many of the nearest routers with receivers are looked up for a key, and for how many keys they
 # are cached.
 NEAREST: Final = 32
 MAX_CACHED_KEYS: Final = 128
-# in place of the phase: receivers that get messages no other receiver takes
+# in place of the phase: fallback receivers, for messages that no other receiver takes
 FALLBACK_PHASE = "F"
-# in place of the phase: senders that may change the configuration there
+# in place of the phase: management senders that may make changes there
 MANAGERS_PHASE = "C"
 
 
@@ -48,10 +48,10 @@ def mobile_key(name: str, phase: str = "0") -> str:
 
 @attrs.frozen
 class Interest:
-    """Interest in an address at a router: there is a receiver.
+    """Interest in an address at a router: a receiver is there.
 
-    `treatment` is the address's there, such as `address.CLOSEST`; `shows`: a receiver there gets
-    the router annotations of messages.
+    `treatment` is the treatment of the address there, such as `address.CLOSEST`. `shows` says
+    whether a receiver there gets the router annotations of messages.
     """
 
     treatment: int
@@ -64,7 +64,7 @@ Place: TypeAlias = tuple[int, str, Interest]
 
 @attrs.frozen
 class Path:
-    """Path to a router: the neighbour it leads through, and the sum of all its costs."""
+    """Path to a router: the neighbour that it leads through, and the sum of its costs."""
 
     via: str
     cost: int
@@ -72,9 +72,10 @@ class Path:
 
 @attrs.frozen
 class Branch:
-    """Part of a tree that lies behind one child.
+    """Part of a tree that is reached through one child.
 
-    `digest` tells two trees apart; `routers` are all routers in it, including the child.
+    `digest` tells different trees apart; `routers` are all routers in this part, including the
+    child.
     """
 
     child: str
@@ -84,10 +85,10 @@ class Branch:
 
 @attrs.frozen
 class Tree:
-    """Tree of the cheapest paths from one router to all others, from this router's position.
+    """Tree of the cheapest paths from one router to all others, as seen from this router.
 
-    `digest` is that of the tree from here on, by which `parent` knows this router's branch; the
-    root has no parent.
+    `digest` is that of the subtree below this router; `parent` knows this router's branch by it.
+    The root has no parent.
     """
 
     root: str
@@ -97,7 +98,7 @@ class Tree:
 
 
 class RoutingState:
-    """Network as the router `me` sees it; a router that is alone sees no other routers."""
+    """Network as the router `me` sees it; a standalone router sees no other routers."""
 
     def __init__(self, me: str) -> None:
         self.me = me
@@ -107,20 +108,20 @@ class RoutingState:
         self.paths: Mapping[str, Path] = {}
         # by key, the reachable routers that have receivers
         self.wanted: ListedTable[str, dict[str, Interest]] = ListedTable()
-        # how many of these keys are those of edge routers
+        # how many of these keys belong to edge routers
         self.edges = 0
-        # keys that one router alone wants, as most, share one entry per router and interest
+        # most keys are wanted by only one router: they share one entry per router and interest
         self._alone: dict[tuple[str, Interest], dict[str, Interest]] = {}
-        # the nearest routers that want a key, for keys looked up lately
+        # the nearest routers that want a key, for keys that were looked up lately
         self._found: dict[str, list[Place]] = {}
-        # the interest of this router, to be announced to the others
+        # the interest of this router, to be announced to other routers
         self.here: dict[str, Interest] = {}
         # the keys of `here` that have changed since the protocol took them
         self.changed_here: dict[str, None] = {}
-        # called on changes of paths and neighbours; and, with the key, on changes of interest
+        # called on changes to paths and neighbours; and, with the key, on changes of interest
         self.on_paths: list[Callable[[], None]] = []
         self.on_wanted: list[Callable[[str], None]] = []
-        # makes the protocol take the changes of interest here, in this turn
+        # asks the protocol to take the changes of interest here, in this turn
         self.on_here: Callable[[], None] = lambda: None
         self._tree_of: Callable[[str], Tree | None] = lambda _: None
 
@@ -134,7 +135,7 @@ class RoutingState:
     ) -> None:
         """Replace the neighbours, and the paths to all other routers.
 
-        `tree_of` gives the tree of a root, or None if no messages come from there.
+        `tree_of` returns the tree of a root, or None if no messages come from that root.
         """
         self.neighbours = dict(neighbours)
         self.paths = paths
@@ -146,7 +147,7 @@ class RoutingState:
             watcher()
 
     def set_interest(self, router: str, key: str, interest: Interest | None) -> None:
-        """Set the interest of a reachable router in a key, or remove it if None."""
+        """Set the interest of a reachable router in a key; None removes it."""
         routers = self.wanted.get(key)
         if interest is not None:
             if routers is None:
@@ -174,7 +175,7 @@ class RoutingState:
             watcher(key)
 
     def _only(self, router: str, interest: Interest) -> dict[str, Interest]:
-        """Return the shared entry of all keys that this router alone wants."""
+        """Return the shared entry for all keys that only this router wants, with this interest."""
         found = self._alone.get((router, interest))
         if found is None:
             found = self._alone[router, interest] = {router: interest}
@@ -191,19 +192,19 @@ class RoutingState:
         return self.neighbours.get(neighbour)
 
     def tree(self, root: str) -> Tree | None:
-        """Return the tree along which multicasts come from a root, or go from here."""
+        """Return the tree along which multicasts come from a root, or go out from this router."""
         return self._tree_of(root)
 
     def count(self, key: str) -> int:
-        """Return how many routers have receivers for a key."""
+        """Return the number of routers that have receivers for a key."""
         return len(self.wanted.get(key, ()))
 
     def places(self, key: str) -> list[Place]:
-        """Return the other routers with receivers: cost, router and interest, the nearest first."""
+        """Return the other routers that have receivers for a key, the nearest first."""
         return self._nearest(key, None)
 
     def nearest(self, key: str) -> list[Place]:
-        """Return the first NEAREST of these `places`; the caller must not change the list."""
+        """Return the first NEAREST of the `places` of a key; do not change the list."""
         found = self._found.get(key)
         if found is None:
             if len(self._found) >= MAX_CACHED_KEYS:
@@ -222,7 +223,7 @@ class RoutingState:
     # Written by the core.
 
     def want(self, key: str, interest: Interest | None) -> None:
-        """Set the interest of this router in a key, or remove it if None."""
+        """Set the interest of this router in a key; None removes it."""
         if self.here.get(key) == interest:
             return
         if interest is None:
@@ -233,9 +234,9 @@ class RoutingState:
         self.on_here()
 
     def take_changed_here(self, most: int | None = None) -> Iterable[tuple[str, Interest | None]]:
-        """Return the changes of interest here since the last call, `most` keys at most.
+        """Return the changes of interest here since the last call, for `most` keys at most.
 
-        The interest is None for keys that are not wanted any more.
+        The interest is None for keys that are no longer wanted.
         """
         changed = self.changed_here
         if most is None or len(changed) <= most:

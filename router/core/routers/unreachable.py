@@ -1,4 +1,4 @@
-"""Explain that a name leads to a router or edge router (`_edge/<id>/…`) that cannot be found.
+"""Explain that a name leads to a router that cannot be found, such as `_edge/<id>/…`.
 
 Used to find out why no messages flow. Nothing here runs per message.
 """
@@ -14,27 +14,27 @@ if TYPE_CHECKING:
 
 
 class Edges(Protocol):
-    """Edges as a router knows them; classes of `control.edge` implement it."""
+    """Edge routers as known to a router; classes of `control.edge` implement it."""
 
     def lacks(self, name: str) -> bool:
-        """Return whether a name is at a router that no interior or edge knows."""
+        """Return whether a name leads to a router that no interior router and no edge knows."""
 
 
 class JoinedNetwork(Protocol):
-    """Network that a router belongs to, or would; `Network` of `core.network` implements it."""
+    """Network that a router belongs to, or may join; `Network` of `core.network` implements it."""
 
     reach: RoutingState
     is_on: bool
 
     @property
     def edges(self) -> Edges | None:
-        """Return the edges; None for a router that is not an edge and has none."""
+        """Return the edges; None for a router that is not an edge and has no edges."""
 
 
 def why_unreachable(network: JoinedNetwork, name: str) -> str | None:
-    """Return in words which router a name leads to, if that router cannot be found.
+    """Describe the router that a name leads to, if that router cannot be found.
 
-    None if the router is there or may be there, or if the name does not lead to a router.
+    Returns None if the router is there or may be there, or if the name does not lead to a router.
     """
     router, edge = router_in(name), edge_key_in(name)
     if network.is_on and router is not None:

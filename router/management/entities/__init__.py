@@ -1,1 +1,1 @@
-"""Entity types of the management node, a family of them in each module."""
+"""Entity types of the management node, with one module for each family of types."""

@@ -27,14 +27,16 @@ ADDRESS: Final = EntityType[ListedAddress](
     OPERATIONAL,
     (
         *_OF.identified(lambda a: a.key, lambda a: a.key, "router.address"),
-        Attribute("key", "string", "The letter of its class, and its name.", lambda a: a.key),
+        Attribute(
+            "key", "string", "The letter of its class, followed by its name.", lambda a: a.key
+        ),
         Attribute(
             "distribution", "string", "How deliveries are distributed.", lambda a: a.distribution
         ),
         *_OF.integers(
             (
-                ("inProcess", "Receivers that are the router itself.", lambda a: a.in_process),
-                ("subscriberCount", "Other receivers here.", lambda a: a.subscribers),
+                ("inProcess", "Receivers within the router itself.", lambda a: a.in_process),
+                ("subscriberCount", "Other receivers at this router.", lambda a: a.subscribers),
                 (
                     "remoteCount",
                     "Other routers with receivers, or with containers of a link route.",
@@ -42,7 +44,7 @@ ADDRESS: Final = EntityType[ListedAddress](
                 ),
                 (
                     "containerCount",
-                    "Of a link route's address, connections that links are forwarded to.",
+                    "For the address of a link route: connections that links are forwarded to.",
                     lambda a: a.containers,
                 ),
                 (
@@ -57,7 +59,7 @@ ADDRESS: Final = EntityType[ListedAddress](
                 ),
                 (
                     "deliveriesTransit",
-                    "Deliveries that went on to other routers, from here or in transit.",
+                    "Deliveries sent on to other routers, from here or in transit.",
                     lambda a: a.counted.to_routers + a.passed,
                 ),
                 (
@@ -72,12 +74,12 @@ ADDRESS: Final = EntityType[ListedAddress](
                 ),
                 (
                     "deliveriesRedirectedToFallback",
-                    "Deliveries that went to its fallback.",
+                    "Deliveries sent to its fallback.",
                     partial(_address_count, "redirected"),
                 ),
                 (
                     "priority",
-                    "Priority of all messages to it; -1 if each message's own applies.",
+                    "Priority of all messages to it; -1 if each message's own priority applies.",
                     lambda a: a.priority,
                 ),
                 (
@@ -85,27 +87,35 @@ ADDRESS: Final = EntityType[ListedAddress](
                     "Links of stuck receivers that were closed (stuckReceiver).",
                     partial(_address_count, "receivers_dropped"),
                 ),
-                ("deliveriesToContainer", "To link routes' containers: none.", constant(0)),
-                ("deliveriesFromContainer", "From those: none.", constant(0)),
+                (
+                    "deliveriesToContainer",
+                    "Deliveries to containers of link routes: always 0.",
+                    constant(0),
+                ),
+                (
+                    "deliveriesFromContainer",
+                    "Deliveries from containers of link routes: always 0.",
+                    constant(0),
+                ),
             )
         ),
         Attribute(
             "remoteHostRouters",
             "list",
-            "The ids of the routers in remoteCount.",
+            "The ids of the routers that remoteCount counts.",
             lambda a: a.remote_routers,
         ),
         Attribute(
             "blockedReason",
             "string",
-            "Why what is sent to it here would wait now, in a word such as no_credit; null where "
-            "it would not.",
+            "Why messages sent to it here would wait now, as one word such as no_credit; null "
+            "if they would not wait.",
             lambda a: a.blocked_reason,
         ),
         Attribute(
             "blockedText",
             "string",
-            "The same in words, which name the routers of the network that are waited for.",
+            "blockedReason in words, with the names of the routers that are waited for.",
             lambda a: a.blocked_text,
         ),
     ),

@@ -1,4 +1,4 @@
-"""Helpers for the attributes of many entity types."""
+"""Helpers for attributes that many entity types have."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def constant(value: object) -> Callable[[object], object]:
 
 
 class AttributesOf(Generic[E]):
-    """Maker of attributes of entities that are read from objects of one class.
+    """Factory of attributes for types whose entities are read from objects of one class.
 
-    `AttributesOf[LinkView]` tells the readers that they get a `LinkView`.
+    `AttributesOf[LinkView]` declares that the readers take a `LinkView`.
     """
 
     @staticmethod

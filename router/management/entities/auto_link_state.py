@@ -18,9 +18,10 @@ from router.management.views import RouterView
 
 @attrs.frozen
 class AutoLinkState:
-    """State of an auto-link. `now` is on the engine's clock.
+    """State of an auto-link; `now` is on the engine's clock.
 
-    The first of its `lines` determines the status. The last line to fail determines the error.
+    `lines` are its links, attached or not, one for each connection to its container. The first line
+    determines the status, and the one that failed last determines the error.
     """
 
     plan: AutoLinkRule
@@ -41,7 +42,7 @@ class AutoLinkState:
 
     @property
     def error(self) -> str | None:
-        """Return the container's description of the last error, or else its condition, or None."""
+        """Return the last error as the container describes it, or else its condition, or None."""
         failed = self.failed
         if failed is None:
             return None
@@ -51,7 +52,7 @@ class AutoLinkState:
 
     @property
     def retry_s(self) -> int | None:
-        """Return in how many seconds the next attempt is due, or None."""
+        """Return the number of seconds until the next attempt; None if no attempt is due."""
         due = [line.retry_at for line in self.lines if line.retry_at is not None]
         return max(0, math.ceil(min(due) - self.now)) if due else None
 
@@ -81,13 +82,13 @@ def _condition(state: AutoLinkState) -> str | None:
 
 
 AUTO_LINK_STATE: Final = (
-    _attribute("linkRef", "string", "The identity of its link, or of one of several.", _link),
+    _attribute("linkRef", "string", "The identity of its link, or of one of its links.", _link),
     _attribute(
         "operStatus",
         "string",
-        "How it stands: inactive (the container is not connected), attaching, active, or failed; "
-        "on several connections, on the one where it stands best. What goes because it is not "
-        "wanted any more is quiescing and then idle, and counted in metrics.",
+        "inactive (the container is not connected), attaching, active, or failed; with several "
+        "connections to the container, the best of their states. An auto-link that is no longer "
+        "wanted is quiescing and then idle, and appears only in metrics.",
         lambda s: str(s.status),
     ),
     _attribute(
@@ -113,7 +114,7 @@ AUTO_LINK_STATE: Final = (
     _attribute(
         "attempts",
         "integer",
-        "Attempts at it since it was last active for a while, the first one as well.",
+        "Attempts since it was last active for a while, including the first one.",
         lambda s: max((line.attempts for line in s.lines), default=0),
     ),
     _attribute(
@@ -125,7 +126,7 @@ AUTO_LINK_STATE: Final = (
     _attribute(
         "linkCount",
         "integer",
-        "Links that it has now, one on each connection as a rule.",
+        "Links that it has now, normally one on each connection.",
         lambda s: sum(line.link is not None for line in s.lines),
     ),
 )

@@ -27,7 +27,7 @@ from router.management.schema import (
 from router.management.views import RouterView
 
 OPERATIONS: Final = ("CREATE", "DELETE", "READ", "UPDATE")
-IDENTIFIES_ENTITY: Final = "the entity is known by it"
+IDENTIFIES_ENTITY: Final = "it identifies the entity"
 
 ConfiguredType: TypeAlias = EntityType[object]
 """Type of entities that are read from settings, or from a `LiveEntity`."""
@@ -36,9 +36,9 @@ ConfiguredType: TypeAlias = EntityType[object]
 def named_type(
     kind: str, meaning: str, of: str, live: Iterable[Attribute[object]] = ()
 ) -> ConfiguredType:
-    """Return the entity type of the configuration's kind `of`, identified by its name.
+    """Return the type for the configuration entity `of`, whose name is its identity.
 
-    `live` are further attributes, for its live state.
+    `live` are additional attributes, for its live state.
     """
     return _type(kind, meaning, of, _name, _name, live=live)
 
@@ -64,9 +64,10 @@ def _type(
     *absent: str,
     live: Iterable[Attribute[object]] = (),
 ) -> ConfiguredType:
-    """Return the entity type of the configuration's kind `of`.
+    """Return the type for the configuration entity `of`.
 
-    `live` are further attributes, for its live state.
+    `absent` are attributes of Dispatch that have no value here. `live` are additional attributes,
+    for the entity's live state.
     """
     entity = configured_entity(of)
     given = attrs.fields_dict(entity.settings).get("name")
@@ -117,7 +118,7 @@ CONNECTOR: Final = _type(
 
 CONFIGURED_ADDRESS: Final = _type(
     "router.config.address",
-    "Configuration of the addresses that match.",
+    "Settings of the addresses that match a prefix or pattern.",
     "address",
     _name,
     _name,
@@ -125,7 +126,8 @@ CONFIGURED_ADDRESS: Final = _type(
 
 CONFIGURED_REDIRECT: Final = _type(
     "router.config.redirect",
-    "Addresses, or a host, whose clients are redirected to another container. Dispatch has none.",
+    "Addresses, or a host, whose clients are redirected to another container. Dispatch has no "
+    "such type.",
     "redirect",
     _redirect,
     _redirect,
@@ -153,7 +155,7 @@ def _with_phase(entity_type: ConfiguredType) -> ConfiguredType:
 CONFIGURED_AUTO_LINK: Final = _with_phase(
     _type(
         "router.config.autoLink",
-        "A link that the router attaches to a container by itself.",
+        "A link that the router itself attaches to a container.",
         "autoLink",
         _name,
         _name,
@@ -185,7 +187,7 @@ CONFIGURED_EXCHANGE: Final = _type(
 
 CONFIGURED_BINDING: Final = _type(
     "router.config.binding",
-    "Which messages of an exchange go to an address.",
+    "Rule that selects the messages of an exchange that go to an address.",
     "binding",
     _name,
     _name,

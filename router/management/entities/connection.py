@@ -14,17 +14,21 @@ from router.management.views import ConnectionView
 ENABLED: Final = "enabled"
 DELETED: Final = "deleted"
 
-# Memory that the peer of a connection makes the router keep, by kind.
+# Memory that the router holds on behalf of a connection's peer, by kind.
 _KEPT: Final = (
-    ("Connection", account.CONNECTION, "the connection itself, and what the peer said in open"),
+    (
+        "Connection",
+        account.CONNECTION,
+        "the connection itself, with the content of the peer's open",
+    ),
     ("Sessions", account.SESSIONS, "its sessions"),
     ("Links", account.LINKS, "its links, with their names and addresses"),
-    ("Nodes", account.NODES, "dynamic nodes that were made for it"),
-    ("Suspended", account.SUSPENDED, "sources and targets that it has left without a link"),
-    ("Routes", account.ROUTES, "what it has told of other routers and their addresses"),
+    ("Nodes", account.NODES, "dynamic nodes that were created for it"),
+    ("Suspended", account.SUSPENDED, "its sources and targets without a link"),
+    ("Routes", account.ROUTES, "what it has announced about other routers and their addresses"),
     ("Traces", account.TRACES, "lines of its traces that wait to be sent"),
-    ("Messages", memory_by_kind.MESSAGES, "messages from it that wait"),
-    ("Deliveries", memory_by_kind.DELIVERIES, "deliveries that it has sent and that are unsettled"),
+    ("Messages", memory_by_kind.MESSAGES, "messages from it that wait in the router"),
+    ("Deliveries", memory_by_kind.DELIVERIES, "unsettled deliveries that it has sent"),
     ("Input", memory_by_kind.INPUT, "an incomplete frame"),
     ("Output", memory_by_kind.OUTPUT, "output that it has not read yet"),
 )
@@ -38,21 +42,21 @@ _OF: Final = AttributesOf[ConnectionView]()
 
 CONNECTION: Final = EntityType[ConnectionView](
     "connection",
-    "A connection with a peer, whoever opened it.",
+    "A connection with a peer, opened by either side.",
     OPERATIONAL,
     (
         *_OF.identified(lambda c: f"connection/{c.identity}", lambda c: c.identity, "connection"),
         Attribute(
             "adminStatus",
             "string",
-            "Always enabled; a connection that is given deleted is closed.",
+            "Always enabled. Setting it to deleted closes the connection.",
             constant(ENABLED),
             changes=True,
         ),
         Attribute(
             "operStatus",
             "string",
-            "Whether it is up, or closing.",
+            "up or closing.",
             lambda c: "closing" if c.connection.finished or c.connection.closed_at else "up",
         ),
         Attribute("protocol", "string", "Always amqp.", constant("amqp")),
@@ -62,7 +66,9 @@ CONNECTION: Final = EntityType[ConnectionView](
             "The peer's container-id.",
             lambda c: str(c.connection.remote_open.container_id),
         ),
-        Attribute("opened", "boolean", "Whether both sides have opened it.", constant(True)),
+        Attribute(
+            "opened", "boolean", "Whether both sides have opened it: always true.", constant(True)
+        ),
         Attribute("host", "string", "The peer's host and port.", lambda c: c.connection.name),
         Attribute(
             "dir",
@@ -74,29 +80,29 @@ CONNECTION: Final = EntityType[ConnectionView](
         Attribute(
             "active",
             "boolean",
-            "Of a connection between an edge router and an interior one: whether it is used, and "
-            "does not stand by. Null of others.",
+            "For a connection between an edge router and an interior router: whether it is in "
+            "use (true) or on standby (false). Null for other connections.",
             lambda c: c.use[0],
         ),
         Attribute(
             "uplink",
             "string",
-            "At an edge router: why that connection is used or stands by.",
+            "At an edge router: why the connection is in use or on standby.",
             lambda c: c.use[1],
         ),
         Attribute(
             "isAuthenticated",
             "boolean",
-            "Whether the peer went through SASL; with ANONYMOUS it did.",
+            "Whether the peer used SASL, with any mechanism including ANONYMOUS.",
             lambda c: c.mechanism is not None,
         ),
-        Attribute("isEncrypted", "boolean", "Never: there is no TLS.", constant(False)),
+        Attribute("isEncrypted", "boolean", "Always false: there is no TLS.", constant(False)),
         Attribute("sasl", "string", "The SASL mechanism that was used.", lambda c: c.mechanism),
         Attribute("user", "string", "The user name of the peer.", lambda c: c.connection.user),
-        Attribute("ssl", "boolean", "Never: there is no TLS.", constant(False)),
-        Attribute("sslProto", "string", "None: there is no TLS.", constant(None)),
-        Attribute("sslCipher", "string", "None: there is no TLS.", constant(None)),
-        *_OF.integers((("sslSsf", "None: there is no TLS.", constant(None)),)),
+        Attribute("ssl", "boolean", "Always false: there is no TLS.", constant(False)),
+        Attribute("sslProto", "string", "Always null: there is no TLS.", constant(None)),
+        Attribute("sslCipher", "string", "Always null: there is no TLS.", constant(None)),
+        *_OF.integers((("sslSsf", "Always null: there is no TLS.", constant(None)),)),
         *_OF.integers(
             (("uptimeSeconds", "Seconds since the peer connected.", lambda c: c.uptime_s),)
         ),
@@ -104,13 +110,13 @@ CONNECTION: Final = EntityType[ConnectionView](
             (
                 (
                     "memoryHeld",
-                    "Octets that its peer makes the router keep, in total.",
+                    "Octets that the router holds on behalf of its peer, in total.",
                     lambda c: sum(memory_by_kind.holdings_of(c.connection).values()),
                 ),
             )
         ),
         *_OF.integers(
-            (f"memory{name}", f"Of these, octets for {what}.", partial(_kept, kind))
+            (f"memory{name}", f"Octets in memoryHeld for {what}.", partial(_kept, kind))
             for name, kind, what in _KEPT
         ),
         Attribute(

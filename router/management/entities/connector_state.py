@@ -28,27 +28,28 @@ CONNECTOR_STATE: Final = (
     _attribute(
         "failoverUrls",
         "string",
-        "All the places it knows, with commas between them: where it is, and then those that it "
-        "would try, in that order. What the peer has added to them is among them.",
+        "URLs of all hosts that it knows, separated by commas: the current one, and then those "
+        "that it would try next, in that order. They include hosts that the peer has announced.",
         lambda s: ", ".join(str(place) for place in s.status.round),
     ),
     _attribute(
         "connectionStatus",
         "string",
-        "SUCCESS with a connection. CONNECTING while one is being made or waited for; FAILED where "
-        "the router is refused, so that somebody has to change something: it goes on trying.",
+        "SUCCESS: it has a connection. CONNECTING: it is connecting, or waits until its next "
+        "attempt. FAILED: the router was refused, so that somebody has to change something; "
+        "attempts continue.",
         lambda s: s.status.state,
     ),
     _attribute(
         "connectionMsg",
         "string",
-        "What happened last, in a sentence.",
+        "The last event, in a sentence.",
         lambda s: s.status.message or None,
     ),
     _attribute(
         "statusSeconds",
         "integer",
-        "Seconds since it connected, or since it has had no connection.",
+        "Seconds for which it has been connected, or not connected.",
         lambda s: _ago(s, s.status.since),
     ),
     _attribute(
@@ -72,13 +73,13 @@ CONNECTOR_STATE: Final = (
     _attribute(
         "lastError",
         "string",
-        "Why it could not connect, or lost its connection; it is kept after a success.",
+        "Why it last failed to connect or lost its connection; it is kept after a success.",
         lambda s: s.status.failure and s.status.failure.reason,
     ),
     _attribute(
         "lastErrorKind",
         "string",
-        "The same in one word, as in the metric `trioute_connector_failures_total`.",
+        "lastError in one word, as in the metric `trioute_connector_failures_total`.",
         lambda s: s.status.failure and s.status.failure.kind,
     ),
     _attribute(

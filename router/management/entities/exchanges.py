@@ -44,7 +44,11 @@ def _of_exchange(read: Callable[[Exchange], object]) -> Callable[[object], objec
 EXCHANGE_STATE: Final = tuple(
     AttributesOf[object].integers(
         (
-            ("bindingCount", "Its bindings.", _of_exchange(lambda state: len(state.bindings))),
+            (
+                "bindingCount",
+                "Number of its bindings.",
+                _of_exchange(lambda state: len(state.bindings)),
+            ),
             (
                 "receivedCount",
                 "Deliveries that came in for it.",
@@ -52,17 +56,17 @@ EXCHANGE_STATE: Final = tuple(
             ),
             (
                 "droppedCount",
-                "Deliveries that nobody received.",
+                "Deliveries that were dropped because nobody received them.",
                 _of_exchange(lambda state: state.dropped),
             ),
             (
                 "forwardedCount",
-                "Deliveries that were received.",
+                "Deliveries that were forwarded to at least one receiver.",
                 _of_exchange(lambda state: state.forwarded),
             ),
             (
                 "divertedCount",
-                "Of these, those at the alternate address.",
+                "Deliveries among these that went to the alternate address.",
                 _of_exchange(lambda state: state.diverted),
             ),
         )

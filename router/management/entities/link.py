@@ -9,7 +9,7 @@ from router.management.entities.attributes import AttributesOf, constant
 from router.management.schema import OPERATIONAL, Attribute, EntityType
 from router.management.views import LinkView
 
-# Link types by the role of the connection; with any other role it is endpoint.
+# Link types by the role of the connection; with any other role, the type is endpoint.
 _TYPES: Final = {"inter-router": "inter-router", "edge": "edge"}
 
 
@@ -21,7 +21,7 @@ _OF: Final = AttributesOf[LinkView]()
 
 LINK: Final = EntityType[LinkView](
     "router.link",
-    "A link, seen from the router: what clients send on comes in.",
+    "A link, as seen from the router: a link on which a client sends is incoming.",
     OPERATIONAL,
     (
         # as in Dispatch: several links may have the same name
@@ -30,15 +30,17 @@ LINK: Final = EntityType[LinkView](
         Attribute(
             "operStatus",
             "string",
-            "Whether it is attached (up) or on its way in or out (down).",
+            "up while it is attached; down while it is being attached or detached.",
             lambda v: "up" if v.link.is_attached() else "down",
         ),
-        Attribute("linkName", "string", "The name it was attached under.", lambda v: v.link.name),
+        Attribute(
+            "linkName", "string", "The name with which it was attached.", lambda v: v.link.name
+        ),
         Attribute(
             "linkType",
             "string",
-            "A client's or a container's (endpoint), another router's of the network "
-            "(inter-router), or an edge's (edge).",
+            "endpoint (with a client or container), inter-router (with another router of the "
+            "network), or edge (between an edge router and an interior router).",
             _type,
         ),
         Attribute(
@@ -56,13 +58,18 @@ LINK: Final = EntityType[LinkView](
         Attribute(
             "peer",
             "string",
-            "Of a link that is routed, the identity of the one that it is joined to.",
+            "For a routed link: the identity of the link that it is joined to.",
             lambda v: v.peer,
         ),
-        Attribute("connectionId", "string", "Its connection.", lambda v: str(v.pump.number)),
+        Attribute(
+            "connectionId",
+            "string",
+            "The identity of its connection.",
+            lambda v: str(v.pump.number),
+        ),
         *_OF.integers(
             (
-                ("capacity", "The most credit a sender gets.", lambda v: v.capacity),
+                ("capacity", "The maximum credit that a sender gets.", lambda v: v.capacity),
                 (
                     "undeliveredCount",
                     "Deliveries that wait in the router.",
@@ -87,26 +94,26 @@ LINK: Final = EntityType[LinkView](
                 ),
                 (
                     "droppedPresettledCount",
-                    "Of those, the ones dropped because nobody could take them at once.",
+                    "Presettled deliveries that were dropped because no receiver had credit.",
                     lambda v: v.link.dropped_presettled,
                 ),
-                ("acceptedCount", "Those that were accepted.", lambda v: v.link.accepted),
-                ("rejectedCount", "Those that were rejected.", lambda v: v.link.rejected),
-                ("releasedCount", "Those that were released.", lambda v: v.link.released),
-                ("modifiedCount", "Those that were modified.", lambda v: v.link.modified),
+                ("acceptedCount", "Deliveries that were accepted.", lambda v: v.link.accepted),
+                ("rejectedCount", "Deliveries that were rejected.", lambda v: v.link.rejected),
+                ("releasedCount", "Deliveries that were released.", lambda v: v.link.released),
+                ("modifiedCount", "Deliveries that were modified.", lambda v: v.link.modified),
                 (
                     "deliveriesDelayed1Sec",
-                    "Those that took more than a second until they were settled, up to ten.",
+                    "Deliveries that were settled after more than one second, and at most ten.",
                     lambda v: v.link.delayed_1s,
                 ),
                 (
                     "deliveriesDelayed10Sec",
-                    "Those that took more than ten seconds.",
+                    "Deliveries that were settled after more than ten seconds.",
                     lambda v: v.link.delayed_10s,
                 ),
                 (
                     "deliveriesStuck",
-                    "Those that are unsettled now, and have been for more than ten seconds.",
+                    "Deliveries that have been unsettled for more than ten seconds.",
                     lambda v: v.link.stuck,
                 ),
                 (
@@ -124,20 +131,21 @@ LINK: Final = EntityType[LinkView](
         Attribute(
             "blockedReason",
             "string",
-            "Why nothing can come or go by it now, in a word such as no_credit; null where it can.",
+            "Why no message can pass on it now, as one word such as no_credit; null if messages "
+            "can pass.",
             lambda v: v.blocked_reason,
         ),
         Attribute(
             "blockedText",
             "string",
-            "The same in words, which name the router of the network that is waited for.",
+            "blockedReason in words, with the name of the router that is waited for.",
             lambda v: v.blocked_text,
         ),
         Attribute(
             "ingressHistogram",
             "list",
-            "Of an outgoing link, how many of its deliveries came into the network by which router:"
-            " this one. Null for an incoming link.",
+            "For an outgoing link: its deliveries by the router where they entered the network, "
+            "all counted for this one. Null for an incoming link.",
             lambda v: v.ingress_histogram,
         ),
     ),

@@ -30,7 +30,7 @@ _NONE: Final = LinkRoute(rule=None)  # type: ignore[arg-type]
 
 
 def _state(entity: object) -> LinkRouteState:
-    """Return an entity's state, or one without links if the router has none for it yet."""
+    """Return an entity's state, or an empty one if the router has no state for it yet."""
     state = entity.state if isinstance(entity, LiveEntity) else entity
     return state if isinstance(state, LinkRouteState) else LinkRouteState(_NONE, 0.0)
 
@@ -49,35 +49,32 @@ LINK_ROUTE_STATE: Final = (
     _attribute(
         "operStatus",
         "string",
-        "Whether a container is there to forward links to (active), or not (inactive).",
+        "active if a container is connected to which links can be forwarded, otherwise inactive.",
         lambda s: "active" if s.way.is_active else "inactive",
     ),
     _attribute(
         "containerCount",
         "integer",
-        "Connections that lead to its containers now.",
+        "Connections to its containers now.",
         lambda s: len(s.way.outlets),
     ),
     _attribute(
         "containers",
         "list",
-        "The container-ids at the other ends of these.",
+        "The container-ids of its connected containers.",
         lambda s: s.containers,
     ),
-    _attribute(
-        "linkCount", "integer", "Links that are forwarded by it now.", lambda s: s.way.links
-    ),
+    _attribute("linkCount", "integer", "Links that it forwards now.", lambda s: s.way.links),
     _attribute(
         "linksForwarded", "integer", "Links that it has forwarded so far.", lambda s: s.way.placed
     ),
     _attribute(
-        "linksRefused", "integer", "Links that their container refused.", lambda s: s.way.refused
+        "linksRefused", "integer", "Links that the container refused.", lambda s: s.way.refused
     ),
     _attribute(
         "lastRefusal",
         "string",
-        "What the container said that refused a link last, or ended one with an error; null where "
-        "none has.",
+        "The last error with which a container refused or ended a link; null if there was none.",
         lambda s: s.way.last_refusal or None,
     ),
     _attribute("lastRefusalSeconds", "integer", "Seconds since the last refusal.", _refused_s),

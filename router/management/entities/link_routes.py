@@ -46,14 +46,14 @@ def _ways(router: RouterView) -> Iterator[LinkRoute]:
 
 @attrs.frozen
 class ConnectionLinkRoute:
-    """Link route that a connection has requested; `number` is the connection's."""
+    """Link route that a connection has requested; `number` is the number of that connection."""
 
     way: LinkRoute
     number: int
 
     @property
     def identity(self) -> str:
-        """Return its identity: the connection's number and its name."""
+        """Return the entity's identity: the connection's number and the link route's name."""
         return f"{self.number}/{self.way.rule.name}"
 
 
@@ -70,20 +70,27 @@ def _given(
     name: str, kind: str, meaning: str, read: Callable[[ConnectionLinkRoute], object]
 ) -> Attribute[ConnectionLinkRoute]:
     field = attrs.fields_dict(LinkRouteSettings)[name]
-    return Attribute(name, kind, meaning, read, Setting(field, "the entity is made with it"))
+    return Attribute(
+        name, kind, meaning, read, Setting(field, "it is set when the entity is created")
+    )
 
 
 CONNECTION_LINK_ROUTE: Final = EntityType[ConnectionLinkRoute](
     "router.connection.linkRoute",
-    "A link route to the very connection that has asked for it, by which alone it is seen here; it "
-    "lasts as long as the connection does.",
+    "A link route to the connection that requested it. Only that connection sees it here, and "
+    "it lasts as long as the connection does.",
     CONFIGURATION,
     (
         *AttributesOf[ConnectionLinkRoute].identified(
             lambda e: e.way.rule.name, lambda e: e.identity, "router.connection.linkRoute"
         ),
         _given("pattern", "string", "The addresses that match.", lambda e: e.way.rule.pattern),
-        _given("direction", "string", "As of a linkRoute.", lambda e: e.way.rule.direction),
+        _given(
+            "direction",
+            "string",
+            "Links that clients send on (in) or receive on (out).",
+            lambda e: e.way.rule.direction,
+        ),
         Attribute(
             "containerId",
             "string",
@@ -100,13 +107,16 @@ CONNECTION_LINK_ROUTE: Final = EntityType[ConnectionLinkRoute](
 
 @attrs.frozen
 class LinkRouteView(LinkRouteState):
-    """View of any link route; `number` is that of the connection that requested it, or None."""
+    """View of any link route.
+
+    `number` is that of the connection that requested the link route, None if it is configured.
+    """
 
     number: int | None
 
     @property
     def identity(self) -> str:
-        """Return its identity, which differs from that of the entity that it was made from."""
+        """Return the identity, which differs from that of the configured or requested entity."""
         scope = "" if self.number is None else f"connection/{self.number}/"
         return f"router.linkRoute/{scope}{self.way.rule.name}"
 
@@ -125,8 +135,7 @@ def link_route(router: RouterView, way: LinkRoute) -> LinkRouteView:
 
 LINK_ROUTE: Final = EntityType[LinkRouteView](
     "router.linkRoute",
-    "A link route that there is, configured or asked for by a connection. Dispatch has no such "
-    "type.",
+    "An existing link route, configured or requested by a connection. Dispatch has no such type.",
     OPERATIONAL,
     (
         *AttributesOf[LinkRouteView].identified(
@@ -147,7 +156,7 @@ LINK_ROUTE: Final = EntityType[LinkRouteView](
         Attribute(
             "connectionId",
             "string",
-            "The connection that asked for it; null if it is configured.",
+            "The connection that requested it; null if it is configured.",
             lambda e: None if e.number is None else str(e.number),
         ),
         Attribute(
@@ -159,7 +168,7 @@ LINK_ROUTE: Final = EntityType[LinkRouteView](
         Attribute(
             "delExternalPrefix",
             "string",
-            "The prefix that is removed from it.",
+            "The prefix that is removed from the address.",
             lambda e: e.way.rule.del_prefix or None,
         ),
         *LINK_ROUTE_STATE,
@@ -172,7 +181,7 @@ LINK_ROUTE: Final = EntityType[LinkRouteView](
 
 @attrs.frozen
 class LinkRouteAddress:
-    """Address of a link route's pattern, which Dispatch lists with those of messages."""
+    """Address for a link route's pattern; Dispatch lists it among the addresses of messages."""
 
     route: Route
     # the address has no counters
@@ -188,7 +197,7 @@ class LinkRouteAddress:
 
     @property
     def key(self) -> str:
-        """Return the pattern after its class letter: C and D are prefixes, E and F patterns."""
+        """Return the pattern after its class letter: C or D for a prefix, E or F for a pattern."""
         return key_of(self.route)
 
     @property
@@ -198,9 +207,9 @@ class LinkRouteAddress:
 
     @property
     def remote_routers(self) -> list[str]:
-        """Return the other routers that have containers.
+        """Return the other routers that have containers for the link route.
 
-        Edge routers of this router count as containers.
+        Edge routers that are connected to this router count as containers.
         """
         outlets = self.route.far.values()
         return sorted(

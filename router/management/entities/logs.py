@@ -13,8 +13,8 @@ from router.management.schema import CONFIGURATION, OPERATIONAL, Attribute, Enti
 from router.management.views import RouterView
 
 UNCHANGEABLE: Final = {
-    "includeTimestamp": "every line has its time",
-    "includeSource": "lines never have their place in the source",
+    "includeTimestamp": "every line contains its time",
+    "includeSource": "lines never contain their place in the source",
     "outputFile": "the log always goes to standard error",
 }
 """Attributes that can be changed in Dispatch but not here, with the reasons."""
@@ -48,7 +48,7 @@ def _enabled(written: ModuleLog) -> str | None:
 
 
 def _of_default(value: object) -> Callable[[ModuleLog], object]:
-    # as in Dispatch: DEFAULT has the values that are the same for all modules
+    # as in Dispatch: DEFAULT holds the values that are the same for all modules
     return lambda written: value if written[0].name == DEFAULT else None
 
 
@@ -73,25 +73,25 @@ LOG: Final = EntityType[ModuleLog](
         Attribute(
             "module",
             "string",
-            "The module; DEFAULT stands for all others without levels of their own.",
+            "The module; DEFAULT stands for all modules without levels of their own.",
             lambda w: w[0].name,
         ),
         Attribute(
             "enable",
             "string",
-            "The levels that are written, such as `debug+` or `info, warning+`; null where those "
-            "of DEFAULT are.",
+            "The levels that are written, such as `debug+` or `info, warning+`; null if the "
+            "levels of DEFAULT apply.",
             _enabled,
             changes=True,
         ),
         Attribute(
-            "includeTimestamp", "boolean", "Of DEFAULT: always true.", _of_default(value=True)
+            "includeTimestamp", "boolean", "For DEFAULT: always true.", _of_default(value=True)
         ),
         Attribute(
-            "includeSource", "boolean", "Of DEFAULT: always false.", _of_default(value=False)
+            "includeSource", "boolean", "For DEFAULT: always false.", _of_default(value=False)
         ),
         Attribute(
-            "outputFile", "string", "Of DEFAULT: always stderr.", _of_default(value="stderr")
+            "outputFile", "string", "For DEFAULT: always stderr.", _of_default(value="stderr")
         ),
     ),
     operations=("READ", "UPDATE"),
@@ -105,7 +105,8 @@ LOG_STATS: Final = EntityType[Module](
     (
         *AttributesOf[Module].identified(_counts_name, _counts_name, "logStats"),
         *AttributesOf[Module].integers(
-            (f"{level}Count", f"At level {level}.", partial(_count, level)) for level in LEVELS
+            (f"{level}Count", f"Lines at level {level}.", partial(_count, level))
+            for level in LEVELS
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""Entity type of the routers of the network, including this one."""
+"""Entity type of the routers in the network, including this one."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from router.management.views import RouterView
 
 # Dispatch's word for the router that answers.
 SELF: Final = "(self)"
-# In larger networks it takes too long to find the origins of the messages that pass here.
+# In larger networks it takes too long to find the origins of messages that pass through here.
 MOST_ORIGINS: Final = 64
 
 
 @attrs.frozen
 class Node:
-    """Router as this one knows it; `known` is its record in the routing protocol."""
+    """Router as known to this one; `known` is its record in the routing protocol."""
 
     known: views.RouterView
     index: int
@@ -37,7 +37,7 @@ class Node:
 
     @property
     def state(self) -> str:
-        """Return the router's state, in a word."""
+        """Return the router's state, as one word."""
         if self.is_self:
             return "self"
         if self.known.cost is None:
@@ -52,7 +52,7 @@ class Node:
 
     @property
     def next_hop(self) -> str | None:
-        """Return the next hop as Dispatch does: None for a neighbour, and (self) for itself."""
+        """Return the next hop as Dispatch does: None for a neighbour, (self) for this router."""
         if self.is_self:
             return SELF
         via = self.known.via
@@ -126,7 +126,7 @@ def _attribute(
 
 NODE: Final = EntityType[Node](
     "router.node",
-    "A router of the network, this one among them.",
+    "A router of the network, including this one.",
     OPERATIONAL,
     (
         *AttributesOf[Node].identified(lambda n: n.name, lambda n: n.name, "router.node"),
@@ -134,41 +134,41 @@ NODE: Final = EntityType[Node](
         _attribute(
             "protocolVersion",
             "integer",
-            "Which version of the protocol between routers is spoken with it; null of those that "
-            "are not neighbours.",
+            "Version of the protocol between routers that is spoken with it; null unless it is "
+            "a neighbour.",
             lambda n: n.known.version,
         ),
         _attribute(
             "instance",
             "integer",
-            "Tells its runs apart: milliseconds since 1970 when it started, times 2^20, and a "
-            "random number below that.",
+            "Number that distinguishes its runs: milliseconds since 1970 when it started, times "
+            "2^20, plus a random number below 2^20.",
             lambda n: n.known.instance,
         ),
         _attribute(
             "linkState",
             "list",
-            "The ids of its neighbours, as far as both are heard by each other.",
+            "The ids of its neighbours, as far as both hear each other.",
             lambda n: sorted(n.known.links),
         ),
         _attribute(
             "nextHop",
             "string",
-            "By which neighbour messages go there; null of a neighbour itself and of what cannot "
-            "be reached, and (self) of this router.",
+            "The neighbour through which messages to it go; null for a neighbour itself and for "
+            "an unreachable router, and (self) for this router.",
             lambda n: n.next_hop,
         ),
         _attribute(
             "validOrigins",
             "list",
-            "The ids of the routers from which messages to it come by this one; not found out in a "
-            f"network of more than {MOST_ORIGINS} others.",
+            "The ids of the routers whose messages to it pass through this one; not determined in "
+            f"a network of more than {MOST_ORIGINS} others.",
             lambda n: n.origins,
         ),
         _attribute(
             "address",
             "string",
-            "The address that all others of it begin with.",
+            "The address that all its other addresses begin with.",
             lambda n: f"amqp:/_topo/0/{n.known.router}",
         ),
         _attribute(
@@ -189,21 +189,21 @@ NODE: Final = EntityType[Node](
             "When routes last changed, in seconds since 1970.",
             lambda n: n.changed_at,
         ),
-        _attribute("index", "integer", "Its place in this list.", lambda n: n.index),
+        _attribute("index", "integer", "Its position in this list.", lambda n: n.index),
         _attribute(
             "addressCount",
             "integer",
-            "Of how many addresses, and link routes, it is known that they are received from, or "
-            "have containers, there. Dispatch does not tell it.",
+            "Number of addresses with receivers, and of link routes with containers, that are "
+            "known to be at it. Dispatch does not have this attribute.",
             lambda n: n.known.addresses,
         ),
         _attribute(
             "state",
             "string",
-            "How it stands: self; reached; behind, where it is reached and not all is known yet of "
-            "what is received there, or a neighbour is not in sync; unreachable, where no way "
-            "leads there and it has not been forgotten yet. This and what follows Dispatch does "
-            "not tell.",
+            "self, reached, behind, or unreachable. behind: it is reached, but its receivers "
+            "are not all known yet, or it is a neighbour that is not in sync. unreachable: no "
+            "route leads to it, and it has not been forgotten yet. Dispatch has neither this "
+            "attribute nor the following ones.",
             lambda n: n.state,
         ),
         _attribute(
@@ -215,27 +215,28 @@ NODE: Final = EntityType[Node](
         _attribute(
             "linkStateAge",
             "integer",
-            "How many seconds ago it said so last; it does every 30 seconds, and is forgotten "
-            "after 90.",
+            "Seconds since its last link-state update; it sends one every 30 seconds, and is "
+            "forgotten after 90.",
             lambda n: int(n.known.said_s),
         ),
         _attribute(
             "addressSequence",
             "integer",
-            "As of which of its changes its addresses are known.",
+            "Number of the latest change to its addresses that is known here.",
             lambda n: n.known.mobile_seq,
         ),
         _attribute(
             "heardMilliseconds",
             "integer",
-            "Of a neighbour, how long ago anything was heard of it on the connection that carries.",
+            "For a neighbour: milliseconds since anything was received from it on the "
+            "connection that carries messages.",
             lambda n: None if n.neighbour is None else int(n.neighbour.heard_s * 1000),
         ),
         _attribute(
             "roundTripMicroseconds",
             "integer",
-            "Of a neighbour, how long it takes on the connection that carries until a control "
-            "message has come there and an answer has come back: the shortest of the last eight.",
+            "For a neighbour: round-trip time of a control message on the connection that "
+            "carries messages, in microseconds; the shortest of the last eight.",
             _round_trip_us,
         ),
     ),

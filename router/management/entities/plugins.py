@@ -55,13 +55,16 @@ _STATE: Final = (
     _attribute(
         "lostEvents",
         "integer",
-        "Events that it had subscribed to and did not take in time.",
+        "Events that it subscribed to but did not take in time.",
         lambda s: s.lost_events,
     ),
 )
 
 CONFIGURED_PLUGIN: Final = named_type(
-    "router.config.plugin", "A plugin that the router runs. Dispatch has none.", "plugin", _STATE
+    "router.config.plugin",
+    "A plugin that the router runs. Dispatch has no plugins.",
+    "plugin",
+    _STATE,
 )
 
 
@@ -132,7 +135,7 @@ def _checked(values: Mapping[str, object], kind: str) -> Mapping[str, object]:
     """Return the values of an entity; raise ValueError or TypeError if AMQP cannot carry them."""
     name = values.get("name")
     if not isinstance(name, str) or not name:
-        raise ValueError(f"an entity of {kind} needs a name that is text")
+        raise ValueError(f"an entity of {kind} needs a name: non-empty text")
     return {str(key): _carried(value) for key, value in values.items()}
 
 

@@ -18,7 +18,7 @@ _OF: Final = AttributesOf[RouterView]()
 
 POLICY: Final = EntityType[RouterView](
     "policy",
-    "The policy: there is none, so whoever can connect may do anything.",
+    "The policy. There is none, so any client that can connect may do anything.",
     CONFIGURATION,
     (
         *_OF.identified(constant("policy"), constant("policy"), "policy"),
@@ -30,14 +30,14 @@ POLICY: Final = EntityType[RouterView](
         *_OF.integers(
             (
                 ("connectionsProcessed", "Connections that have been opened.", _processed),
-                ("connectionsDenied", "Denied by policy: none.", constant(0)),
+                ("connectionsDenied", "Connections denied by policy: always 0.", constant(0)),
                 (
                     "connectionsCurrent",
                     "Connections that are open.",
                     lambda r: r.totals.connections,
                 ),
-                ("linksDenied", "Denied by policy: none.", constant(0)),
-                ("totalDenials", "Denied by policy: nothing.", constant(0)),
+                ("linksDenied", "Links denied by policy: always 0.", constant(0)),
+                ("totalDenials", "Connections and links denied by policy: always 0.", constant(0)),
             )
         ),
     ),

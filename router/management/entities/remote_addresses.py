@@ -31,7 +31,7 @@ class RemoteAddress:
 
     @property
     def distribution(self) -> str:
-        """Return the distribution at the first of these routers."""
+        """Return the distribution at the first of the routers that have receivers."""
         return TREATMENT_NAMES[self.interests[self.remote_routers[0]].treatment]
 
     @property
@@ -41,13 +41,13 @@ class RemoteAddress:
 
 
 def remote_addresses(router: RouterView) -> Iterator[RemoteAddress | None]:
-    """Yield all far addresses, and None for an address that is in use here, too."""
+    """Yield the remote addresses, and None in place of each that is also in use here."""
     for key in list(router.observed.forwarder.reach.wanted):
         yield remote_address(router, key)
 
 
 def remote_address(router: RouterView, key: str) -> RemoteAddress | None:
-    """Return the far address with this key; None if there is none, or it is in use here, too."""
+    """Return the remote address with this key; None if it does not exist or is in use here."""
     observed = router.observed
     interests = observed.forwarder.reach.wanted.get(key)
     if not interests or not key.startswith(MOBILE):

@@ -40,7 +40,7 @@ def _process_bytes(field: int, _: object) -> int | None:
 _HELD: Final[tuple[tuple[str, str, Callable[[RouterView], object]], ...]] = (
     (
         "memoryWaiting",
-        "Octets of messages that no receiver could take yet, or of which a part has left.",
+        "Octets of messages that no receiver could take yet, or that have been sent in part.",
         lambda r: r.observed.forwarder.backlog.held_bytes,
     ),
     (
@@ -50,7 +50,7 @@ _HELD: Final[tuple[tuple[str, str, Callable[[RouterView], object]], ...]] = (
     ),
     (
         "memoryRedelivery",
-        "Octets of copies of messages that another receiver may yet get.",
+        "Octets of copies of messages that may yet be sent to another receiver.",
         lambda r: r.observed.forwarder.redelivery.kept_bytes,
     ),
     (
@@ -65,27 +65,27 @@ _HELD: Final[tuple[tuple[str, str, Callable[[RouterView], object]], ...]] = (
     ),
     (
         "memoryState",
-        "Octets that peers make the router keep besides messages, such as links and their names.",
+        "Octets held for peers besides messages, such as links and their names.",
         lambda r: r.observed.turn.ledger.total,
     ),
     (
         "memorySuspended",
-        "Of these, octets for sources and targets without a link.",
+        "Octets in memoryState for sources and targets without a link.",
         lambda r: r.observed.turn.ledger.by_kind[SUSPENDED],
     ),
     (
         "memoryStateLimit",
-        "Limit of memoryState: stateLimitBytes, or what 0 stands for.",
+        "Limit of memoryState: stateLimitBytes, or the limit that 0 stands for.",
         lambda r: r.observed.turn.ledger.limit_bytes,
     ),
     (
         "memoryConnectionStateLimit",
-        "How much of it one connection may have; once all have all of it, at most an equal share.",
+        "Limit for one connection; at most an equal share once memoryState has reached its limit.",
         lambda r: r.observed.turn.ledger.connection_limit_bytes,
     ),
     (
         "stateRefused",
-        "Opens, begins, attaches and suspensions refused, and senders detached, as too much.",
+        "Opens, begins, attaches and suspensions refused, and senders detached, at these limits.",
         lambda r: r.observed.turn.ledger.refused,
     ),
 )
@@ -103,23 +103,43 @@ def _router_setting(attribute: Attribute[object]) -> Attribute[RouterView]:
 
 
 _COUNTERS: Final = (
-    ("presettledDeliveries", "Deliveries that came in settled.", "presettled"),
+    ("presettledDeliveries", "Deliveries that were received settled.", "presettled"),
     (
         "droppedPresettledDeliveries",
-        "Of those, the ones dropped because nobody could take them at once.",
+        "Presettled deliveries that were dropped because no receiver had credit.",
         "dropped_presettled",
     ),
-    ("acceptedDeliveries", "Deliveries whose sender was told: accepted.", "told_accepted"),
-    ("rejectedDeliveries", "Deliveries whose sender was told: rejected.", "told_rejected"),
-    ("releasedDeliveries", "Deliveries whose sender was told: released.", "told_released"),
-    ("modifiedDeliveries", "Deliveries whose sender was told: modified.", "told_modified"),
+    (
+        "acceptedDeliveries",
+        "Deliveries whose sender received the outcome accepted.",
+        "told_accepted",
+    ),
+    (
+        "rejectedDeliveries",
+        "Deliveries whose sender received the outcome rejected.",
+        "told_rejected",
+    ),
+    (
+        "releasedDeliveries",
+        "Deliveries whose sender received the outcome released.",
+        "told_released",
+    ),
+    (
+        "modifiedDeliveries",
+        "Deliveries whose sender received the outcome modified.",
+        "told_modified",
+    ),
     (
         "deliveriesDelayed1Sec",
-        "Deliveries that took more than a second until they were settled, up to ten.",
+        "Deliveries that were settled after more than one second, and at most ten.",
         "delayed_1s",
     ),
-    ("deliveriesDelayed10Sec", "Deliveries that took more than ten seconds.", "delayed_10s"),
-    ("deliveriesRedirectedToFallback", "Deliveries that went to a fallback.", "redirected"),
+    (
+        "deliveriesDelayed10Sec",
+        "Deliveries that were settled after more than ten seconds.",
+        "delayed_10s",
+    ),
+    ("deliveriesRedirectedToFallback", "Deliveries sent to a fallback.", "redirected"),
 )
 
 
@@ -128,7 +148,7 @@ def _count(of: str, view: RouterView) -> int:
 
 
 def _network(view: RouterView) -> Neighbours | None:
-    """Return the network that a router is in, or None."""
+    """Return the network that a router is part of, or None."""
     return None if view.control is None else view.control.network
 
 
@@ -143,7 +163,7 @@ def _seen(read: Callable[[LastAnomalies], object]) -> Callable[[RouterView], obj
 
 
 def _seen_s(when: Callable[[LastAnomalies], float | None]) -> Callable[[RouterView], int | None]:
-    """Return a reader of how many seconds ago something was seen; None if it never was."""
+    """Return a reader of the seconds since something was seen; None if it never was."""
 
     def read_s(view: RouterView) -> int | None:
         network = _network(view)
@@ -169,25 +189,25 @@ _OF_NETWORK: Final[tuple[Attribute[RouterView], ...]] = (
     Attribute(
         "lastRouterIdConflictSeconds",
         "integer",
-        "How many seconds ago that was.",
+        "Seconds since the last such conflict.",
         _seen_s(lambda seen: seen.conflict_at),
     ),
     Attribute(
         "lastNeighborLost",
         "string",
-        "The neighbour that was lost last.",
+        "The neighbour that was lost most recently.",
         _seen(lambda seen: seen.lost),
     ),
     Attribute(
         "lastNeighborLostSeconds",
         "integer",
-        "How many seconds ago that was.",
+        "Seconds since that neighbour was lost.",
         _seen_s(lambda seen: seen.lost_at),
     ),
     Attribute(
         "networkInSync",
         "boolean",
-        "Whether the router knows of its network what its neighbours know.",
+        "Whether the router knows the same about its network as its neighbours do.",
         lambda r: True if (network := _network(r)) is None else network.is_synced,
     ),
 )
@@ -205,9 +225,9 @@ ROUTER: Final = EntityType[RouterView](
         Attribute("hostName", "string", "The name of the host.", lambda r: r.host_name),
         *_OF.integers(
             (
-                ("workerThreads", "Threads that forward: one.", constant(1)),
+                ("workerThreads", "Threads that forward messages: always 1.", constant(1)),
                 ("addrCount", "Addresses in use.", lambda r: len(r.observed.table)),
-                ("linkCount", "Links.", lambda r: r.totals.links),
+                ("linkCount", "Number of links.", lambda r: r.totals.links),
                 (
                     "linksBlocked",
                     "Links that have had no credit for more than ten seconds.",
@@ -216,7 +236,7 @@ ROUTER: Final = EntityType[RouterView](
                 ("blockedLinkCount", "The same as linksBlocked.", lambda r: r.totals.links_blocked),
                 (
                     "deliveriesStuck",
-                    "Deliveries unsettled for more than ten seconds, once for each of their links.",
+                    "Deliveries unsettled for more than ten seconds, counted once for each link.",
                     lambda r: r.totals.deliveries_stuck,
                 ),
                 (
@@ -226,15 +246,15 @@ ROUTER: Final = EntityType[RouterView](
                 ),
                 (
                     "linkRouteCount",
-                    "Link routes that are configured.",
+                    "Configured link routes.",
                     lambda r: len(r.configuration.link_routes),
                 ),
                 (
                     "autoLinkCount",
-                    "Auto-links that are configured.",
+                    "Configured auto-links.",
                     lambda r: len(r.configuration.auto_links),
                 ),
-                ("connectionCount", "Connections.", lambda r: r.totals.connections),
+                ("connectionCount", "Number of connections.", lambda r: r.totals.connections),
                 ("uptimeSeconds", "Seconds since the router started.", lambda r: r.uptime_s),
                 (
                     "memoryUsage",
@@ -265,7 +285,7 @@ ROUTER: Final = EntityType[RouterView](
                 ),
                 (
                     "deliveriesTransit",
-                    "Deliveries that went on to other routers.",
+                    "Deliveries sent on to other routers.",
                     lambda r: r.totals.counters.to_routers,
                 ),
                 (

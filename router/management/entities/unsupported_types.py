@@ -21,8 +21,10 @@ UNSUPPORTED_TYPES: Final = (
     _none("authServicePlugin", "A service for SASL: there are none.", CONFIGURATION),
     _none("sslProfile", "A TLS profile: there are none.", CONFIGURATION),
     _none("vhost", "A policy for a host: there are none.", CONFIGURATION),
-    _none("vhostUserGroupSettings", "A group in one: there are none.", CONFIGURATION),
-    _none("vhostStats", "What such a policy counts: there are none.", OPERATIONAL),
+    _none(
+        "vhostUserGroupSettings", "A user group in such a policy: there are none.", CONFIGURATION
+    ),
+    _none("vhostStats", "Statistics of such a policy: there are none.", OPERATIONAL),
     _none(
         "allocator",
         "A pool of memory: there are none.",

@@ -1,1 +1,1 @@
-"""Rows of the catalogue, in a module for each kind of thing that they are about."""
+"""Rows of the catalogue, in one module for each subject."""

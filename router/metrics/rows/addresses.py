@@ -34,7 +34,7 @@ ADDRESSES: Final = (
     Metric(
         "trioute_address_deliveries_ingress_total",
         "counter",
-        "Deliveries that came in for an address from clients and containers.",
+        "Deliveries for an address that came in from clients and containers.",
         ("address",),
         by_address(lambda a: router_traffic.entered(a.counters)),
     ),
@@ -48,21 +48,21 @@ ADDRESSES: Final = (
     Metric(
         "trioute_address_deliveries_transit_total",
         "counter",
-        "Deliveries of an address that went on from it to other routers of the network.",
+        "Deliveries of an address that were sent on to other routers of the network.",
         ("address",),
         by_address(lambda a: a.counters.to_routers),
     ),
     Metric(
         "trioute_address_deliveries_redirected_to_fallback_total",
         "counter",
-        "Deliveries of an address that went to its fallback.",
+        "Deliveries of an address that were sent to its fallback.",
         ("address",),
         by_address(lambda a: a.counters.redirected),
     ),
     Metric(
         "trioute_address_deliveries_redelivered_total",
         "counter",
-        "Deliveries of an address that one receiver gave back and another one got.",
+        "Deliveries of an address that one receiver returned and that were sent to another one.",
         ("address",),
         by_address(lambda a: a.counters.redelivered),
     ),
@@ -76,8 +76,7 @@ ADDRESSES: Final = (
     Metric(
         "trioute_address_deliveries_outcome_total",
         "counter",
-        "Deliveries of an address by how they ended; outcomes as in "
-        "trioute_deliveries_outcome_total.",
+        "Deliveries of an address by outcome; outcomes as in trioute_deliveries_outcome_total.",
         ("address", "outcome"),
         _outcomes,
     ),
@@ -98,15 +97,15 @@ ADDRESSES: Final = (
     Metric(
         "trioute_address_producers",
         "gauge",
-        "Links that send to an address; senders without one (anonymous) are at none.",
+        "Links that send to an address; anonymous senders, which have no address, are not counted.",
         ("address",),
         by_address(lambda a: a.producers),
     ),
     Metric(
         "trioute_address_blocked",
         "gauge",
-        "1 for an address at which what is sent now has to wait, by reason; reasons as in "
-        "trioute_links_held_up. An address that flows has none.",
+        "1 for an address at which messages sent now have to wait, by reason; reasons as in "
+        "trioute_links_held_up. An address without a reason has no series.",
         ("address", "reason"),
         _blocked,
     ),

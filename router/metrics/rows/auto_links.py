@@ -1,4 +1,4 @@
-"""Metrics of auto-links, which the router attaches to containers by itself."""
+"""Metrics of auto-links, which the router itself attaches to containers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ AUTO_LINKS: Final = (
     Metric(
         "trioute_auto_links",
         "gauge",
-        "Auto-links by status: inactive while their container is not connected; on several "
+        "Auto-links by status: inactive while their container is not connected; with several "
         "connections, the best status counts. Those that are being removed are quiescing, and "
         "then idle.",
         ("status",),
@@ -26,7 +26,7 @@ AUTO_LINKS: Final = (
     Metric(
         "trioute_auto_link_failures_total",
         "counter",
-        "Auto-links that were refused, detached, or not answered; not those that were lost with "
+        "Auto-links that were refused, detached, or not answered; not those that ended with "
         "their connection.",
         (),
         unlabelled(lambda r: r.auto_links.failures),

@@ -1,4 +1,4 @@
-"""Metrics of single connections; those without a label are counted together."""
+"""Metrics of single connections; those without labels are counted together."""
 
 from __future__ import annotations
 
@@ -75,29 +75,29 @@ BY_CONNECTION: Final = (
     Metric(
         "trioute_connection_deliveries_unsettled",
         "gauge",
-        "Deliveries of a connection whose settlement is awaited, by direction.",
+        "Deliveries of a connection that await settlement, by direction.",
         _BY_DIRECTION,
         _by_direction(lambda links: links.unsettled),
     ),
     Metric(
         "trioute_connection_held_bytes",
         "gauge",
-        "Octets of messages that came in by a connection and wait in the router.",
+        "Octets of messages that came in on a connection and wait in the router.",
         LABELS,
         _by_connection(lambda c: c.held_bytes),
     ),
     Metric(
         "trioute_connection_memory_bytes",
         "gauge",
-        "Octets that the router keeps for a connection's peer: its sessions and links, what it "
-        "sent in open, messages, deliveries and output.",
+        "Octets that the router holds on behalf of a connection's peer: its sessions and links, "
+        "the content of its open, messages, deliveries and output.",
         LABELS,
         _by_connection(lambda c: c.memory_bytes),
     ),
     Metric(
         "trioute_connection_unsent_bytes",
         "gauge",
-        "Octets that wait for a connection's peer to read.",
+        "Octets that wait until a connection's peer reads them.",
         LABELS,
         _by_connection(lambda c: c.unsent_bytes),
     ),

@@ -1,4 +1,4 @@
-"""Metrics of connections, sessions and links, and of what keeps links from flowing."""
+"""Metrics of connections, sessions and links, and of the reasons why links do not flow."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ CONNECTIONS: Final = (
     Metric(
         "trioute_connections_failed_total",
         "counter",
-        "Connections that ended with an error or without a close, or could not be made; not those "
-        "that were redirected, unless a connector did not follow.",
+        "Connections that ended with an error or without a close, or that could not be "
+        "established; redirected ones only if the connector did not follow.",
         _ENDPOINT,
         _by_endpoint(lambda e: e.tally.failed),
     ),
@@ -99,15 +99,15 @@ CONNECTIONS: Final = (
     Metric(
         "trioute_connections_held_back",
         "gauge",
-        "Connections that may send no more for now, because too much of what they sent waits.",
+        "Connections whose peers may not send now, because too many of their messages wait.",
         (),
         unlabelled(lambda r: r.connections_held_back),
     ),
     Metric(
         "trioute_redirects_issued_total",
         "counter",
-        "Redirects issued to peers, by what was redirected: a connection, a link, or a message of "
-        "an anonymous sender.",
+        "Redirects issued to peers, by what was redirected: a connection, a link, or a message "
+        "of an anonymous sender.",
         ("kind",),
         lambda r: (((kind,), count) for kind, count in r.redirects_issued.items()),
     ),
@@ -143,7 +143,7 @@ CONNECTIONS: Final = (
     Metric(
         "trioute_connector_disconnected_seconds",
         "gauge",
-        "How long a connector has had no connection; 0 while it has one.",
+        "Seconds since a connector lost its connection or started without one; 0 while it has one.",
         ("connector",),
         lambda r: (((name,), status.disconnected_s(r.now)) for name, status in r.connectors),
     ),
@@ -151,37 +151,37 @@ CONNECTIONS: Final = (
     Metric(
         "trioute_links",
         "gauge",
-        "Links attached, by direction: those the router receives on (in) or sends on (out).",
+        "Attached links by direction: links that the router receives on (in) or sends on (out).",
         ("direction",),
         lambda r: [(("in",), r.incoming.attached), (("out",), r.outgoing.attached)],
     ),
     Metric(
         "trioute_links_stolen_total",
         "counter",
-        "Links that were closed because their peer attached them again, elsewhere.",
+        "Links that were closed because their peer attached them again elsewhere.",
         (),
         unlabelled(lambda r: r.links_stolen),
     ),
     Metric(
         "trioute_link_stealing_refused_total",
         "counter",
-        "Attaches that were refused because a link of that name is attached that the peer may not "
-        "steal (linkStealing).",
+        "Attaches that were refused because a link of the same name is attached that the peer "
+        "may not steal (linkStealing).",
         (),
         unlabelled(lambda r: r.stealing_refused),
     ),
     Metric(
         "trioute_links_suspended",
         "gauge",
-        "Links that are gone, but whose sources or targets are kept until their timeout ends.",
+        "Links that have ended, but whose sources or targets are kept until their timeout.",
         (),
         unlabelled(lambda r: r.links_suspended),
     ),
     Metric(
         "trioute_links_resumed_total",
         "counter",
-        "Links that were attached again while they were suspended, or stolen with what they had "
-        "unsettled.",
+        "Links that were attached again while they were suspended, or that were stolen with "
+        "their unsettled deliveries.",
         (),
         unlabelled(lambda r: r.links_resumed),
     ),
@@ -198,7 +198,7 @@ CONNECTIONS: Final = (
         "gauge",
         "Links that cannot carry a message now, by direction and reason: "
         f"{'; '.join(f'{reason}, {meaning}' for reason, meaning in MEANINGS.items())}. A link that "
-        "has nothing to carry counts too.",
+        "has nothing to carry is also counted.",
         ("direction", "reason"),
         _held_up,
     ),

@@ -1,4 +1,4 @@
-"""Metrics of all deliveries together: how many, their outcomes, and what waits."""
+"""Metrics of all deliveries together: their number, their outcomes, and those that wait."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ OUTCOMES: Final = (
     "malformed",
 )
 _OUTCOME_MEANING: Final = (
-    "accepted, rejected, released and modified by what the receiver said (or, its link lost, what "
-    "that means to the sender); expired when the ttl ended in the router; aborted when the sender "
-    "gave up half way; no_destination when nobody received from the address, or there was none; "
-    "shed when more waited than memoryLimitBytes allows, and the sender got it back; malformed "
-    "when its sections could not be those of a message"
+    "accepted, rejected, released and modified according to the receiver (or, if its link was "
+    "lost, the corresponding outcome for the sender); expired when the ttl ended in the router; "
+    "aborted when the sender aborted the delivery; no_destination when the address had no "
+    "receivers, or there was no address; shed when more messages waited than memoryLimitBytes "
+    "allows, and the delivery was returned to its sender; malformed when its sections could not "
+    "be those of a message"
 )
 
 
@@ -53,7 +54,7 @@ DELIVERIES: Final = (
     Metric(
         "trioute_deliveries_transit_total",
         "counter",
-        "Deliveries that went on to other routers of the network.",
+        "Deliveries that were sent on to other routers of the network.",
         (),
         unlabelled(lambda r: r.counters.to_routers),
     ),
@@ -67,14 +68,14 @@ DELIVERIES: Final = (
     Metric(
         "trioute_deliveries_presettled_total",
         "counter",
-        "Deliveries that came in settled, so that they have no outcome.",
+        "Deliveries that were received settled, so that they have no outcome.",
         (),
         unlabelled(lambda r: r.counters.presettled),
     ),
     Metric(
         "trioute_deliveries_dropped_presettled_total",
         "counter",
-        "Presettled deliveries that were dropped, because there was no receiver or it had no "
+        "Presettled deliveries that were dropped because there was no receiver, or it had no "
         "credit.",
         (),
         unlabelled(lambda r: r.counters.dropped_presettled),
@@ -82,15 +83,15 @@ DELIVERIES: Final = (
     Metric(
         "trioute_deliveries_redirected_to_fallback_total",
         "counter",
-        "Deliveries that went to an address's fallback, as nobody else received them.",
+        "Deliveries that were sent to an address's fallback because it had no other receiver.",
         (),
         unlabelled(lambda r: r.counters.redirected),
     ),
     Metric(
         "trioute_deliveries_redelivered_total",
         "counter",
-        "Deliveries that a receiver released or modified and another one got; each counts as an "
-        "outcome besides.",
+        "Deliveries that a receiver released or modified and that were sent to another one; "
+        "each also counts as an outcome.",
         (),
         unlabelled(lambda r: r.counters.redelivered),
     ),
@@ -118,23 +119,23 @@ DELIVERIES: Final = (
     Metric(
         "trioute_deliveries_delayed_total",
         "counter",
-        "Deliveries that took more than one second until they were settled, and no more than ten "
-        "(1s), or more than ten (10s).",
+        "Deliveries that were settled after more than one second and at most ten (1s), or after "
+        "more than ten (10s).",
         ("over",),
         lambda r: [(("1s",), r.counters.delayed_1s), (("10s",), r.counters.delayed_10s)],
     ),
     Metric(
         "trioute_deliveries_unsettled",
         "gauge",
-        "Deliveries whose settlement is awaited: by senders (in), or from receivers (out).",
+        "Deliveries that await settlement: to their senders (in), or from receivers (out).",
         ("direction",),
         lambda r: [(("in",), r.incoming.unsettled), (("out",), r.outgoing.unsettled)],
     ),
     Metric(
         "trioute_deliveries_stuck",
         "gauge",
-        "Deliveries that have been unsettled for more than ten seconds: those of senders (in), and "
-        "those of receivers (out). They are looked for in rounds of some seconds.",
+        "Deliveries that have been unsettled for more than ten seconds: those of senders (in), "
+        "and those of receivers (out). The search for them takes some seconds.",
         ("direction",),
         lambda r: [(("in",), r.incoming.stuck), (("out",), r.outgoing.stuck)],
     ),
@@ -169,7 +170,8 @@ DELIVERIES: Final = (
     Metric(
         "trioute_held_limit_bytes",
         "gauge",
-        "How many octets may wait in the router: memoryLimitBytes, as configured.",
+        "Limit of the octets of messages that may wait in the router: memoryLimitBytes, as "
+        "configured.",
         (),
         unlabelled(lambda r: r.held_limit_bytes),
     ),

@@ -22,8 +22,8 @@ EDGES: Final = (
     Metric(
         "trioute_edge_uplinks",
         "gauge",
-        "At an edge router: connections to interior routers, by whether they are used (active) or "
-        "stand by.",
+        "At an edge router: connections to interior routers, by whether they are in use "
+        "(active) or on standby (standby).",
         ("state",),
         lambda r: _each(r.edges.uplinks),
     ),
@@ -37,16 +37,16 @@ EDGES: Final = (
     Metric(
         "trioute_edges",
         "gauge",
-        "At an interior router: connections of edge routers, by whether they are used (active) or "
-        "stand by.",
+        "At an interior router: connections of edge routers, by whether they are in use "
+        "(active) or on standby (standby).",
         ("state",),
         lambda r: _each(r.edges.edges),
     ),
     Metric(
         "trioute_edge_links",
         "gauge",
-        "Links that an edge router has attached to its interior routers for its clients, or an "
-        "interior router to its edges, by status.",
+        "Links that an edge router has attached to its interior routers on behalf of its "
+        "clients, or an interior router to its edge routers, by status.",
         ("status",),
         lambda r: _each(r.edges.links),
     ),
@@ -61,7 +61,7 @@ EDGES: Final = (
     Metric(
         "trioute_edge_silent_total",
         "counter",
-        "Connections between an edge router and an interior router that were given up because "
+        "Connections between an edge router and an interior router that were closed because "
         "nothing was heard on them.",
         (),
         unlabelled(lambda r: r.edges.silent),
@@ -69,8 +69,8 @@ EDGES: Final = (
     Metric(
         "trioute_edge_held_messages",
         "gauge",
-        "At an edge router: messages that wait for an uplink, or for receivers beyond, because "
-        "their addresses have holdSeconds.",
+        "At an edge router: messages that wait for an uplink, or for receivers beyond it, "
+        "because their addresses have holdSeconds.",
         (),
         unlabelled(lambda r: r.edges.held),
     ),

@@ -1,7 +1,7 @@
 """Metrics of how long deliveries take until they are sent on, and until they are settled.
 
-Histograms have a series for each bound. For the whole router each decade has three bounds; for an
-address only whole decades are shown, and nothing before anything was measured.
+Histograms have a series for each bound. For the whole router, each decade has three bounds. For an
+address, there are only whole decades, and no histogram before the first measurement.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from router.core.model.histogram import BOUNDS_S, Histogram
 from router.metrics.metric import HistogramValue, Metric, Sample, unlabelled
 from router.metrics.reading import Reading
 
-# The bounds of an address's histogram.
+# Bounds of the histogram of an address.
 COARSE_S: Final = (10e-6, 100e-6, 1e-3, 10e-3, 0.1, 1.0, 10.0)
 _NOTHING: Final = Histogram()
 
@@ -22,13 +22,13 @@ Measured = Callable[[Counters], Histogram | None]
 
 
 def spread(histogram: Histogram | None) -> HistogramValue:
-    """Return everything that was measured."""
+    """Return a histogram with all its bounds; an empty one for None."""
     found = _NOTHING if histogram is None else histogram
     return HistogramValue(BOUNDS_S, found.counts(), found.sum_s)
 
 
 def coarse(histogram: Histogram) -> HistogramValue:
-    """Return what was measured, with whole decades as bounds."""
+    """Return a histogram with whole decades as bounds."""
     counts = [0] * (len(COARSE_S) + 1)
     at = 0
     for bound, count in zip((*BOUNDS_S, float("inf")), histogram.counts(), strict=True):
@@ -60,28 +60,28 @@ LATENCY: Final = (
     Metric(
         "trioute_deliveries_forward_seconds",
         "histogram",
-        "How long deliveries took from their arrival until they were sent on to a receiver.",
+        "Time from the arrival of a delivery until it was sent on to a receiver.",
         (),
         unlabelled(lambda r: spread(r.counters.forward_latency)),
     ),
     Metric(
         "trioute_deliveries_settle_seconds",
         "histogram",
-        "How long deliveries took from their arrival until their sender was told the outcome.",
+        "Time from the arrival of a delivery until the outcome was sent to its sender.",
         (),
         unlabelled(lambda r: spread(r.counters.settle_latency)),
     ),
     Metric(
         "trioute_address_forward_seconds",
         "histogram",
-        "The same as trioute_deliveries_forward_seconds, of an address, and with fewer bounds.",
+        "As trioute_deliveries_forward_seconds, for one address and with fewer bounds.",
         ("address",),
         _by_address(_forward),
     ),
     Metric(
         "trioute_address_settle_seconds",
         "histogram",
-        "The same as trioute_deliveries_settle_seconds, of an address, and with fewer bounds.",
+        "As trioute_deliveries_settle_seconds, for one address and with fewer bounds.",
         ("address",),
         _by_address(_settle),
     ),

@@ -10,8 +10,8 @@ LINK_ROUTES: Final = (
     Metric(
         "trioute_link_routes",
         "gauge",
-        "Link routes, configured or asked for by connections, by whether a container is there "
-        "(active) or not (inactive).",
+        "Link routes, configured or requested by connections, by whether a container is "
+        "connected (active) or not (inactive).",
         ("status",),
         lambda r: (((status,), count) for status, count in r.link_routes.by_status.items()),
     ),
@@ -39,7 +39,7 @@ LINK_ROUTES: Final = (
     Metric(
         "trioute_link_route_unplaced_total",
         "counter",
-        "Attaches that the router refused because no container of their link route was there.",
+        "Attaches that the router refused because no container of their link route was connected.",
         (),
         unlabelled(lambda r: r.link_routes.unplaced),
     ),

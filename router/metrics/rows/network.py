@@ -1,4 +1,4 @@
-"""Metrics of the network of routers; a router that works alone has them too."""
+"""Metrics of the network of routers; a standalone router also has them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NETWORK: Final = (
     Metric(
         "trioute_network_connections",
         "gauge",
-        "Connections to other routers, interior and edge ones.",
+        "Connections to other routers, interior and edge.",
         (),
         unlabelled(lambda r: r.network.connections),
     ),
@@ -66,7 +66,7 @@ NETWORK: Final = (
     Metric(
         "trioute_network_changed_seconds",
         "gauge",
-        "How long ago the routes through the network changed, or the router started.",
+        "Seconds since the routes through the network last changed, or since the router started.",
         (),
         unlabelled(lambda r: r.uptime_s if r.network.changed_s is None else r.network.changed_s),
     ),
@@ -80,22 +80,22 @@ NETWORK: Final = (
     Metric(
         "trioute_network_conflicts_total",
         "counter",
-        "Times that another router was noticed whose id was already in use.",
+        "Times that another router was noticed with an id that was already in use.",
         (),
         unlabelled(lambda r: r.network.conflicts),
     ),
     Metric(
         "trioute_network_refused_total",
         "counter",
-        "Connections that were refused or closed at once because the peer is no router, or not one "
-        "that this router could be connected with.",
+        "Connections that were refused, or closed immediately, because the peer is not a "
+        "router, or not one that this router can connect with.",
         (),
         unlabelled(lambda r: r.network.refused),
     ),
     Metric(
         "trioute_network_routers_left_out_total",
         "counter",
-        "Times that a router advertised by a neighbour was left out because of "
+        "Times that a router advertised by a neighbour was ignored because of "
         "maxRoutersPerNeighbour; repeated advertisements of one router count each time.",
         (),
         unlabelled(lambda r: r.network.routers_left_out),
@@ -103,16 +103,16 @@ NETWORK: Final = (
     Metric(
         "trioute_network_addresses_left_out",
         "gauge",
-        "Addresses advertised by other routers that are left out because of maxAddressesPerRouter "
-        "or maxAddressBytesPerNeighbour.",
+        "Addresses advertised by other routers that are ignored because of "
+        "maxAddressesPerRouter or maxAddressBytesPerNeighbour.",
         (),
         unlabelled(lambda r: r.network.addresses_left_out),
     ),
     Metric(
         "trioute_network_link_retries_total",
         "counter",
-        "Times that a link to another router's receivers was refused, or ended unasked, or could "
-        "not be attached, so that it is tried again.",
+        "Times that a link to another router's receivers was refused, ended unexpectedly or "
+        "could not be attached, so that it is attached again later.",
         (),
         unlabelled(lambda r: r.network.link_retries),
     ),

@@ -10,7 +10,7 @@ PLUGINS: Final = (
     Metric(
         "trioute_plugin_up",
         "gauge",
-        "1 while a configured plugin runs, and otherwise 0.",
+        "1 while a configured plugin runs, otherwise 0.",
         ("plugin",),
         lambda r: (((each.name,), float(each.is_running)) for each in r.plugins.states),
     ),
@@ -25,7 +25,7 @@ PLUGINS: Final = (
     Metric(
         "trioute_plugin_lost_events_total",
         "counter",
-        "Events that a plugin had subscribed to and did not take in time.",
+        "Events that a plugin subscribed to but did not take in time.",
         ("plugin",),
         lambda r: (((each.name,), each.lost_events) for each in r.plugins.states),
     ),

@@ -32,13 +32,13 @@ def test_entities_with_their_lines() -> None:
     [
         ("[", "f:1: is not JSON: an entity needs a ["),
         ('[\n"router"]', "f:2: is not JSON: an entity needs a ["),
-        ("[\n[1, {}]]", "f:2: has no name of an entity where one is needed"),
+        ("[\n[1, {}]]", "f:2: has an entity whose name is not text"),
         ('[["router", []]]', "f:1: is not JSON: the attributes of router needs a {"),
         ('[["router",\n{"id": A}]]', "f:2: is not JSON in the value of router.id: Expecting value"),
-        ('[["router",\n{1: 2}]]', "f:2: router: has no name of an attribute where one is needed"),
+        ('[["router",\n{1: 2}]]', "f:2: router: has an attribute whose name is not text"),
         ("[]\n\n[]", "f:3: has text after the end of the list"),
         (f'[["router", {{"id": {"[" * 100_000}}}]]', "f:1: is nested too deeply in the value"),
-        (f'[["router", {{"id": {"1" * 10_000}}}]]', "f:1: has a number of too many digits"),
+        (f'[["router", {{"id": {"1" * 10_000}}}]]', "f:1: has a number with too many digits"),
     ],
 )
 def test_mistakes_name_their_line(text: str, mistake: str) -> None:

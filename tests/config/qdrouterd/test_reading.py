@@ -70,7 +70,7 @@ def test_mistakes_have_the_place_in_the_file() -> None:
         moved(text)
     (mistake,) = refused.value.mistakes
     assert str(mistake) == (
-        "f:10: listener[1].port: 5672 is taken: listener[0] listens on 0.0.0.0:5672 too; "
+        "f:10: listener[1].port: 5672 is taken: listener[0] also listens on 0.0.0.0:5672; "
         "give another port or another host"
     )
     assert [remark.line for remark in refused.value.report.of("missing")] == [5]

@@ -92,7 +92,7 @@ def test_defaults_are_said_once() -> None:
         (
             "router",
             ["raIntervalFluxSeconds: 8"],
-            ["f:2: router.raIntervalFluxSeconds 8: neighbours tell each other at once"],
+            ["f:2: router.raIntervalFluxSeconds 8: neighbours report changes to each other"],
         ),
         (
             "router",
@@ -135,7 +135,7 @@ def test_defaults_are_said_once() -> None:
         (
             "policy",
             ["enableVhostPolicy: yes", "maxConnections: 65535"],
-            ["f:2: policy.enableVhostPolicy true: who may reach which address is not checked"],
+            ["f:2: policy.enableVhostPolicy true: access to addresses is not checked"],
         ),
         ("vhost", ["hostname: h#1"], ["f:1: vhost[0] (h#1): vhosts are used only with"]),
         ("fixedAddress", ["prefix: a"], ["f:1: fixedAddress: is an entity from before Dispatch"]),

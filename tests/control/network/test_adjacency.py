@@ -229,7 +229,9 @@ def test_two_neighbours_of_one_id_are_not_both_taken() -> None:
     assert {ending for ending, _ in endings} == {"trioute:duplicate-id"}
     assert network.hosts["A"].reach.paths == {"B": Path("B", 1)}
     seen = [each for each in news if isinstance(each, DuplicateRouterId)]
-    what = "beside the one known here there is another router with this id, which started later"
+    what = (
+        "in addition to the known router, there is another router with this id, which started later"
+    )
     assert {(each.router, each.what) for each in seen} == {("B", what)}
     assert [each.times for each in seen] == [*range(1, len(seen) + 1)]
 

@@ -65,7 +65,7 @@ def test_sections_out_of_order_are_refused_and_the_link_goes_on() -> None:
 
 def test_a_message_that_ends_inside_of_a_section_is_refused() -> None:
     _, sender, receiver = pair()
-    assert "ends inside of" in problem_of(sender.send(SOUND[:-1]))
+    assert "ends inside" in problem_of(sender.send(SOUND[:-1]))
     assert receiver.received == []
 
 

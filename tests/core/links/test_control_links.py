@@ -125,7 +125,9 @@ def test_a_message_is_not_too_large() -> None:
     assert sender.detached.error is not None
     assert sender.detached.error.condition == "amqp:link:message-size-exceeded"
     [why] = peer.heard.lost
-    assert why.startswith("the control link has ended: the peer's was detached with amqp:link:mess")
+    assert why.startswith(
+        "the control link has ended: the peer's sender was detached with amqp:link:mess"
+    )
     assert peer.heard.messages == []
 
 
@@ -149,14 +151,14 @@ def test_there_is_one_each_way() -> None:
     second = peer.client.sender(None, target=TARGET, name="again")
     assert second.detached is not None
     assert second.detached.error is not None
-    assert second.detached.error.description == "this connection has a control link already"
+    assert second.detached.error.description == "this connection already has a control link"
     assert peer.heard.lost == []
 
 
 def test_it_is_over_when_the_peer_detaches() -> None:
     peer = Listening()
     peer.attached().detach()
-    assert peer.heard.lost == ["the control link has ended: the peer's was detached"]
+    assert peer.heard.lost == ["the control link has ended: the peer's sender was detached"]
     peer.client.lose()
     assert len(peer.heard.lost) == 1
 
@@ -218,7 +220,7 @@ def test_a_peer_for_whom_too_much_waits_is_given_up() -> None:
         control.send(lambda: b"x", 3)
     assert control.is_over
     assert control.is_idle
-    assert heard.lost == ["the peer does not receive control messages: 3 of them are waiting"]
+    assert heard.lost == ["the peer does not take control messages: 3 of them are waiting"]
     control.send(lambda: b"x")
     assert control.is_idle
 
@@ -264,7 +266,7 @@ def test_ours_is_lost(how: str) -> None:
     else:
         node.container.lose()
     [why] = heard.lost
-    assert why.startswith("the control link has ended: ours was detached")
+    assert why.startswith("the control link has ended: our sender was detached")
     assert control.is_idle
     control.send(lambda: b"never")
     assert not control.flush()

@@ -131,7 +131,7 @@ def test_the_highest_version_that_both_have_is_spoken(
 def test_other_versions_are_refused() -> None:
     condition, said = refused(opened(THEIRS, VERSIONS=[UInt(7), UInt(9)]))
     assert condition == "trioute:protocol-version"
-    assert "speaks versions 7 to 9" in said
+    assert "supports versions 7 to 9" in said
     assert "and A speaks 1 to 1" in said
 
 
@@ -175,7 +175,7 @@ def test_an_id_is_a_part_of_addresses(name: str) -> None:
 @pytest.mark.parametrize(
     ("instance", "words"),
     [
-        (1000, "the router A is connected with itself"),
+        (1000, "the router A is connected to itself"),
         (1001, "has the same id as another router, which was started later"),
         (999, "has the same id as another router, which was started earlier"),
     ],

@@ -63,8 +63,8 @@ def test_what_a_plugin_reports_is_an_entity_like_any_other() -> None:
 @pytest.mark.parametrize(
     ("found", "why"),
     [
-        ([{"level": 1}], "an entity of router.plugin.p.thing needs a name that is text"),
-        ([{"name": ""}], "an entity of router.plugin.p.thing needs a name that is text"),
+        ([{"level": 1}], "an entity of router.plugin.p.thing needs a name: non-empty text"),
+        ([{"name": ""}], "an entity of router.plugin.p.thing needs a name: non-empty text"),
         ([{"name": "a", "level": object()}], "a value of type object is not allowed"),
         ([{"name": "a", "level": 2**63}], "a number of more than 64 bits is not allowed"),
         ([{"name": "a", "level": "\udcff"}], "'utf-8' codec can't encode"),

@@ -15,11 +15,11 @@ PERIOD = ["--from", "2026-01-02", "--to", "2026-01-03"]
     ("options", "words"),
     [
         (PERIOD, "Missing option '--baseline-from'"),
-        (["--baseline-from", "2026-01-01"], "--from and --to are needed"),
-        (["--baseline-from", "2026-01-02", *PERIOD], "has to end by --from"),
+        (["--baseline-from", "2026-01-01"], "--from and --to are required"),
+        (["--baseline-from", "2026-01-02", *PERIOD], "must end by --from"),
         (
             ["--baseline-from", "2026-01-01", "--baseline-to", "2026-01-02T12:00", *PERIOD],
-            "has to end by --from",
+            "must end by --from",
         ),
         (["--baseline-from", "soon", *PERIOD], "--baseline-from soon: not a time in ISO 8601"),
     ],

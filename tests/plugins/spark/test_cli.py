@@ -45,8 +45,8 @@ def test_each_job_is_described() -> None:
     [
         (("--from", "soon"), "--from soon: not a time in ISO 8601"),
         (("--from", "2030-01-01"), "has no rows from 2030-01-01 00:00:00 to now"),
-        (("--master", "sparc"), "--master sparc: not a master of Spark"),
-        (("--master", "spark://127.0.0.1:1"), "--master spark://127.0.0.1:1: cannot be connected"),
+        (("--master", "sparc"), "--master sparc: not a Spark master"),
+        (("--master", "spark://127.0.0.1:1"), "--master spark://127.0.0.1:1: cannot connect"),
         (("--memory", "much"), "--memory much: not an amount of memory"),
     ],
 )

@@ -38,9 +38,9 @@ def test_past_days_are_compacted(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_compacted(tmp_path: Path) -> None:
-    assert "not a day, as 2026-11-25" in refused("compact", tmp_path, "--before", "soon")
+    assert "not a day, such as 2026-11-25" in refused("compact", tmp_path, "--before", "soon")
     tomorrow = datetime.now(UTC).date() + timedelta(days=1)
-    assert "is not over" in refused("compact", tmp_path, "--before", str(tomorrow))
+    assert "is in the future" in refused("compact", tmp_path, "--before", str(tomorrow))
 
 
 def test_files_are_registered(tmp_path: Path) -> None:

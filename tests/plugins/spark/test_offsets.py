@@ -89,5 +89,5 @@ def test_what_was_planted_is_found(spark: SparkSession, tmp_path: Path) -> None:
         off_by = abs(found[router]["offset_us"] - planted.get(router, 0))
         assert off_by < 10
         assert off_by <= found[router]["bound_us"] < 300
-    with pytest.raises(BadInput, match="--reference Z: not a router here; allowed are A, B, C"):
+    with pytest.raises(BadInput, match="--reference Z: not a router here; routers are A, B, C"):
         offsets(deliveries, "Z")

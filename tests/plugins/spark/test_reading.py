@@ -137,7 +137,7 @@ def wrong_folders(folder: Path, kind: str) -> None:
             rows = some_flows(0)
             index = rows.schema.get_field_index("role")
             pq.write_table(rows.set_column(index, "role", pa.array([1], pa.int64())), path)
-        case "is of version 2 of the schema; this release reads up to version 1":
+        case "has version 2 of the schema; this release reads up to version 1":
             write(folder, FLOWS, some_flows(0, version=2))
         case _:
             path = write(folder, FLOWS, some_flows(0))
@@ -153,7 +153,7 @@ def wrong_folders(folder: Path, kind: str) -> None:
         "magic bytes",
         "lacks the column role of flows",
         "column role is of type int64, not string",
-        "is of version 2 of the schema; this release reads up to version 1",
+        "has version 2 of the schema; this release reads up to version 1",
         "has no column schema_version",
     ],
 )

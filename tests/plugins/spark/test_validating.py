@@ -90,4 +90,4 @@ def test_the_command_exits_with_1_if_anything_is_wrong(tmp_path: Path) -> None:
     assert validated("--quarantine", tmp_path / "bad")[0] == 0
     rows = pq.read_table(path)
     pq.write_table(pa.concat_tables([rows.slice(0, 3), rows.slice(5), rows.slice(0, 1)]), path)
-    assert validated() == (1, "found 2 lost rows, 1 rows that came twice")
+    assert validated() == (1, "found 2 lost rows, 1 duplicate rows")

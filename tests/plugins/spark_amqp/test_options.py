@@ -90,28 +90,28 @@ def test_there_is_credit_for_two_batches() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({}, "option url is missing: allowed is amqp://"),
+        ({}, "option url is missing: it must be amqp://"),
         ({"url": "http://x/"}, "option url: http://"),
         (
             {"url": "amqp://h:none"},
-            "option url: 'none' is not a port number (1 to 65535); allowed is amqp://",
+            "option url: 'none' is not a port number (1 to 65535); it must be amqp://",
         ),
-        ({**URL, "maxRows": "5"}, "there is no option maxrows; allowed are address, avroSchema,"),
-        ({**URL, "format": "xml"}, "option format is 'xml': allowed are raw, json, avro"),
-        ({**URL, "mode": "drop"}, "option mode is 'drop': allowed are permissive, failfast"),
-        ({**URL, "delivery": "x"}, "option delivery is 'x': allowed are hold, spool"),
-        ({**URL, "credit": "-1"}, "option credit is '-1': allowed is a whole number from 1 to"),
-        ({**URL, "maxBytes": "1.5"}, "option maxBytes is '1.5': allowed is a whole number"),
-        ({**URL, "durable": "yes"}, "option durable is 'yes': allowed are true and false"),
+        ({**URL, "maxRows": "5"}, "there is no option maxrows; the options are address, avroSc"),
+        ({**URL, "format": "xml"}, "option format is 'xml': it must be one of raw, json, avro"),
+        ({**URL, "mode": "drop"}, "option mode is 'drop': it must be one of permissive,"),
+        ({**URL, "delivery": "x"}, "option delivery is 'x': it must be one of hold, spool"),
+        ({**URL, "credit": "-1"}, "option credit is '-1': it must be a whole number from 1"),
+        ({**URL, "maxBytes": "1.5"}, "option maxBytes is '1.5': it must be a whole number"),
+        ({**URL, "durable": "yes"}, "option durable is 'yes': it must be true or false"),
         ({**URL, "address": ""}, "option address is empty"),
         (
             {**URL, "connectTimeoutSeconds": "nan"},
-            "option connectTimeoutSeconds is 'nan': allowed are seconds",
+            "option connectTimeoutSeconds is 'nan': it must be above 0",
         ),
-        ({**URL, "spoolDirectory": "x"}, "option spoolDirectory is 'x': allowed is an absolute"),
+        ({**URL, "spoolDirectory": "x"}, "option spoolDirectory is 'x': it must be an absolut"),
         ({**URL, "spoolDirectory": "/x"}, "option spoolDirectory is for delivery spool"),
         ({**URL, "delivery": "spool"}, "option spoolDirectory is missing: delivery spool needs"),
-        ({**URL, "credit": "5"}, "option credit is 5: allowed are 10000 (maxRowsPerBatch) and"),
+        ({**URL, "credit": "5"}, "option credit is 5: it must be at least 10000 (maxRows"),
         ({**URL, "format": "avro"}, "option avroSchema is missing"),
         ({**URL, "password": "x"}, "option user is missing"),
     ],
@@ -130,8 +130,8 @@ def test_a_source_needs_an_address() -> None:
 @pytest.mark.parametrize(
     ("schema", "said"),
     [
-        (columns(bdy=StringType()), "format raw has no column bdy; allowed are message_id, "),
-        (columns(priority=StringType()), "column priority is string: allowed in format raw is int"),
+        (columns(bdy=StringType()), "format raw has no column bdy; its columns are message_"),
+        (columns(priority=StringType()), "column priority is string: in format raw it must be int"),
     ],
 )
 def test_a_column_that_no_message_has(schema: StructType, said: str) -> None:
@@ -143,10 +143,10 @@ def test_a_column_that_no_message_has(schema: StructType, said: str) -> None:
     ("schema", "said"),
     [
         (columns(bdy=StringType()), "format raw has no column bdy"),
-        (columns(body=IntegerType()), "column body is int: allowed is binary or string"),
+        (columns(body=IntegerType()), "column body is int: it must be binary or string"),
         (
             columns(priority=StringType()),
-            "column priority is string: allowed is int or",
+            "column priority is string: it must be int or",
         ),
     ],
 )
@@ -158,7 +158,7 @@ def test_a_column_that_cannot_be_sent(schema: StructType, said: str) -> None:
 def test_a_sink_has_an_address_or_a_column_of_them() -> None:
     anywhere = parse_options({"url": "amqp://host"})
     MessageWriter(anywhere, columns(to=StringType(), body=StringType()))
-    with pytest.raises(OptionError, match="option address is missing: allowed is"):
+    with pytest.raises(OptionError, match="option address is missing: give the"):
         MessageWriter(anywhere, columns(body=StringType()))
 
 

@@ -95,7 +95,7 @@ def test_a_file_that_was_not_finished_is_removed(tmp_path: Path) -> None:
 
 def test_a_folder_is_for_one_query(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
-    with pytest.raises(OptionError, match="which another query has: allowed is a folder for each"):
+    with pytest.raises(OptionError, match="which another query uses: each query needs its own"):
         Spool(tmp_path)
     spool.close()
     Spool(tmp_path).close()

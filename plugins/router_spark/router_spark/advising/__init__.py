@@ -1,1 +1,1 @@
-"""Advice on the costs of connections between routers, from what was measured on them."""
+"""Advice on the costs of connections between routers, from measurements on them."""

@@ -1,4 +1,4 @@
-"""The file with advice, which `trioute apply --advice` reads."""
+"""File with advice, which `trioute apply --advice` reads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VERSION: Final = 1
 def as_data(
     observed: Observed, proposals: Sequence[Proposal], made: datetime, valid: timedelta
 ) -> dict[str, Any]:
-    """Return advice, and what it rests on, as JSON has it. `made` has a time zone."""
+    """Return advice, and the measurements for it, as JSON data. `made` has a time zone."""
     return {
         "version": VERSION,
         "made": made.isoformat(timespec="seconds"),

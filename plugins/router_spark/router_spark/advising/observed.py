@@ -1,4 +1,4 @@
-"""Lines and traffic of a network, as its telemetry shows them."""
+"""Lines and traffic of a network, as observed in its telemetry."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from router_spark.advising.routes import Pair
 class Direction:
     """Sampled messages that passed a line in one direction.
 
-    `per_s` is the rate of all messages, by the samples and their shares. `least_ms` is the round
-    trip that one message in ten is below, and `mean_ms` the mean. Without `is_now`, all of it was
-    measured before costs have changed last, and nothing has passed since.
+    `per_s` is the rate of all messages, estimated from the samples and their shares. `least_ms` is
+    the round trip below which one message in ten is, and `mean_ms` the mean. Unless `is_now`, all
+    of it was measured before costs have changed last, and no message has passed since.
     """
 
     samples: int
@@ -25,7 +25,7 @@ class Direction:
 
 @attrs.frozen
 class CostChange:
-    """A cost that a line has had since `time_us`, in microseconds since 1970."""
+    """Cost of a line since `time_us`, in microseconds since 1970."""
 
     time_us: int
     cost: int
@@ -33,11 +33,11 @@ class CostChange:
 
 @attrs.frozen
 class Line:
-    """A line between two routers. `costs` are those that it has had, the last one is the present.
+    """Line between two routers. `costs` are the costs that it has had, the present one last.
 
-    `there` is the direction from the first of its routers to the second, `back` the other one;
-    None where no message was sampled. `idle_ms` is the least round trip of control messages, None
-    if the routers have not measured it.
+    `there` is the direction from the first of its routers to the second, `back` the opposite one;
+    None where no message was sampled. `idle_ms` is the least round trip of control messages, or
+    None if the routers have not measured it.
     """
 
     pair: Pair
@@ -70,8 +70,8 @@ class Measured:
 class Demand:
     """Messages that enter the network at one router and leave it at another.
 
-    `now` was measured since costs have last changed, `before` between that change and the one
-    before it.
+    `now` was measured after the last change of costs, `before` between that change and the
+    previous one.
     """
 
     ingress: str
@@ -83,7 +83,7 @@ class Demand:
 
 @attrs.frozen
 class Observed:
-    """A network as it was within a period. `changed` are the lines whose costs changed last."""
+    """Network in a period. `changed` are the lines whose costs changed last."""
 
     lines: tuple[Line, ...]
     demands: tuple[Demand, ...]

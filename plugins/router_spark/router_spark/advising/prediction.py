@@ -1,9 +1,9 @@
-"""Predict how long messages take with other costs: by what lines took, and how loaded they are.
+"""Predict how long messages take with other costs, from the times and loads of lines.
 
-A line's round trip is its least one and the time that messages wait for each other. The wait is
-that of a queue with random arrivals (M/M/1) whose service rate follows from the wait that was
-measured. Where none was, the line is trusted with twice the most that any such line carries, and
-nothing waits until then.
+A line's round trip is the sum of its least round trip and the time that messages wait for each
+other. The wait is that of a queue with random arrivals (M/M/1) whose service rate follows from the
+measured wait. A line without a measured wait is assumed to carry twice the most that any such line
+carries, without a wait up to there.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ import attrs
 from router_spark.advising.observed import Demand, Direction, Line, Observed
 from router_spark.advising.routes import Pair, Routes, line_between
 
-# What exceeds the least round trip by less is jitter, not a queue.
+# If the mean exceeds the least round trip by less than this, it is jitter, not a queue.
 WAIT_RATIO: Final = 0.5
 WAIT_MS: Final = 0.5
 TRUST: Final = 2.0
-# Nearer to its limit a queue grows without bounds; from there on it is taken to grow linearly.
+# Above this load a queue would grow without bounds; it is assumed to grow linearly instead.
 HIGHEST_LOAD: Final = 0.95
 
 
 @attrs.frozen
 class Queue:
-    """One direction of a line: its least round trip, and its service rate in messages a second.
+    """One direction of a line: its least round trip, and its service rate in messages per second.
 
-    Unless the rate `is_known`, messages do not wait below it. `background_per_s` is what the line
-    carries besides the known demands.
+    Unless the rate `is_known`, messages do not wait below it. `background_per_s` is the traffic
+    that the line carries in addition to the known demands.
     """
 
     least_ms: float
@@ -41,7 +41,7 @@ class Queue:
     is_known: bool = False
 
     def round_trip_ms(self, per_s: float) -> float:
-        """Return the mean round trip at a rate of messages."""
+        """Return the mean round trip at a rate of `per_s` messages per second."""
         load = (per_s + self.background_per_s) / self.service_per_s
         bounded = min(load, HIGHEST_LOAD if self.is_known else 1.0)
         slope_s = 1 / (self.service_per_s * (1 - HIGHEST_LOAD) ** 2)
@@ -52,13 +52,13 @@ class Queue:
 
 
 def is_queued(direction: Direction) -> bool:
-    """Return whether messages wait for each other on this direction."""
+    """Return whether messages wait for each other in this direction."""
     wait_ms = direction.mean_ms - direction.least_ms
     return wait_ms > WAIT_MS and wait_ms > WAIT_RATIO * direction.least_ms
 
 
 def service_per_s(direction: Direction) -> float:
-    """Return the service rate at which the measured wait arises at the measured rate."""
+    """Return the service rate that explains the measured wait at the measured rate."""
     rate, wait_s = direction.per_s, (direction.mean_ms - direction.least_ms) / 1000
     return (rate + math.sqrt(rate * rate + 4 * rate / wait_s)) / 2
 
@@ -67,16 +67,16 @@ def _queue_of(direction: Direction, trusted_per_s: float, background_per_s: floa
     if is_queued(direction):
         rate = service_per_s(direction)
         return Queue(direction.least_ms, rate, background_per_s, is_known=True)
-    # without a queue it has more room than it needs
+    # without a queue, the line can carry more than it does
     return Queue(direction.mean_ms, trusted_per_s, background_per_s)
 
 
 class Model:
-    """Predicts the mean time on lines for any costs.
+    """Prediction of the mean time on lines for any costs.
 
-    A line that no sampled message has passed is taken to have the round trip of control messages,
-    or else the median of the others'. With `only_measured`, costs by which messages would take such
-    a line are not considered.
+    A line that no sampled message has passed is assumed to have the round trip of its control
+    messages or, if that is unknown, the median of the other lines. With `only_measured`, costs that
+    would lead messages over such a line are not considered.
     """
 
     def __init__(self, observed: Observed, *, only_measured: bool = False) -> None:
@@ -108,7 +108,7 @@ class Model:
                     background = here.per_s - known[pair] if here.is_now else 0.0
                     queues[pair] = _queue_of(here, trusted, max(0.0, background))
                 elif other is not None:
-                    # a round trip takes both directions
+                    # a round trip includes both directions
                     queues[pair] = Queue(other.least_ms, trusted)
                 elif not only_measured:
                     queues[pair] = Queue(line.idle_ms or assumed_ms, trusted)
@@ -122,11 +122,11 @@ class Model:
         return loads
 
     def with_cost(self, line: Pair, cost: int) -> Routes:
-        """Return the routes with another cost of one line."""
+        """Return the routes with a different cost of one line."""
         return Routes({**self.costs, line: cost})
 
     def mean_ms(self, routes: Routes) -> float:
-        """Return the mean time that messages spend on lines; infinite if that is not known."""
+        """Return the mean time that messages spend on lines; infinite if it is unknown."""
         loads = self._loads(routes, self.demands)
         total = 0.0
         for hop, per_s in loads.items():
@@ -137,7 +137,7 @@ class Model:
         return total / self.total_per_s if self.total_per_s else 0.0
 
     def moved(self, routes: Routes) -> list[Demand]:
-        """Return the demands that take another path than now."""
+        """Return the demands that would take a different path from now."""
         return [
             each
             for each in self.demands
@@ -145,13 +145,13 @@ class Model:
         ]
 
     def is_measured(self, routes: Routes) -> bool:
-        """Return whether sampled messages have passed all lines that messages take."""
+        """Return whether sampled messages have passed all lines of these routes."""
         paths = [routes.path(each.ingress, each.egress) or () for each in self.demands]
         return all(self.lines[line_between(*hop)].samples for path in paths for hop in path)
 
 
 def time_by_line(model: Model) -> Mapping[Pair, float]:
-    """Return how much time messages spend on each line a second, in milliseconds."""
+    """Return the time that messages spend on each line, in milliseconds per second."""
     return {
         pair: sum(
             each.per_s * each.mean_ms

@@ -1,13 +1,12 @@
-"""Propose another cost for one line at a time, so that repeated advice comes to an end.
+"""Propose a different cost for one line at a time, so that repeated advice comes to an end.
 
 Three rules keep a loop of measuring and advising from oscillating:
 
-- Advice needs a gain that is predicted to be worth it, and changes a cost by a bounded factor.
-- What has made messages slower is undone: the measured time decides, not the prediction.
-- A cost that was tried and then undone is not proposed
-again for this line.
+- Advice requires a minimum predicted gain, and changes a cost by a bounded factor.
+- A change that has made messages slower is undone: the measured time decides, not the prediction.
+- A cost that was tried and then undone is not proposed again for this line.
 
-Each cost of a line is taken up a few times at most, so that there is an end of it.
+Each cost of a line is tried only a few times, so the loop ends.
 """
 
 from __future__ import annotations
@@ -24,23 +23,23 @@ from router_spark.advising.routes import Pair
 from router_spark.advising.thresholds import HIGHEST_COST, costs_to_try
 
 MOST_LINES: Final = 16
-"""Lines that are considered for a higher cost, and for a lower one."""
+"""Maximum number of lines to consider for a higher cost, and for a lower one."""
 
 LOSS: Final = 0.25
-"""A change is undone for a loss that is as large a part of the gain that it takes to make one."""
+"""A change is undone if its loss exceeds this share of the gain that a change requires."""
 
 CERTAIN: Final = 3.0
-"""A difference counts if it is as many standard errors."""
+"""Number of standard errors above which a difference is significant."""
 
 
 @attrs.frozen
 class Bounds:
     """Bounds of advice.
 
-    A cost is multiplied or divided by `step` at most; nothing is advised on fewer samples of the
-    messages that it would move than `least_samples`, or for less than the share `gain` of the time
-    that messages take. With `only_measured`, no message is led to a line that nothing was measured
-    on.
+    `step` is the largest factor by which a cost is multiplied or divided. Advice requires at least
+    `least_samples` samples of the messages that it would move, and saves at least the share `gain`
+    of the time that messages take. With `only_measured`, no message is led over a line without
+    measurements.
     """
 
     step: float = 2.0
@@ -51,12 +50,12 @@ class Bounds:
 
 @attrs.frozen
 class Proposal:
-    """Another cost for a line.
+    """Proposed cost for a line.
 
-    `target` is the cost that is aimed at, in several steps if need be. Times are the mean that a
-    message spends on lines: now, and as predicted with `target`, or as measured before the line got
-    the cost that is to be undone. `samples` and `moved_per_s` are of the messages that would take
-    another path; `is_measured` says whether something was measured on all lines that they take.
+    `target` is the cost to reach, in several steps if necessary. Times are the mean time of a
+    message on lines: now, and as predicted with `target`, or as measured before the change that is
+    to be undone. `samples` and `moved_per_s` are for the messages that would take a different path;
+    `is_measured` tells whether there are measurements on all lines that they would take.
     """
 
     line: Line
@@ -71,9 +70,9 @@ class Proposal:
 
 
 def propose(observed: Observed, bounds: Bounds) -> list[Proposal]:
-    """Return what to change: one line, or those that were changed last and are to be undone.
+    """Return the proposals: one line, or the lines that were changed last and should be undone.
 
-    Returns nothing where no change is worth it.
+    Returns none if no change is worth it.
     """
     undone = _undo(observed, bounds)
     if undone:
@@ -86,9 +85,9 @@ def propose(observed: Observed, bounds: Bounds) -> list[Proposal]:
 
 
 def compared(observed: Observed) -> tuple[Measured, Measured] | None:
-    """Return the time on lines before the last change and since, for the demands of both times.
+    """Return the time on lines before and since the last change, for demands with both times.
 
-    Demands count by how many messages they have now. Returns None if there are none to compare.
+    Demands are weighted by their present rate. Returns None if there are none to compare.
     """
     common = [
         (each.per_s, each.before, each.now)
@@ -112,7 +111,7 @@ def _weighted(parts: list[tuple[float, Measured]]) -> Measured:
 
 
 def _undo(observed: Observed, bounds: Bounds) -> list[Proposal]:
-    """Return the lines that were changed last, with their costs from before, if that was worse."""
+    """Return the lines that were changed last, with their previous costs, if times got worse."""
     measured = compared(observed)
     if measured is None:
         return []
@@ -146,13 +145,13 @@ def _undo(observed: Observed, bounds: Bounds) -> list[Proposal]:
 
 
 def _was_undone(line: Line) -> bool:
-    """Return whether the present cost is one that the line has gone back to."""
+    """Return whether the line has returned to its present cost from another one."""
     costs = [each.cost for each in line.costs]
     return len(costs) > 2 and costs[-1] == costs[-3]
 
 
 def _left_again(line: Line) -> set[int]:
-    """Return costs that the line has left for the one that it had before."""
+    """Return the costs from which the line has returned to the cost before."""
     costs = [each.cost for each in line.costs]
     return {
         middle
@@ -176,7 +175,7 @@ def _best(observed: Observed, bounds: Bounds) -> Proposal | None:
 
 
 def _order(proposal: Proposal) -> tuple[float, float, bool, Pair]:
-    """Sort proposals by their time, then by how soon they are there; lower costs come first."""
+    """Return a sort key: the predicted time, then the distance of the target; lower costs first."""
     line, target = proposal.line, proposal.target
     return proposal.then_ms, abs(math.log(target / line.cost)), target > line.cost, line.pair
 
@@ -219,7 +218,7 @@ def _proposals(model: Model, line: Line, bounds: Bounds) -> Iterator[Proposal]:
 
 
 def bounded(cost: int, target: int, step: float) -> int:
-    """Return the cost that is next on the way to a target, by a factor of `step` at most."""
+    """Return the next cost on the way to a target, with a factor of at most `step`."""
     if target > cost:
         return min(target, max(cost + 1, int(cost * step)), HIGHEST_COST)
     return max(target, min(cost - 1, math.ceil(cost / step)), 1)

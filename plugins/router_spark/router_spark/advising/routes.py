@@ -1,4 +1,4 @@
-"""Routes through a network by the costs of its lines, chosen as its routers choose them."""
+"""Routes through a network for given costs of its lines, chosen as its routers choose them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TypeAlias
 import attrs
 
 Pair: TypeAlias = tuple[str, str]
-"""The routers at the ends of a line, in alphabetical order; or of one direction, sender first."""
+"""Routers at the ends of a line, in alphabetical order; or of one direction, sender first."""
 
 
 def line_between(one: str, other: str) -> Pair:
@@ -26,7 +26,7 @@ class Tree:
 
 
 class Routes:
-    """Routes for one set of costs, by line."""
+    """Routes for one set of costs, which are given by line."""
 
     def __init__(self, costs: Mapping[Pair, int]) -> None:
         self.costs = costs
@@ -39,8 +39,8 @@ class Routes:
     def tree(self, root: str) -> Tree:
         """Return the shortest paths from a router: Dijkstra's algorithm, in O(E log V).
 
-        Of several neighbours by which a router is reached at the same cost, it is reached by the
-        one whose id is the smallest, as in the routers themselves.
+        If a router can be reached at the same cost through several neighbours, the one with the
+        smallest id is chosen, as in the routers themselves.
         """
         found = self._trees.get(root)
         if found is None:
@@ -69,7 +69,7 @@ class Routes:
         return Tree(cost, via)
 
     def path(self, start: str, end: str) -> list[Pair] | None:
-        """Return the directions that messages take; None if there is no path."""
+        """Return the directions that messages take, or None if there is no path."""
         hops: list[Pair] = []
         here = start
         while here != end:

@@ -10,11 +10,14 @@ from router_spark.advising.routes import Pair, Routes
 
 HIGHEST_COST: Final = 1_000_000
 MOST_COSTS: Final = 8
-"""Costs that are tried for one line in one direction."""
+"""Maximum number of higher, and of lower, costs that are tried for one line."""
 
 
 def costs_to_try(model: Model, line: Pair) -> list[int]:
-    """Return costs at which some messages leave a line, or come to it; at most so many of each."""
+    """Return costs at which some messages start to leave a line, or to use it.
+
+    There are at most `MOST_COSTS` of each.
+    """
     cost = model.costs[line]
     higher = sorted(each for each in set(_leaving(model, line)) if cost < each <= HIGHEST_COST)
     lower = sorted(each for each in set(_coming(model, line)) if 1 <= each < cost)
@@ -22,7 +25,7 @@ def costs_to_try(model: Model, line: Pair) -> list[int]:
 
 
 def _some(costs: list[int]) -> list[int]:
-    """Return some of many costs, the first and the last among them."""
+    """Return at most `MOST_COSTS` of the costs, evenly spaced, with the first and the last."""
     if len(costs) <= MOST_COSTS:
         return costs
     last = len(costs) - 1
@@ -30,7 +33,7 @@ def _some(costs: list[int]) -> list[int]:
 
 
 def _leaving(model: Model, line: Pair) -> Iterator[int]:
-    """Yield the least costs at which another path is cheaper."""
+    """Yield, for each demand on the line, the least cost at which another path is cheaper."""
     without = Routes({pair: cost for pair, cost in model.costs.items() if pair != line})
     for demand in model.demands:
         path = model.now.path(demand.ingress, demand.egress) or ()
@@ -42,7 +45,7 @@ def _leaving(model: Model, line: Pair) -> Iterator[int]:
 
 
 def _coming(model: Model, line: Pair) -> Iterator[int]:
-    """Yield the highest costs at which a path over the line is cheaper than the present one."""
+    """Yield, for each other demand, the highest cost at which the line makes a cheaper path."""
     first, second = (model.now.tree(end).cost for end in line)
     for demand in model.demands:
         now = model.now.tree(demand.ingress).cost.get(demand.egress)

@@ -1,4 +1,4 @@
-"""Measure lines and traffic for advice on costs: how long each line takes, and who uses it."""
+"""Measure lines and traffic for advice on costs: the time on each line, and the demands."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from router_spark.jobs.passages import passages
 Case: TypeAlias = tuple[Any, ...]
 """Values of the keys."""
 Histories: TypeAlias = Mapping[Pair, tuple[CostChange, ...]]
-"""The costs that each line has had."""
+"""Costs that each line has had."""
 
 NS_A_MS: Final = 1e6
 US_A_MS: Final = 1e3
@@ -39,7 +39,7 @@ COSTS: Final = ("neighbour-found", "neighbour-cost-changed", "neighbour-lost")
 
 @attrs.frozen
 class Epochs:
-    """When costs changed last, and the time before; in microseconds since 1970.
+    """Times of the last two changes of costs, in microseconds since 1970.
 
     None stands for the beginning of the data. `changed` are the lines of the last change.
     """
@@ -56,11 +56,12 @@ def observe(
     start: datetime | None = None,
     settle_s: float = SETTLE_S,
 ) -> dict[Case, Observed]:
-    """Return the network of each group: its lines, its demands, and what was changed last.
+    """Return the network of each group: its lines, its demands, and the lines changed last.
 
-    A line is known by the events of its routers; one that was lost and not found again is left
-    out. It is measured since costs have changed last, or before if nothing has passed it since.
-    Events from before `start` only say what lines cost then.
+    A line is known from the events of its routers; a line that was lost and not found again is
+    omitted. Its times are from the period since costs have changed last, or from an earlier one if
+    no message has passed it since. Events from before `start` only tell the costs of lines at that
+    time.
     """
     start_us = 0 if start is None else round(start.timestamp() * US_A_S)
     histories = _histories(events, keys, start_us)
@@ -95,7 +96,7 @@ def observe(
 def _idle_ms(
     events: DataFrame, keys: Sequence[str], start_us: int
 ) -> dict[Case, dict[Pair, float]]:
-    """Return the least round trip of each line by its routers' control messages."""
+    """Return the shortest round trip of control messages on each line."""
     rows = (
         events.where("kind = 'neighbour-measured'")
         .where(sf.unix_micros("time") >= start_us)
@@ -114,7 +115,7 @@ def _idle_ms(
 
 
 def _histories(events: DataFrame, keys: Sequence[str], start_us: int) -> dict[Case, Histories]:
-    """Return the costs that each line has had, as the first of its routers reports them."""
+    """Return the costs that each line has had, as reported by the first of its routers."""
     by = [*keys, "router", "other_router"]
     earlier = (
         Window.partitionBy(*by).orderBy("time", "seq").rowsBetween(Window.unboundedPreceding, -1)
@@ -145,7 +146,7 @@ def _histories(events: DataFrame, keys: Sequence[str], start_us: int) -> dict[Ca
 
 
 def epochs_of(histories: Histories, settle_us: int) -> Epochs:
-    """Return when costs changed; changes within `settle_us` of the one before are the same."""
+    """Return when costs changed; changes within `settle_us` of the previous one count as one."""
     changes = sorted(
         (each.time_us, pair) for pair, costs in histories.items() for each in costs[1:]
     )
@@ -167,7 +168,7 @@ def epochs_of(histories: Histories, settle_us: int) -> Epochs:
 def _in_phases(
     passed: DataFrame, epochs: Mapping[Case, Epochs], keys: Sequence[str], settle_us: int
 ) -> DataFrame:
-    """Add `phase`: 1 since the last change of costs, 0 between it and the one before, -1 earlier.
+    """Add `phase`: 1 since the last change of costs, 0 between the last two changes, -1 earlier.
 
     It is null just after a change.
     """
@@ -187,7 +188,7 @@ def _in_phases(
 
 
 def _by_direction(passed: DataFrame, keys: Sequence[str]) -> list[Row]:
-    """Return what passed each direction of each line in each phase, and when; oldest first."""
+    """Return counts and times of each direction of each line in each phase, oldest first."""
     round_trip_ms = sf.col("round_trip_ns") / NS_A_MS
     arrived_us = sf.unix_micros("arrived")
     return (
@@ -218,7 +219,7 @@ def _seconds(rows: Iterable[Row], keys: Sequence[str]) -> dict[tuple[Case, int],
 def _directions(
     rows: Iterable[Row], keys: Sequence[str], seconds: Mapping[tuple[Case, int], float]
 ) -> dict[Case, dict[Pair, Direction]]:
-    """Return each direction of each line in the newest phase in which messages passed it."""
+    """Return each direction of each line, from the newest phase in which messages passed it."""
     found: dict[Case, dict[Pair, Direction]] = {}
     for row in rows:
         case, pair = _case(row, keys), (row["sender"], row["receiver"])
@@ -232,9 +233,10 @@ def _directions(
 def _demands(
     passed: DataFrame, keys: Sequence[str], seconds: Mapping[tuple[Case, int], float]
 ) -> dict[Case, list[Demand]]:
-    """Return what enters the network at one router and leaves it at another.
+    """Return the demands: messages that enter the network at one router and leave it at another.
 
-    Messages of which a passage is missing are left out, and so are copies for several receivers.
+    Messages without a row for one of their passages are omitted, and so are copies for several
+    receivers.
     """
     journeys = (
         passed.groupBy(*keys, "trace_id")

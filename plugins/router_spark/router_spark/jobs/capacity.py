@@ -19,18 +19,18 @@ def capacity(flows: DataFrame, limit_per_s: float, least_hours: int = 24) -> Dat
     """Return the trend of each link, and the time at which it reaches a limit.
 
     A straight line is fitted to the deliveries per second of whole hours. Returns the link's keys,
-    `hours`, `mean_per_s`, `now_per_s` (the line at the end of the data), `per_s_per_day` (its
-    slope), `reaches_limit`, and `earliest` and `latest`, the times at which the 95 % band around
-    the line reaches the limit. `reaches_limit` is null if the load does not grow, `earliest` and
-    `latest` also if growth is not certain enough. Links with fewer than `least_hours` whole hours,
-    or fewer than 3, have no row.
+    `hours`, `mean_per_s`, `now_per_s` (the fitted rate at the end of the data), `per_s_per_day`
+    (the slope), `reaches_limit`, and `earliest` and `latest`, the times at which the 95 % band
+    around the line reaches the limit. All three times are null if the load does not grow;
+    `earliest` and `latest` are also null if its growth is not certain enough. Links with fewer than
+    `least_hours` whole hours, or fewer than 3, have no row.
     """
     fitted = _fitted(_hourly(flows))
     return _forecast(fitted.where(sf.col("hours") >= max(3, least_hours)), limit_per_s)
 
 
 def _hourly(flows: DataFrame) -> DataFrame:
-    """Return deliveries per second of each link in each whole hour, including hours without any."""
+    """Return the deliveries per second of each link in each whole hour, even if there are none."""
     ended = sf.timestamp_micros(sf.unix_micros("interval_start") + sf.col("interval_us"))
     last = flows.agg(sf.date_trunc("hour", sf.max(ended)).alias("last"))
     hours = flows.groupBy(*LINK, sf.date_trunc("hour", "interval_start").alias("hour")).agg(
@@ -76,7 +76,7 @@ def _fitted(hourly: DataFrame) -> DataFrame:
 
 
 def _forecast(fitted: DataFrame, limit_per_s: float) -> DataFrame:
-    """Compute the times at which the line, and each side of its band, reach the limit.
+    """Compute the times at which the line, and each edge of its band, reach the limit.
 
     With u in hours from the mean time of the data, and d the limit minus the mean load, the band
     reaches the limit where (slope * u - d)^2 = spread^2 * (1 / hours + u^2 / sxx). There are two
@@ -104,7 +104,7 @@ def _forecast(fitted: DataFrame, limit_per_s: float) -> DataFrame:
 
 
 def _student(freedom: Column) -> Column:
-    """Return Student's t for a 95 % band, by its expansion: within 1 % from 3 degrees on."""
+    """Return Student's t for a 95 % band, from a series: within 1 % from 3 degrees of freedom."""
     first = (Z**3 + Z) / 4
     second = (5 * Z**5 + 16 * Z**3 + 3 * Z) / 96
     third = (3 * Z**7 + 19 * Z**5 + 17 * Z**3 - 15 * Z) / 384

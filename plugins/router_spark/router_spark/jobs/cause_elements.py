@@ -1,4 +1,4 @@
-"""Times of lines and receivers, before and after, and the routers that slow ones have in common.
+"""Times of lines and receivers in both periods, and the routers that slow lines have in common.
 
 The time of a line is a round trip: the time from the writing of a message until its outcome is
 known, minus the time that the next router needed until it knew the outcome. Each of these is a
@@ -18,14 +18,14 @@ from router_spark.roles import CLIENT_ROLES
 
 NS_A_MS = 1e6
 US_A_MS = 1e3
-# low enough to be the time of a message that did not wait, if one in twenty did not
+# low enough to be the time of a message that did not wait, if one in twenty did not wait
 FLOOR_RANK = 0.02
 ACCURACY = 1000
 
 
 @attrs.frozen
 class Limits:
-    """Thresholds of changes: fewer messages, or smaller rises, are no evidence."""
+    """Thresholds for changes: fewer messages or smaller rises are not evidence."""
 
     least_messages: int = 6
     rise_ratio: float = 1.5
@@ -43,7 +43,7 @@ class Limits:
     least_unsettled: int = 3
     kept_share: float = 0.25
     stuck_ratio: float = 0.05
-    # share of the rate accepted before
+    # share of the rate that was accepted in the baseline
     expired_share: float = 0.02
     drop: float = 0.05
     rate_drop: float = 0.4
@@ -51,7 +51,7 @@ class Limits:
 
 @attrs.frozen
 class Times:
-    """Two periods that are compared."""
+    """Baseline, and the period that is compared with it."""
 
     baseline: Period
     period: Period
@@ -74,8 +74,8 @@ def elements(deliveries: DataFrame, times: Times, keys: Sequence[str], limits: L
     """Return the lines and receivers of each group, with their times before (0) and after (1).
 
     `a` and `b` are the routers at a line's ends; for a receiver, `a` is its router and `b` is null.
-    Times are in milliseconds. `floor` is the least time, or nearly so; `floor_a` is that of
-    messages sent to `a`. `skew` is how far the clock of `b` has moved ahead of that of `a`.
+    Times are in milliseconds. `floor` is approximately the least time; `floor_a` is the floor of
+    messages sent to `a`. `skew` is how far the clock of `b` has moved ahead of the clock of `a`.
     """
     found = _lines(deliveries, times, keys).unionByName(_receivers(deliveries, times, keys))
     is_measured = (sf.col("n0") >= limits.least_messages) & (sf.col("n1") >= limits.least_messages)
@@ -175,12 +175,12 @@ def _mean(value: str, phase: Column, where: Column | None = None) -> Column:
 
 
 def _shift(where: Column) -> Column:
-    """Return the increase of the mean transit time in one direction, by the wall clocks."""
+    """Return the increase of the mean transit time in one direction, on the wall clocks."""
     return _mean("under_way", sf.lit(1), where) - _mean("under_way", sf.lit(0), where)
 
 
 def _floors(value: str, end: str, where: Column) -> list[Column]:
-    """Return the number, mean and floor of the times of messages sent to one end."""
+    """Return the number, mean and floor of the times of messages sent to one end of a line."""
     found = []
     for phase in (0, 1):
         kept = sf.when((sf.col("phase") == phase) & where, sf.col(value))
@@ -207,16 +207,16 @@ def _compared(value: str) -> list[Column]:
 def routers(found: DataFrame, keys: Sequence[str]) -> DataFrame:
     """Return each router at the end of a line, with a summary of its lines.
 
-    A router `is_suspect` if two or more of its lines have risen, none of them by its floor, and
-    none is still. A busy router delays many messages, but a few find it idle; a longer line delays
-    all of them. With one line, a router cannot be told from the line. It `is_slow` if it is suspect
-    and one of these lines does not lead to another suspect.
+    A router `is_suspect` if two or more of its lines have risen, none of them has a risen floor,
+    and none is still. A busy router delays many messages, but a few find it idle; a longer line
+    delays all of them. A router with one line cannot be told from the line. A router `is_slow` if
+    it is suspect and one of these lines does not lead to another suspect.
 
-    Only messages that are sent to a router count for whether a line of it is still. A router that
-    stalls sends its own messages all at once when it resumes, and is likely to be running when
+    Only messages that are sent to a router show whether one of its lines is still. A router that
+    stalls sends all its own messages together when it resumes, and is likely to be running when
     their outcomes arrive, from other routers and from receivers.
 
-    It `is_doubtful` if two or more lines have risen and none is still, whatever their floors.
+    A router `is_doubtful` if two or more lines have risen and none is still, whatever their floors.
     """
     lines = found.where("element = 'line' AND is_measured")
     both = [
@@ -258,8 +258,8 @@ def routers(found: DataFrame, keys: Sequence[str]) -> DataFrame:
 def skewed(found: DataFrame, keys: Sequence[str], limits: Limits) -> DataFrame:
     """Return router, `skew` and `lines` of each router whose wall clock has shifted.
 
-    All lines of such a router are skewed by similar amounts. If there is only one, the neighbour at
-    its other end must have another line that is not skewed.
+    All lines of such a router are skewed by similar amounts. If it has only one line, the neighbour
+    at its other end must have another line that is not skewed.
     """
     lines = found.where("element = 'line' AND is_measured").withColumn(
         "is_skewed",

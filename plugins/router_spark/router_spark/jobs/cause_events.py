@@ -1,4 +1,4 @@
-"""Causes found in events: steal wars, redirect loops, flapping lines and risen costs of lines."""
+"""Causes found in events: steal wars, redirect loops, flapping lines, and risen costs of lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from router_spark.jobs.cause_elements import Limits, Times, line_name
 
 
 def steal_wars(events: DataFrame, times: Times, keys: Sequence[str], limits: Limits) -> DataFrame:
-    """Return `name` (of the link), `container`, and the number of steals, before and after."""
+    """Return `name` (of the link), `container`, and the number of steals in both periods."""
     counted = _counted(
         events.where("kind = 'link-stolen'"), times, [*keys, "link_name", "container"]
     )
@@ -20,9 +20,9 @@ def steal_wars(events: DataFrame, times: Times, keys: Sequence[str], limits: Lim
 def redirect_loops(
     events: DataFrame, times: Times, keys: Sequence[str], limits: Limits
 ) -> DataFrame:
-    """Return `name` (an address, or of a connection its container) and the number of redirects.
+    """Return `name` (an address, or else the client's container) and the number of redirects.
 
-    A client that comes back to a router that has redirected it is in a loop, whatever the names of
+    A client that returns to a router that has redirected it is in a loop, whatever the names of
     the targets.
     """
     at = [*keys, "container", "address", "router", "target"]
@@ -35,7 +35,7 @@ def redirect_loops(
 def flapping_lines(
     events: DataFrame, times: Times, keys: Sequence[str], limits: Limits
 ) -> DataFrame:
-    """Return `name` of each line and how often it was lost, as seen by the end that saw more."""
+    """Return `name` and number of losses of each line, from the end that saw more losses."""
     lost = events.where("kind = 'neighbour-lost'").withColumn(
         "name", line_name("router", "other_router")
     )

@@ -1,7 +1,7 @@
 """Causes of a drop in acceptance or a rise in latency, compared with a baseline.
 
-A wrong name is worse than none: a cause is named only if the evidence fits no other, and otherwise
-the answer is `unknown`.
+Naming a wrong cause is worse than naming none: a cause is named only if the evidence fits no other
+cause, and otherwise the answer is `unknown`.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ def causes(
     groups: Sequence[str] = (),
     limits: Limits | None = None,
 ) -> DataFrame:
-    """Return kind, subject, confidence and evidence of each cause; both periods need both limits.
+    """Return kind, subject, confidence and evidence of each cause.
 
-    `groups` are columns of all DataFrames that say to which of several networks a row belongs. The
-    causes are found for each group, and the result begins with these columns. A group without a
-    cause has one row, of the kind `unknown` if acceptance has dropped or latency has risen, and
-    otherwise `none`.
+    Both periods must have a start and an end. `groups` are columns of all DataFrames that tell to
+    which of several networks a row belongs. Causes are determined for each group, and the result
+    begins with these columns. A group without a cause has one row, of the kind `unknown` if
+    acceptance has dropped or latency has risen, and otherwise `none`.
 
     The confidence, 0 to 1, ranks causes of one kind; it is not a probability. The evidence maps
     names to numbers; times are in milliseconds, rates in deliveries per second. A cause of the kind
@@ -63,7 +63,7 @@ def causes(
     stuck = takers.where("is_stuck").join(
         expiring.select(*keys, sf.col("subject").alias("container")), [*keys, "container"], "anti"
     )
-    # a receiver with more to do is not slow by itself, and a stuck one is worse than slow
+    # a receiver with a higher load is not itself slow, and a stuck one is reported as stuck
     excused = (
         takers.where("is_busier OR is_stuck")
         .select(*keys, sf.col("container").alias("name"))
@@ -141,7 +141,7 @@ def _answer(
     confidence: Column,
     **evidence: Column,
 ) -> DataFrame:
-    """Return rows of the result, with the named numbers as evidence."""
+    """Return rows of the result; the named numbers become the evidence."""
     numbers: list[Column] = []
     for name, value in evidence.items():
         numbers += [sf.lit(name), value.cast("double")]
@@ -181,13 +181,14 @@ def _slow_routers(at: DataFrame, keys: Sequence[str]) -> DataFrame:
 
 
 def _slow_elements(parts: DataFrame, at: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """Return lines and receivers that are slow by themselves, each with its kind.
+    """Return the lines and receivers that are slow by themselves, each with its kind.
 
     The routers at their ends must be neither slow nor doubtful. A line is slow if each router at
-    its ends has another line that is still, which clears the router. A router without such a line
-    is cleared if the floor of messages sent to it over the slow line has risen, and no receiver of
-    it has: all messages that a stalling router sends may be late, but not all that it is sent. A
-    receiver is slow if its floor has risen; otherwise it may have got messages in bursts.
+    its ends is cleared. A router is cleared if it has another line that is still. A router without
+    such a line is cleared if the floor of messages sent to it over the slow line has risen, and no
+    receiver at the router has risen: a router that stalls may delay all messages that it sends, but
+    not all messages sent to it. A receiver is slow if its floor has risen; otherwise messages may
+    have reached it in bursts.
     """
     nothing, no = sf.lit(0), sf.lit(False)
     receivers = (
@@ -220,7 +221,7 @@ def _slow_elements(parts: DataFrame, at: DataFrame, keys: Sequence[str]) -> Data
 def _addresses(
     deliveries: DataFrame, times: Times, keys: Sequence[str], limits: Limits
 ) -> DataFrame:
-    """Return rates, outcomes and latencies of each address, before and after."""
+    """Return rates, outcomes and latencies of each address, in both periods."""
     is_first = sf.col("hop") == 1
     is_expired = (sf.col("decided_by") == "router") & (sf.col("reason") == EXPIRED)
     weight = 1 / sf.col("share")
@@ -269,7 +270,7 @@ def _addresses(
 
 
 def _takers(flows: DataFrame, times: Times, keys: Sequence[str], limits: Limits) -> DataFrame:
-    """Return the settled deliveries per second of each receiver, and those left unsettled."""
+    """Return settled deliveries per second and unsettled deliveries of each receiver."""
     settled = sum(
         (sf.col(name) for name in ("rejected", "released", "modified")), sf.col("accepted")
     )
@@ -306,9 +307,9 @@ def _takers(flows: DataFrame, times: Times, keys: Sequence[str], limits: Limits)
 
 
 def _expiring(takers: DataFrame, addresses: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """Return receivers that hold messages of an address while others for it expire.
+    """Return receivers that hold messages of an address while other messages for it expire.
 
-    Addresses with more than one such receiver are left out.
+    Addresses with more than one such receiver are omitted.
     """
     guilty = takers.where("holds AND rate1 < 0.5 * rate0").drop("rate0", "rate1")
     found = guilty.join(addresses.where("is_expiring AND NOT is_hot"), [*keys, "address"])
@@ -335,7 +336,7 @@ def _wrong_costs(
     keys: Sequence[str],
     limits: Limits,
 ) -> DataFrame:
-    """Return lines whose cost has risen, and which messages have avoided since."""
+    """Return lines whose cost has risen, and which messages have avoided since then."""
     dearer = cause_events.dearer_lines(events, times, keys)
     left = parts.where(
         (sf.col("element") == "line")

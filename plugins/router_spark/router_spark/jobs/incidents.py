@@ -12,7 +12,7 @@ MOST_NAMES: Final = 20
 
 @attrs.frozen
 class Limits:
-    """Least number of events of an incident, which ends after `gap_s` without an event."""
+    """Minimum numbers of events of incidents, which end after `gap_s` without an event."""
 
     steals: int = 3
     redirects: int = 20
@@ -24,7 +24,7 @@ class Limits:
 
 @attrs.frozen
 class Kind:
-    """Kind of incident: the kind of its events, and the columns by which they belong together.
+    """Kind of incident: the kind of its events, and the columns that relate them to each other.
 
     `subject` is None for incidents of the network as a whole, rather than of one router.
     """
@@ -61,7 +61,7 @@ def kinds(limits: Limits) -> tuple[Kind, ...]:
 
 
 def incidents(events: DataFrame, limits: Limits | None = None) -> DataFrame:
-    """Return incident, subject, routers, start, end, count and names, in the order of time.
+    """Return incident, subject, routers, start, end, count and names, in order of time.
 
     The subject is the link, container or neighbour that the events have in common at one router.
     `names` are the containers that have stolen a link, the targets of redirects, the error
@@ -87,7 +87,7 @@ def incidents(events: DataFrame, limits: Limits | None = None) -> DataFrame:
 
 
 def _marked(events: DataFrame, known: tuple[Kind, ...]) -> DataFrame:
-    """Return the events of incidents, with the columns that they are grouped by."""
+    """Return the events of incidents, with the columns by which they are grouped."""
     no_text, no_names = sf.lit(None).cast("string"), sf.lit(None).cast("array<string>")
     incident, subject, place, names = no_text, no_text, no_text, no_names
     least = sf.lit(0)

@@ -16,7 +16,7 @@ OFFSETS = "router string, reference string, offset_us double, bound_us double"
 
 @attrs.frozen
 class Edge:
-    """Least time from sending by a router to receipt by the next, each by its own wall clock."""
+    """Least time from sending by a router to receipt by the next, each on its own wall clock."""
 
     sender: str
     receiver: str
@@ -25,7 +25,7 @@ class Edge:
 
 @attrs.frozen
 class Offset:
-    """Offset of a router's clock ahead of the reference's; its error is at most `bound_us`.
+    """Offset by which a router's clock is ahead of the reference; the error is at most `bound_us`.
 
     Both numbers are None if no messages connect the router with the reference.
     """
@@ -79,14 +79,14 @@ def offsets(deliveries: DataFrame, reference: str | None = None) -> DataFrame:
 
     The error is half the difference between the least transit times of the two directions, which
     cannot be measured; the bound is half the least round trip, as if one direction took no time at
-    all. Without a `reference`, it is the first router by name of the largest connected group.
-    Raises BadInput if the reference is not a router of these deliveries.
+    all. The default `reference` is the first router by name of the largest connected group. Raises
+    BadInput if the reference is not a router of these deliveries.
     """
     found = [Edge(*row) for row in edges(deliveries).drop("messages").collect()]
     named = sorted(row[0] for row in deliveries.select("router").distinct().collect())
     if reference is not None and reference not in named:
         raise BadInput(
-            f"--reference {reference}: not a router here; allowed are {', '.join(named)}"
+            f"--reference {reference}: not a router here; routers are {', '.join(named)}"
         )
     solved = solve(found, named, reference)
     rows = [attrs.astuple(each) for each in solved]
@@ -110,7 +110,7 @@ def solve(found: Sequence[Edge], routers: Sequence[str], reference: str | None) 
 
 
 def _pairs(found: Sequence[Edge]) -> dict[tuple[str, str], tuple[float, float]]:
-    """Return, for pairs with messages both ways, the second's offset and half the round trip."""
+    """Return, for pairs with messages both ways, the offset of the second and half a round trip."""
     least = {(edge.sender, edge.receiver): edge.least_us for edge in found}
     return {
         (a, b): ((there - least[b, a]) / 2, (there + least[b, a]) / 2)
@@ -150,7 +150,7 @@ def _least_squares(
     for row, ((a, b), (offset, half_trip)) in enumerate(pairs):
         equations[row, numbers[a]], equations[row, numbers[b]] = -1, 1
         measured[row], half_trips[row] = offset, half_trip
-    # a pair with a short round trip says more; a microsecond is as exact as the clocks are
+    # a pair with a short round trip is more exact; clocks are exact to a microsecond
     weights = 1 / np.maximum(half_trips, 1)
     gain = np.linalg.pinv(equations * weights[:, None]) * weights
     gain -= gain[numbers[reference]]

@@ -1,4 +1,4 @@
-"""Tables for the report that no other job has."""
+"""Tables that only the report uses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ RANKS = ("p50", "p95", "p99")
 
 
 def outcomes_over_time(flows: DataFrame, step_s: int) -> DataFrame:
-    """Return the deliveries that clients sent in each time step, and those not accepted: exact.
+    """Return exact numbers of deliveries sent by clients, and of those not accepted, by time step.
 
     `time_s` is the start of a step, in seconds since 1970.
     """
@@ -35,7 +35,7 @@ def load_of_lines(flows: DataFrame) -> DataFrame:
 
 
 def settle_times(deliveries: DataFrame) -> DataFrame:
-    """Return p50, p95 and p99, in ns, of the time until clients of each router get an outcome."""
+    """Return p50, p95 and p99, in ns, of the time until an outcome, by the client's router."""
     quantiles = sf.percentile_approx("settle_ns", [0.5, 0.95, 0.99], 1000)
     return (
         deliveries.where("hop = 1 AND settle_ns IS NOT NULL")
@@ -47,7 +47,7 @@ def settle_times(deliveries: DataFrame) -> DataFrame:
 
 
 def changes(now: DataFrame, before: DataFrame, top: int = 10) -> DataFrame:
-    """Return the addresses with the largest changes of the number of deliveries from clients."""
+    """Return the addresses whose number of deliveries from clients has changed the most."""
     return (
         _by_address(now, "now")
         .join(_by_address(before, "before"), "address", "full")

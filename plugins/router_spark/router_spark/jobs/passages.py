@@ -18,12 +18,12 @@ def passages(
 
     Returns the keys, `trace_id`, `hop` and `arrived` (of the sender's row), `sender`, `receiver`,
     `share`, `round_trip_ns` and `one_way_us`. The round trip is the time from the writing of the
-    message until its outcome, less what the receiver needed until it knew the outcome: each of the
-    two is measured on one clock. One way, the wall clocks of both routers are compared. `roles` are
-    those of the connections that count.
+    message until its outcome, less the time that the receiver needed until it knew the outcome:
+    each of the two is measured on one clock. The one-way time compares the wall clocks of both
+    routers. Only connections with one of `roles` are included.
 
-    The rows of the two routers are brought together by grouping, which needs no sort as a join
-    would. Messages that pass twice are left out, since their rows cannot be told apart.
+    The rows of the two routers are brought together by grouping, which, unlike a join, needs no
+    sort. Messages that pass twice are omitted, since their rows cannot be told apart.
     """
     arrived_us = sf.unix_micros("arrived")
     nothing = sf.lit(None).cast("long")

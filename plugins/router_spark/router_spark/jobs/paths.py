@@ -24,17 +24,17 @@ CODE_SHIFT = CODE_BITS + 1
 def paths(deliveries: DataFrame, most_hops: int = MOST_HOPS) -> DataFrame:
     """Return one row for each trace.
 
-    - `arrived` (by the clock of its first router), `hops`, and `routers` in order. For a message
+    - `arrived` (on the clock of its first router), `hops`, and `routers` in order. For a message
       to several receivers, the list has one router for each hop; it ends after `most_hops`.
-    - `copies`: number of deliveries of it to clients.
-    - `state`: `complete`, `lost` (the last router passed it on, the next one has no row of it) or
-      `gap` (a router before the last has no row of it).
-    - `lost_at` and `lost_to`: for a lost one, the router that it left last, and the next one.
+    - `copies`: number of deliveries of the message to clients.
+    - `state`: `complete`, `lost` (the last router passed the message on, but the next one has no
+      row for it) or `gap` (a router before the last has no row for it).
+    - `lost_at` and `lost_to`: for a lost message, the last router that it left, and the next one.
     - `has_loop`: a router is in its path more than once.
     - `settle_ns`: from its arrival at the first router until the outcome was known there; null
-      for one that was sent settled.
+      for a message that was sent settled.
     """
-    # each hop takes a column, whether any message went that far or not
+    # each hop takes a column, even if no message went that far
     known = deliveries.schema["hop"].metadata.get(GREATEST, most_hops)
     most_hops = max(1, min(most_hops, known))
     names = _names(deliveries)
@@ -44,7 +44,7 @@ def paths(deliveries: DataFrame, most_hops: int = MOST_HOPS) -> DataFrame:
 def entered_within(found: DataFrame, start: datetime | None, end: datetime | None) -> DataFrame:
     """Return the traces that entered the network in a period, and those without a first hop.
 
-    Read more than the period, so that the rows of a message at its last routers are not cut off.
+    Read a longer period than this, so that the rows of messages at their last routers are included.
     """
     if start is not None:
         found = found.where(sf.col("arrived").isNull() | (sf.col("arrived") >= sf.lit(start)))
@@ -66,11 +66,11 @@ def _names(deliveries: DataFrame) -> DataFrame:
 
 
 def _coded(deliveries: DataFrame, names: DataFrame) -> DataFrame:
-    """Return narrow rows: a `passage` for each row, with what is known at the first router only.
+    """Return narrow rows: a `passage` for each row, and values known only at the first router.
 
-    A passage has the hop in its high bits, so that the greatest one is that of the last hop; then
-    the code of the router, that of the next router plus 1 (0 if there is none), and whether the
-    message was sent to a client.
+    A passage has the hop in its high bits, so that the greatest passage is that of the last hop;
+    then the code of the router, the code of the next router plus 1 (0 if there is none), and
+    whether the message was sent to a client.
 
     Codes are looked up by 64-bit hashes of the names, which is faster than by the names themselves.
     Even with a million routers, two names with the same hash are very improbable.
@@ -128,7 +128,7 @@ def _traces(rows: DataFrame, most_hops: int) -> DataFrame:
 
 
 def _described(traces: DataFrame, names: DataFrame, most_hops: int) -> DataFrame:
-    """Replace numbers by names, and add the state of each trace."""
+    """Replace codes with names, and add the state of each trace."""
     all_codes = [sf.col(f"code_{hop}") for hop in range(1, most_hops + 1)]
     known = sf.least(sf.col("hops"), sf.lit(most_hops))
     was_passed_on = _hop_of(sf.col("last_passed_on")) == sf.col("hops")
@@ -150,7 +150,7 @@ def _described(traces: DataFrame, names: DataFrame, most_hops: int) -> DataFrame
             "trace_id",
             "arrived",
             sf.col("hops").cast("int").alias("hops"),
-            # what follows a gap has to be moved, which is slower
+            # the routers after a gap have to be moved forward, which is slower
             sf.when(is_gap, sf.array_compact(routers))
             .otherwise(sf.slice(routers, 1, sf.col("recorded")))
             .alias("routers"),

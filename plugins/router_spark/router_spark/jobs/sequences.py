@@ -1,4 +1,4 @@
-"""Lost and duplicated rows, found by their sequence numbers."""
+"""Lost and duplicated rows, determined from their sequence numbers."""
 
 from __future__ import annotations
 

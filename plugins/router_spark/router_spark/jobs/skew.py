@@ -10,21 +10,21 @@ LINK = ("router", "direction", "role", "container", "link_name")
 
 
 def hot_addresses(flows: DataFrame, top: int = 10) -> DataFrame:
-    """Return the addresses to which (`in`) or from which (`out`) most was sent: see `_ranked`."""
+    """Return the addresses with the most deliveries from (`in`) or to (`out`) clients."""
     sent = flows.where(sf.col("role").isin(*CLIENT_ROLES) & sf.col("address").isNotNull())
     return _ranked(sent, "address", top)
 
 
 def hot_containers(flows: DataFrame, top: int = 10) -> DataFrame:
-    """Return the clients that have sent (`in`) or received (`out`) most: see `_ranked`."""
+    """Return the clients that have sent (`in`) or received (`out`) the most deliveries."""
     return _ranked(flows.where(sf.col("role").isin(*CLIENT_ROLES)), "container", top)
 
 
 def link_balance(flows: DataFrame) -> DataFrame:
     """Return the balance of load between the links of each router, direction and role.
 
-    Returns the number of `links`, their `deliveries`, `mean` and `most` of one link, the name of
-    the `busiest` link, and `most_to_mean`, which is 1 if all carry the same.
+    Returns the number of `links`, their `deliveries`, the `mean` and maximum (`most`) per link, the
+    name of the `busiest` link, and `most_to_mean`, which is 1 if all links carry the same load.
     """
     links = flows.groupBy(*LINK).agg(sf.sum("deliveries").alias("deliveries"))
     return (
@@ -45,9 +45,9 @@ def link_balance(flows: DataFrame) -> DataFrame:
 
 
 def _ranked(rows: DataFrame, name: str, top: int) -> DataFrame:
-    """Return the first `top` of each direction: rank, deliveries, their share, and `top_share`.
+    """Return the first `top` rows of each direction: rank, deliveries, `share` and `top_share`.
 
-    `top_share` is the share of all deliveries that the ranks up to this one have together.
+    `share` is the share of all deliveries; `top_share` is that of this and all higher ranks.
     """
     everything = Window.partitionBy("direction")
     by_load = everything.orderBy(sf.desc("deliveries"), name)

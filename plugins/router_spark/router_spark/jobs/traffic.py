@@ -1,7 +1,7 @@
 """Traffic matrix: estimated from samples, and fitted to the counters of links.
 
 Sampled deliveries show how the messages of a container to an address are divided among receivers.
-Flow records have exact numbers of incoming and outgoing deliveries, but not which became which.
+Flow records have exact numbers of incoming and outgoing deliveries, but do not relate them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from router_spark.roles import CLIENT_ROLES
 
 COUNTED = ("deliveries", "presettled", "accepted", "rejected", "released", "modified")
 SENT = ("origin_container", "address", "share")
-"""Columns by which sampled messages are grouped where they enter the network."""
+"""Columns by which sampled messages are grouped at their first router."""
 
 
 def totals(flows: DataFrame) -> DataFrame:
@@ -31,10 +31,10 @@ def totals(flows: DataFrame) -> DataFrame:
 def matrix(deliveries: DataFrame, flows: DataFrame, rounds: int = 2) -> DataFrame:
     """Return the deliveries and octets from each container, by address, to each destination.
 
-    `estimate` is the number that the `sampled` deliveries stand for. `deliveries` is the estimate
-    fitted, in `rounds` rounds, to the flow records of each side. Each of the two has its standard
-    error in a separate column. `octets` counts first frames only, as the samples do. A container
-    that was never sampled has no row.
+    `estimate` is the number of deliveries that the `sampled` ones represent. `deliveries` is the
+    estimate after fitting it, in `rounds` rounds, to the flow records of senders and receivers.
+    Both numbers have their standard errors in separate columns. `octets` counts first frames only,
+    like the samples. A container that was never sampled has no row.
     """
     cells = _fit_to_sent(_cells(_counted(deliveries), _traces(deliveries)), _sent(flows))
     fitted = _fit_to_both(cells, _received(flows), rounds)
@@ -53,7 +53,7 @@ def matrix(deliveries: DataFrame, flows: DataFrame, rounds: int = 2) -> DataFram
 
 
 def weight() -> Column:
-    """Return the number of deliveries that a sampled row stands for."""
+    """Return the number of deliveries that a sampled row represents."""
     return 1 / sf.col("share")
 
 
@@ -69,8 +69,8 @@ def _of_clients(rows: DataFrame, role: str) -> DataFrame:
 def _counted(deliveries: DataFrame) -> DataFrame:
     """Count rows by origin, address, share and destination, in one pass.
 
-    `leaving` rows are at the last hop: those that are sent to a client, the destination. The others
-    are at the first hop, so that every group of messages that was sampled there has a row.
+    `leaving` rows are at the last hop, from which the message is sent to a client, the destination.
+    The other rows are at the first hop, so that every group of messages sampled there has a row.
     """
     leaves = sf.col("out_role").isin(*CLIENT_ROLES)
     enters = sf.col("in_role").isin(*CLIENT_ROLES) & (sf.col("hop") == 1)
@@ -106,8 +106,9 @@ def _traces(deliveries: DataFrame) -> DataFrame:
 def _cells(counted: DataFrame, traces: DataFrame) -> DataFrame:
     """Return the estimates, by origin, address and destination.
 
-    `sent_estimate` and `sent_variance` are those of all messages from an origin to an address: one
-    of its rows has each of their parts, which may be a row with no `sampled` deliveries.
+    `sent_estimate` and `sent_variance` concern all messages from an origin to an address. They are
+    divided among the rows of that origin and address so that their sums are correct; a row without
+    `sampled` deliveries may have a part of them.
     """
     group = Window.partitionBy(*SENT).orderBy("destination")
     is_first = sf.row_number().over(group) == 1
@@ -130,7 +131,7 @@ def _cells(counted: DataFrame, traces: DataFrame) -> DataFrame:
 
 
 def _sent(flows: DataFrame) -> DataFrame:
-    """Return the exact number of deliveries that each container has sent by each address."""
+    """Return the exact number of deliveries that each container has sent, by address."""
     return (
         _of_clients(flows, "role")
         .where("direction = 'in'")
@@ -143,10 +144,10 @@ def _fit_to_sent(cells: DataFrame, sent: DataFrame) -> DataFrame:
     """Add `to_sent`, the estimate scaled to the exact number that the container sent, and `error`.
 
     The sample then only determines how this number is divided, so a container with one receiver has
-    no error at all. The error is that of a ratio, linearised.
+    no error at all. The error is the linearised error of a ratio.
 
     A container that also has an anonymous sender is compared as a whole, with a null `margin`: flow
-    records do not tell the addresses that it has used this link for.
+    records do not show the addresses to which it has sent on that link.
     """
     by_container = Window.partitionBy("origin_container")
     by_margin = Window.partitionBy("origin_container", "margin")
@@ -184,8 +185,8 @@ def _received(flows: DataFrame) -> DataFrame:
 def _fit_to_both(cells: DataFrame, received: DataFrame, rounds: int) -> DataFrame:
     """Add `deliveries`: `to_sent`, adjusted in turn to the totals of each side, receivers last.
 
-    The difference is divided in proportion to variance, so that certain cells do not change. This
-    is the least-squares solution for both sides, if errors were independent.
+    Each difference is divided in proportion to variance, so that certain cells do not change. If
+    errors were independent, this would be the least-squares solution for both sides.
     """
     receivers = Window.partitionBy("destination", "address")
     senders = Window.partitionBy("origin_container", "margin")
@@ -209,7 +210,7 @@ def _fit_to_both(cells: DataFrame, received: DataFrame, rounds: int) -> DataFram
 
 
 def _part(spread: Column, window: WindowSpec) -> Column:
-    """Return a cell's part of the variance of its side, 0 if nothing is uncertain."""
+    """Return a cell's part of the variance of its side, or 0 if nothing is uncertain."""
     return sf.coalesce(sf.try_divide(spread, sf.sum(spread).over(window)), sf.lit(0.0))
 
 
