@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
 import attrs
 import structlog
@@ -22,13 +23,15 @@ from router.amqp.redirects import Redirect
 from router.config.model import Configuration, ConnectorSettings, ListenerSettings
 from router.config.users import Users
 from router.engine.connection import Connection
-from router.metrics.http import App, HttpListener
 from router.net.arrivals import accept_fairly
 from router.net.authentication import Authenticator
 from router.net.connectors import AmqpConnector
 from router.net.listeners import AmqpListener, bind_sockets, close_sockets, read_users
 from router.net.redirect_chain import place_of, redirect_objection
 from router.net.router_hub import RouterHub
+
+if TYPE_CHECKING:
+    from router.metrics.http import App, HttpListener
 
 log = structlog.get_logger("router.connector")
 
@@ -168,6 +171,9 @@ class Endpoints:
         self, listener: ListenerSettings, sockets: list[trio.SocketListener]
     ) -> AmqpListener | HttpListener:
         if listener.http:
+            # only here: a router without such a listener needs no HTTP server, nor its memory
+            from router.metrics.http import HttpListener
+
             accept = partial(accept_fairly, listener.name, sockets)
             return HttpListener(listener.name, accept, self._make_app(listener))
         return AmqpListener(listener, sockets, self._exchange, self._container_id)
@@ -192,11 +198,11 @@ class Endpoints:
         assert self._nurseries is not None
         accepting, serving, connections = self._nurseries
         server = standing.server
-        if isinstance(server, HttpListener):
-            serving.start_soon(server.serve, standing.stop)
-        else:
+        if isinstance(server, AmqpListener):
             server.begin()
             accepting.start_soon(_serve, standing.scope, server, connections)
+        else:
+            serving.start_soon(server.serve, standing.stop)
 
     def _connect(self, wanted: Iterable[ConnectorSettings]) -> None:
         assert self._nurseries is not None

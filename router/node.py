@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import socket
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import structlog
 import trio
@@ -21,7 +22,6 @@ from router.management.agent import NODE, Agent, node_names
 from router.management.running_traces import RunningTraces
 from router.management.views import RouterView
 from router.metrics.exposition import Exposition
-from router.metrics.http import App, Health
 from router.metrics.readiness import STOPPING, Readiness
 from router.net.internal_connections import internal_connection
 from router.net.listeners import run_guarded
@@ -29,6 +29,9 @@ from router.net.network_log import log_news
 from router.net.shutdown import close_all
 from router.parts import Parts
 from router.reconfiguration import ReconfigurableRouter
+
+if TYPE_CHECKING:
+    from router.metrics.http import App
 
 log = structlog.get_logger("router")
 
@@ -194,6 +197,9 @@ class Node(ReconfigurableRouter):
         return None if node and node.consumers else f"{NODE} has no agent"
 
     def _http_app(self, listener: ListenerSettings) -> App:
+        # only here: a router without such a listener needs no HTTP server, nor its memory
+        from router.metrics.http import App, Health
+
         return App(
             self.exposition if listener.metrics else None,
             Health(self.exchange.round_trip, self.readiness) if listener.healthz else None,
