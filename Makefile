@@ -127,7 +127,7 @@ test-quick: env-dev ## the tests of one PACKAGE, and the rules: less than a minu
 # Those with Spark share a session in each of two processes, unless they start one themselves. Where PYTEST_ARGS leave nothing to run, pytest ends with 5.
 test-compiled: env-test interop prometheus brokers spark ## the suite on the compiled build only
 	@status=0; export TRIOUTE_REQUIRE_INTEROP=1 TRIOUTE_EXPECT_BUILD=compiled; \
-	$(SAME_EXAMPLES) -n 2 --dist loadfile $(SLOWEST) -m spark $(PYTEST_ARGS) || test $$? = 5 || status=1; \
+	$(SAME_EXAMPLES) -n 2 --dist loadfile $(SLOWEST) -m spark $(or $(PYTEST_ARGS),tests/plugins) || test $$? = 5 || status=1; \
 	$(SAME_EXAMPLES) -n $(JOBS) $(SLOWEST) -m "not spark" $(PYTEST_ARGS) || test $$? = 5 || status=1; \
 	exit $$status
 
