@@ -70,7 +70,7 @@ class HostFairQueue(Generic[T]):
         return next(iter(self._by_size[-1]))
 
     def oldest(self, host: str) -> T:
-        """Return the member of a host that arrived first."""
+        """Return the host's member that arrived first."""
         return next(iter(self._hosts[host]))
 
     def newest(self, host: str) -> T:

@@ -171,7 +171,7 @@ def decode_message(
 
 def _expect(kind: type[T], value: object, name: str) -> T:
     if type(value) is not kind:
-        raise malformed(f"{name} holds a {type(value).__name__.lower()}")
+        raise malformed(f"{name} contains a {type(value).__name__.lower()}")
     return value
 
 

@@ -123,9 +123,9 @@ def apply(
     configuration: what is not in it is removed. Files that it names (users, passwords) are read by
     the router, relative to the folder of its own configuration file.
 
-    With --advice, only the costs of connectors change, at any router of the network.
+    With --advice, only the costs of connectors change, at all routers that the advice names.
 
-    Exits with 0 if it was done or there was nothing to do, 1 if the router refused or the answer
+    Exits with 0 on success or if there was nothing to do, 1 if the router refused or the answer
     was no, and 3 if there was no connection or no response.
     """
     ways = (file is not None, rollback is not None, advice is not None, history, show, export)

@@ -83,9 +83,9 @@ def explain(
 ) -> None:
     """Explain whether a user's messages flow to or from ADDRESS, and why.
 
-    Shows which listeners admit the user, which rule applies to the address, which links are at its
-    other end with which credit and window, which of them gets the next message, and what holds it
-    back. The command changes nothing. VHOST is the hostname in the user's open; `anonymous` is a
+    Shows which listeners admit the user, which rule applies to the address, the links at its other
+    end with their credit and window, which of them gets the next message, and what holds it back.
+    The command changes nothing. VHOST is the hostname in the user's open; `anonymous` is a
     user without a name.
 
     Exits with 0 if messages flow, 1 if they do not, and 3 if there was no connection or no

@@ -105,7 +105,7 @@ def manage(place: RouterTarget, operation: str, indent: int, **given: Unpack[Giv
     get-log [limit=N]              show the latest log lines
     any other [PROPERTY=VALUE]...  with --properties and --body
 
-    Exits with 0 if it was done, 1 if the router refused, and 3 if there was no connection or no
+    Exits with 0 on success, 1 if the router refused, and 3 if there was no connection or no
     response.
     """  # noqa: D301  (click reads \b)
     order = Order(operation=operation.upper(), indent=None if indent < 0 else indent, **given)

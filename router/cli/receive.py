@@ -150,7 +150,7 @@ async def _count_messages(receiver: Receiver, plan: Plan, tally: RunStatistics) 
 
 
 async def _print_messages(receiver: Receiver, plan: Plan, tally: RunStatistics) -> None:
-    """Print all messages that are waiting in one write, and settle them once they are printed.
+    """Print all waiting messages in one write, and settle them once they are printed.
 
     The reader of the output may stop for a while; the connection is kept alive meanwhile.
     """

@@ -14,7 +14,7 @@ CHUNK_BYTES = 65536
 
 
 def recorded_lines(file: Path) -> Iterator[JsonMap]:
-    """Yield each frame of a file as a line of a trace, with its offset; raise OSError."""
+    """Yield each frame of a file as a trace line with its offset; may raise OSError."""
     watcher, describer = Watcher(), Describer(from_start=True)
     at = 0
     with file.open("rb") as stream:

@@ -75,13 +75,13 @@ _OPTIONS: Final = (
         "-r",
         "--router",
         metavar="ID",
-        help="Send requests to this router, through the one connected to.",
+        help="Send requests to this router, through the connected one.",
     ),
     click.option(
         "-d",
         "--edge-router",
         metavar="ID",
-        help="Send requests to this edge router, through the one connected to.",
+        help="Send requests to this edge router, through the connected one.",
     ),
     click.option(
         "-t",

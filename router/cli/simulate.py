@@ -58,10 +58,10 @@ _HEADS: Final = (
 def simulate(file: Path, is_json: bool, seed: int | None, quiet: bool) -> None:
     """Simulate the network of routers that FILE describes, with its traffic and its failures.
 
-    The routers are real ones, all in this process, joined by connections in memory, under a clock
-    that runs as fast as they do. The report shows how long the network takes to converge after each
-    failure, how much control traffic that takes, and what becomes of messages. The same FILE and
-    seed give the same result.
+    The routers are real ones, all in this process, joined by connections in memory, with a
+    simulated clock. The report shows how long the network takes to converge after each failure, how
+    much control traffic that takes, and what becomes of messages. The same FILE and seed give the
+    same result.
 
     Exits with 0, or with 1 if FILE has a mistake or a guarantee was violated: a message that is
     accepted is delivered once, and every message has one outcome.

@@ -85,7 +85,7 @@ _WHAT: Final = {
     "edges": "connections with edge routers",
     "addresses": "addresses in use",
     "memory": "memory use, in total and by connection",
-    "holders": "the memory used for the peer of each connection, the largest first",
+    "holders": "the memory used by each connection's peer, the largest first",
     "auto-links": "auto-links",
     "link-routes": "link routes",
     "exchanges": "exchanges",
@@ -131,7 +131,7 @@ _WHAT: Final = {
     help=f"Refresh every SECONDS, {WATCH_S:g} unless given, and show rates.",
 )
 @click.option(
-    "--looks", type=click.IntRange(1), metavar="N", help="With --watch: show the views N times."
+    "--looks", type=click.IntRange(1), metavar="N", help="With --watch: stop after N refreshes."
 )
 @place_options
 def stat(
@@ -152,7 +152,7 @@ def stat(
     A view is selected by a word or an option: general, connections, connectors, links, nodes,
     edges, addresses, memory, holders, auto-links, link-routes, exchanges, vhosts, policy, logs.
 
-    Exits with 0 if it was shown, 1 if the router refused, and 3 if there was no connection
+    Exits with 0 on success, 1 if the router refused, and 3 if there was no connection
     or no response.
     """
     chosen = [*views, *click.get_current_context().meta.get(_CHOSEN, ())]

@@ -99,7 +99,7 @@ def trace(
     count: int | None,
     **given: str | int | None,
 ) -> None:
-    """Show the frames that pass over a router's connections, decoded, as they pass.
+    """Show the frames on a router's connections, decoded, as they pass.
 
     With --delivery, it shows the progress of deliveries instead: where they come in, wait and go
     out, and each outcome.
@@ -107,8 +107,8 @@ def trace(
     With a FILE, it does not query a router, but shows the frames of a recorded octet stream, of one
     direction of a connection, with their offsets.
 
-    Matching connections that are made later are traced as well. Credentials of peers are never
-    shown, and of messages only the first octets. Ctrl-C ends the trace.
+    Matching connections that are made later are traced as well. Peers' credentials are never shown;
+    of messages, only the first octets are. Ctrl-C ends the trace.
     """
     given["all"] = every or None
     body: dict[str, object] = {name: given[name] for name in CONNECTIONS if given[name] is not None}

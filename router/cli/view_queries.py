@@ -28,7 +28,7 @@ class EntityRange:
 class ViewData:
     """Content of a view: attribute names, entities in order, and rates of counters.
 
-    `rates` are by identity, and None after the first query.
+    `rates` are by identity; they are None for the first query.
     """
 
     view: View

@@ -90,7 +90,7 @@ def priority() -> Kind:
 
 
 def cost() -> Kind:
-    """Return the kind of costs of a connection to another router.
+    """Return the kind of values that are costs of connections between routers.
 
     The bound keeps the sum of many costs below 2**31.
     """

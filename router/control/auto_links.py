@@ -173,7 +173,7 @@ class AutoLinks(LinkSupervisor[Line]):
             self._is_another(name, before, plan)
 
     def _is_changed(self, before: AutoLinkPlans, name: str) -> None:
-        """Apply the change of this auto-link: it was added, replaced or removed."""
+        """Apply a change of this auto-link, which was added, replaced or removed."""
         self._is_another(name, before.plans.get(name), self.plans.get(name))
 
     def _is_another(self, name: str, old: AutoLinkRule | None, new: AutoLinkRule | None) -> None:
@@ -278,7 +278,7 @@ class AutoLinks(LinkSupervisor[Line]):
         self.redirected.failed(line)
 
     def see_to(self, line: Line, own: Attempt, now: float) -> None:
-        """Make a quiescing line idle once it is quiet, and detach a line that is idle."""
+        """Mark a quiescing line as idle once it is quiet, and detach an idle line."""
         if line.status is Status.QUIESCING and self.is_quiet(line, own, now):
             self.set_status(line, Status.IDLE)
         elif line.status is Status.IDLE:

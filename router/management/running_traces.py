@@ -186,7 +186,7 @@ class RunningTraces:
 
     async def _run(self, trace: Trace) -> None:
         """Send one trace until its receiver, or the agent's connection, is gone."""
-        log.info("trace began", trace=trace.number, connection=trace.asker)
+        log.info("trace started", trace=trace.number, connection=trace.asker)
         reason = "its receiver is gone"
         try:
             await self._send(trace)

@@ -149,7 +149,7 @@ class RouterView:
 
     @property
     def totals(self) -> Totals:
-        """Return the totals: those that `counted` has added up, or those of this turn."""
+        """Return the totals that `counted` has added up, or else add them up now."""
         if self.known_totals is not None:
             return self.known_totals
         steps = compute_totals(self.observed)

@@ -270,8 +270,10 @@ class AmqpConnector:
         self.status.round = self.places.round
         if learnt.places:
             places = " ".join(str(place) for place in learnt.places)
-            self.log.info("failover list learnt", connection=number, places=places)
+            self.log.info("failover list received", connection=number, places=places)
         for place, reason in learnt.left_out[:MOST_LOGGED]:
             self.log.warning("failover host ignored", connection=number, to=place, reason=reason)
         if learnt.damaged:
-            self.log.warning("failover list damaged", connection=number, entries=learnt.damaged)
+            self.log.warning(
+                "unreadable entries in failover list", connection=number, entries=learnt.damaged
+            )

@@ -147,7 +147,7 @@ class PhaseRecorder(Listener):
         flow.wanting_since = self.agenda.now if flow.is_wanting() else None
 
     def _stretch(self, sink: Sink, flow: Flow) -> None:
-        """Add the cost of a message's path relative to the cheapest one, as far as it is known."""
+        """Record the cost of a message's path relative to the cheapest path, if both are known."""
         start, end = flow.router, sink.router
         ways = self.truth.ways.get(start)
         if start == end or ways is None or end not in ways:

@@ -262,7 +262,7 @@ async def test_what_a_peer_names_is_gone_to_when_it_is_lost(waits: Waits) -> Non
                 assert state(running)["failoverUrls"] == urls(second, third, home)
             async with third.visited():
                 pass
-    assert len(of(logs, "failover list learnt")) == 2
+    assert len(of(logs, "failover list received")) == 2
 
 
 async def test_where_the_configuration_does_not_allow_it_nobody_goes(waits: Waits) -> None:

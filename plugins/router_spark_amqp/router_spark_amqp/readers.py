@@ -18,7 +18,7 @@ class OptionError(ValueError):
 
 
 def read_text(name: str, text: str) -> str:
-    """Read a text that is not empty."""
+    """Read a non-empty string."""
     if not text:
         raise OptionError(f"option {name} is empty: leave it out, or give it a value")
     return text

@@ -61,7 +61,7 @@ class Arrived:
 
 
 def wire_batch(messages: Iterable[tuple[bytes, int, bool]]) -> pa.RecordBatch:
-    """Return messages (payload, message format, is settled) as a batch of `WIRE`."""
+    """Return tuples (payload, message format, is settled) as a record batch with schema `WIRE`."""
     columns = list(zip(*messages, strict=True)) or [(), (), ()]
     arrays = [pa.array(column, field.type) for column, field in zip(columns, WIRE, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=WIRE)

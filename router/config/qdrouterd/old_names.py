@@ -26,7 +26,7 @@ OLD_VALUES: Final[Mapping[tuple[str, str], Mapping[str, str]]] = {
 
 
 def replace_old_entity(name: str, section: Section) -> tuple[tuple[str, Section], ...]:
-    """Return the entities, by name, that replace a section whose own name is `name`.
+    """Return the entities, by name, that replace a section of the entity `name`.
 
     A section whose name is not an old one is returned as it is.
     """

@@ -374,7 +374,7 @@ def _sort(fate: facts.Fate) -> Sort:
 
 
 def _without_nulls(value: object) -> tuple[object, int]:
-    """Return a value of JSON without its nulls, and the number of nulls."""
+    """Return a JSON value without its nulls, and the number of nulls."""
     if isinstance(value, dict):
         parts = {key: _without_nulls(item) for key, item in value.items() if item is not None}
         nulls = sum(item is None for item in value.values())

@@ -95,7 +95,7 @@ class DuplicateIds:
     def state_heard(self, link: RouterLink, aged: Aged, now: float) -> None:
         """Remember link state of an instance that is not the newest of its id.
 
-        Call `look_again` afterwards: a withdrawal that waits may now be believed.
+        Call `look_again` afterwards: this may decide whether a pending withdrawal is accepted.
         """
         state = aged.state
         if self._states.is_too_old(aged):

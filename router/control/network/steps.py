@@ -1,8 +1,8 @@
 """Do work in small steps, so that other work can be done in between.
 
-The work is a generator. It repeatedly yields how much work it has done since the last time, in
-addresses, each of which takes some microseconds. Work that is too small to be divided is done in
-one step.
+The work is a generator. It repeatedly yields the amount of work done since the last yield, in
+addresses; each of them takes some microseconds. Work that is too small to be divided is done in one
+step.
 """
 
 from __future__ import annotations

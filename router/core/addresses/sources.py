@@ -115,7 +115,7 @@ def _check_filters(filters: AnyMap | None) -> None:
 
 
 def listed(names: Sequence[str], others: int = 0) -> str:
-    """Join names that a peer has sent for an error's description, shortening a long list.
+    """Join a peer's names for the description of an error, shortening a long list.
 
     `others` is the number of further names that are not in `names`.
     """

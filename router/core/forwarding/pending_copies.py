@@ -47,8 +47,8 @@ Place = tuple[Address, Producer]
 class PendingCopies:
     """Messages that some of their very many receivers have not received yet.
 
-    This is a deferred task (`engine.deferred`). Each connection that waits works on it as well,
-    even if the first message came from another connection.
+    This is a deferred task (`engine.deferred`). A connection whose sender has to wait for it does a
+    part of the work itself, whichever message is first.
     """
 
     def __init__(self, forwarder: Forwarder) -> None:

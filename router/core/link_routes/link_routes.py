@@ -439,7 +439,7 @@ def _key(direction: str, pattern: str) -> tuple[str, str]:
 
 
 def is_topological(name: str) -> bool:
-    """Return whether a name contains the router that its node is at."""
+    """Return whether a name contains the id of its node's router."""
     return name.startswith(TOPOLOGICAL)
 
 

@@ -208,7 +208,7 @@ class _StolenSender:
     def _is_over(self) -> bool:
         """Return whether the stolen link has been detached or lost.
 
-        Then all of its deliveries are resolved already.
+        If so, all of its deliveries are resolved.
         """
         return self._link.owner is not self._owner
 

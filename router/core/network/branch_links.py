@@ -149,6 +149,6 @@ class BranchLink(NextLink):
 
 
 def receiving(routers: Collection[str], wanted: Collection[str]) -> list[str]:
-    """Return the routers that receive, unordered, in time linear in the smaller collection."""
+    """Return the `routers` that are `wanted`; the time is linear in the smaller of the two."""
     fewer, others = (routers, wanted) if len(routers) < len(wanted) else (wanted, routers)
     return [router for router in fewer if router in others]

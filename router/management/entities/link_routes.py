@@ -181,7 +181,7 @@ LINK_ROUTE: Final = EntityType[LinkRouteView](
 
 @attrs.frozen
 class LinkRouteAddress:
-    """Address for a link route's pattern; Dispatch lists it among the addresses of messages."""
+    """Address for a link route's pattern; Dispatch lists it with the addresses of messages."""
 
     route: Route
     # the address has no counters

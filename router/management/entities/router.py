@@ -153,7 +153,7 @@ def _network(view: RouterView) -> Neighbours | None:
 
 
 def _seen(read: Callable[[LastAnomalies], object]) -> Callable[[RouterView], object]:
-    """Return a reader of the last anomalies of the network; it returns None outside a network."""
+    """Return a function that reads the network's last anomalies (None outside a network)."""
 
     def read_seen(view: RouterView) -> object:
         network = _network(view)

@@ -1,4 +1,4 @@
-"""Metrics of single connections; those without labels are counted together."""
+"""Metrics of single connections; connections without labels of their own are added up."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def is_queued(direction: Direction) -> bool:
 
 
 def service_per_s(direction: Direction) -> float:
-    """Return the service rate that explains the measured wait at the measured rate."""
+    """Return the service rate that explains the measured wait at the measured arrival rate."""
     rate, wait_s = direction.per_s, (direction.mean_ms - direction.least_ms) / 1000
     return (rate + math.sqrt(rate * rate + 4 * rate / wait_s)) / 2
 
@@ -72,7 +72,7 @@ def _queue_of(direction: Direction, trusted_per_s: float, background_per_s: floa
 
 
 class Model:
-    """Prediction of the mean time on lines for any costs.
+    """Prediction of the mean time that messages spend on lines, for given costs of the lines.
 
     A line that no sampled message has passed is assumed to have the round trip of its control
     messages or, if that is unknown, the median of the other lines. With `only_measured`, costs that
