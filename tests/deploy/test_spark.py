@@ -22,7 +22,7 @@ pytestmark = pytest.mark.spark_process
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "deploy" / "spark"
 BIN = Path(sys.executable).parent
-PATIENCE_S = 120.0
+PATIENCE_S = 240.0
 ENVIRONMENT = {
     **os.environ,
     "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
