@@ -17,7 +17,7 @@ from router_telemetry.files import Files
 from router_telemetry.rows import Rows
 from router_telemetry.schema import FLOWS
 
-pytestmark = pytest.mark.spark_process
+pytestmark = [pytest.mark.spark_process, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "deploy" / "spark"
