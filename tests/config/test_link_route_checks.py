@@ -47,8 +47,8 @@ BAD = {
         containerId = "c"
         """,
         """
-        f:7: linkRoute[1].pattern: "a.b.#" forwards the same links as linkRoute[0]; give each only
-            once
+        f:7: linkRoute[1].pattern: "a.b.#" forwards the same links as linkRoute[0]; give each \
+only once
         """,
     ),
     "one name twice": (

@@ -102,7 +102,7 @@ def test_what_another_router_says_is_bounded_by_its_endpoint(role: str) -> None:
         assert rights_of(pumps, Requester(7, may_change=True)) == most
         with pytest.raises(Refused, match=f'management = "{management}"') as refused:
             check(pumps, Requester(7, may_change=True), "CREATE")
-        assert "at the router router its listener has" in str(refused.value)
+        assert "at the router router, its listener has" in str(refused.value)
         assert (
             "the peer router has not authenticated and is not on this host" in str(refused.value)
         ) is (management == "trusted")

@@ -130,7 +130,7 @@ def test_defaults_are_said_once() -> None:
         (
             "policy",
             ["enableVhostPolicy: no", "policyDir: /etc/p"],
-            ['f:3: policy.policyDir "/etc/p": it tells only where'],
+            ['f:3: policy.policyDir "/etc/p": it only says where'],
         ),
         (
             "policy",

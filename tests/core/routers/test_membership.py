@@ -132,7 +132,7 @@ def test_other_versions_are_refused() -> None:
     condition, said = refused(opened(THEIRS, VERSIONS=[UInt(7), UInt(9)]))
     assert condition == "trioute:protocol-version"
     assert "supports versions 7 to 9" in said
-    assert "and A speaks 1 to 1" in said
+    assert "and A supports 1 to 1" in said
 
 
 @pytest.mark.parametrize(
