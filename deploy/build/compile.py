@@ -11,11 +11,14 @@ compiled stands in this file.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
 import sysconfig
 import tempfile
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -124,6 +127,7 @@ def compile_modules(
         include_path=[str(copy.parent)],
         compiler_directives=DIRECTIVES,
         build_dir=str(out_dir.parent / "c"),
+        nthreads=os.cpu_count() or 1,
         quiet=True,
     )
     command = build_ext(Distribution({"ext_modules": modules}))
@@ -135,6 +139,32 @@ def compile_modules(
     return sorted(Path(path).relative_to(out_dir) for path in command.get_outputs())
 
 
+@contextlib.contextmanager
+def progress(folder: Path, modules: int) -> Iterator[None]:
+    """Write to the file that TRIOUTE_PROGRESS names how far the work in a folder is.
+
+    The file has three numbers: of modules translated to C, of modules compiled, and of all modules.
+    """
+    file = os.environ.get("TRIOUTE_PROGRESS")
+    if not file:
+        yield
+        return
+    is_over = threading.Event()
+
+    def report() -> None:
+        while not is_over.wait(0.5):
+            made = (len(list(folder.rglob(f"*.{kind}"))) for kind in ("c", "o"))
+            Path(file).write_text(" ".join(map(str, (*made, modules))), encoding="ascii")
+
+    reporter = threading.Thread(target=report)
+    reporter.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        reporter.join()
+
+
 def main(arguments: list[str]) -> int:
     """Compile as the command line says; return 0, or 3 where there is no working compiler."""
     package_dir, out_dir = (Path(argument).resolve() for argument in arguments[:2])
@@ -143,9 +173,11 @@ def main(arguments: list[str]) -> int:
         print(missing)
         return 3
     sanitize = os.environ.get("TRIOUTE_SANITIZE") == "1"
+    names = arguments[2:]
     try:
-        for path in compile_modules(package_dir, out_dir, arguments[2:], sanitize=sanitize):
-            print(path)
+        with progress(out_dir.parent, len(names)):
+            made = compile_modules(package_dir, out_dir, names, sanitize=sanitize)
+        print(*made, sep="\n")
     except _compiler_errors() as error:
         # Cython and the C compiler have said what and where; how we got there helps nobody.
         print(f"{type(error).__name__}: {error}")

@@ -195,10 +195,36 @@ def prepare(venv: Path, build: str, extra: str, *, use_oldest: bool) -> None:
             if found:
                 subprocess.run([*pip, "uninstall", "--yes", "trioute"], check=True)
         command += ["--editable", target] if build == "editable" else [target]
-        done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, check=False)
-    if done.returncode:
-        raise SystemExit(done.returncode)
+        failure = run_and_report(command, environment)
+    if failure:
+        raise SystemExit(failure)
     state.write_text(json.dumps(wanted), encoding="utf-8")
+
+
+def run_and_report(command: list[str], environment: dict[str, str]) -> int:
+    """Run a command and report how much of the tree it has compiled; return its exit code."""
+    is_live = sys.stdout.isatty()
+    with tempfile.NamedTemporaryFile("r", prefix="trioute-progress-") as file:
+        environment = {**environment, "TRIOUTE_PROGRESS": file.name}
+        process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL)
+        said = -1
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                failure = process.wait(1)
+                break
+            numbers = Path(file.name).read_text(encoding="ascii").split()
+            if len(numbers) != 3:
+                continue
+            translated, compiled, modules = map(int, numbers)
+            # on a terminal one line that grows, elsewhere a line for each quarter
+            step = translated + compiled if is_live else (translated + compiled) * 2 // modules
+            if step > said:
+                said = step
+                line = f"{modules} modules: {translated} translated to C, {compiled} compiled"
+                print(f"\r{line}" if is_live else line, end="" if is_live else "\n", flush=True)
+        if is_live and said >= 0:
+            print()
+    return failure
 
 
 def prepare_plugins(venv: Path, names: list[str]) -> None:

@@ -106,6 +106,14 @@ def test_a_compiler_gives_a_compiled_wheel_with_its_sources(tree: Path) -> None:
     assert ran.stdout.startswith("65 <slot wrapper")
 
 
+def test_progress_is_written_where_it_is_asked_for(tree: Path, tmp_path: Path) -> None:
+    file = tmp_path / "progress"
+    done = build(tree, TRIOUTE_COMPILE="1", TRIOUTE_PROGRESS=str(file))
+    assert done.returncode == 0, done.stdout
+    translated, compiled, modules = map(int, file.read_text().split())
+    assert 0 <= compiled <= translated <= modules == 1
+
+
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
