@@ -118,11 +118,11 @@ test-all: ## every test on every build, one build after the other
 	$(MAKE) --no-print-directory test-interpreted INTERPRETED="not spark and not spark_process" || status=1; \
 	exit $$status
 
-# `make test-quick PACKAGE=core/links`; without a package all that starts no process.
+# `make test-quick PACKAGE=core/links`, or PACKAGE="core/links config"; without a package all that starts no process.
 PACKAGE ?=
-test-quick: env-dev ## the tests of one PACKAGE, and the rules: less than a minute
+test-quick: env-dev ## the tests of one PACKAGE or several, and the rules: less than a minute
 	@TRIOUTE_EXPECT_BUILD=interpreted .venv-dev/bin/pytest -n 2 -q -m "not process and not spark and not spark_process and not slow" \
-	    $(if $(PACKAGE),tests/$(PACKAGE) tests/rules) $(PYTEST_ARGS)
+	    $(if $(PACKAGE),$(addprefix tests/,$(PACKAGE)) tests/rules) $(PYTEST_ARGS)
 
 # Those with Spark share a session in each of two processes, unless they start one themselves. Where PYTEST_ARGS leave nothing to run, pytest ends with 5.
 test-compiled: env-test interop prometheus brokers spark ## the suite on the compiled build only

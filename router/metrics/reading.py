@@ -1,8 +1,8 @@
 """Read all the numbers of a running router, in one walk over its state.
 
 Totals are computed from the numbers read, so they are consistent: the counts of all addresses add
-up to those of the router. The walk reads only what forwarding keeps anyway; nothing is counted just
-for the metrics.
+up to those of the router. The walk reads what the router keeps anyway; while messages are
+forwarded, nothing is counted just for the metrics.
 """
 
 from __future__ import annotations

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     )
     from router.engine.link import Link
 
-# How deliveries are distributed over an address's consumers (Dispatch's `distribution`).
+# How deliveries are distributed over an address's consumers (Dispatch's `distribution`). Modules
+# that compare them for each message repeat them as C constants; a rule compares the copies.
 CLOSEST = 0
 BALANCED = 1
 MULTICAST = 2
