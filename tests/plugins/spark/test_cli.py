@@ -61,7 +61,7 @@ def test_folders_that_cannot_be_used(lake: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert "is not a folder" in refused("skew", lake, "--out", tmp_path / "file")
     inside = refused("validate", lake, "--quarantine", lake / "bad")
-    assert "is within" in inside
+    assert "is inside" in inside
 
 
 def test_a_torn_file_is_named(lake: Path) -> None:
