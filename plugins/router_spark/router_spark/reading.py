@@ -110,12 +110,7 @@ def checked_files(
 
 def read_files(spark: SparkSession, files: Sequence[Footer], dataset: Dataset) -> DataFrame:
     """Read files with the newest schema; columns that a file lacks are null."""
-    if not files:
-        return spark.createDataFrame([], spark_schema(dataset))
-    hops = [each.greatest_hop for each in files if each.greatest_hop is not None]
-    greatest = max(hops) if len(hops) == len(files) else None
-    schema = spark_schema(dataset, greatest)
-    return spark.read.schema(schema).parquet(*(str(each.path) for each in files))
+    return _read(spark, files, _schema_of(files, dataset))
 
 
 def read_rows(
@@ -123,11 +118,25 @@ def read_rows(
 ) -> DataFrame:
     """Read the rows of a period without duplicates, even if rows are in several files."""
     found = sort_files(files)
-    rows = within_period(read_files(spark, found.distinct, dataset), dataset, period)
+    # of all files: a union keeps the metadata of its first part only
+    schema = _schema_of(files, dataset)
+    rows = within_period(_read(spark, found.distinct, schema), dataset, period)
     if found.doubtful:
-        doubtful = within_period(read_files(spark, found.doubtful, dataset), dataset, period)
+        doubtful = within_period(_read(spark, found.doubtful, schema), dataset, period)
         rows = rows.unionByName(doubtful.dropDuplicates(list(IDENTITY)))
     return rows
+
+
+def _schema_of(files: Sequence[Footer], dataset: Dataset) -> StructType:
+    """Return a Spark schema, with the greatest hop if the footers of all files have it."""
+    hops = [each.greatest_hop for each in files if each.greatest_hop is not None]
+    return spark_schema(dataset, max(hops) if len(hops) == len(files) > 0 else None)
+
+
+def _read(spark: SparkSession, files: Sequence[Footer], schema: StructType) -> DataFrame:
+    if not files:
+        return spark.createDataFrame([], schema)
+    return spark.read.schema(schema).parquet(*(str(each.path) for each in files))
 
 
 def within_period(frame: DataFrame, dataset: Dataset, period: Period) -> DataFrame:

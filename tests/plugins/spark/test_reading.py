@@ -63,23 +63,25 @@ def test_only_rows_of_the_period_are_read(spark: SparkSession, tmp_path: Path) -
     assert [row["seq"] for row in rows.collect()] == [2]
 
 
+def deliveries(*hops: int, first: int = 1) -> pa.Table:
+    """Rows with these hops, numbered from `first` on."""
+    values = {
+        "schema_version": 1,
+        "router": "r",
+        "router_epoch": 1,
+        "seq": pa.array(range(first, first + len(hops)), pa.int64()),
+        "arrived": pa.array([START_US] * len(hops), pa.int64()),
+        "hop": pa.array(hops, pa.int16()),
+    }
+    return table(DELIVERIES, len(hops), values)
+
+
 def test_the_greatest_hop_is_known_if_all_files_have_its_limits(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     def greatest() -> object:
         files = checked_files(tmp_path, DELIVERIES, Period())
         return read_files(spark, files, DELIVERIES).schema["hop"].metadata.get(GREATEST)
-
-    def deliveries(*hops: int) -> pa.Table:
-        values = {
-            "schema_version": 1,
-            "router": "r",
-            "router_epoch": 1,
-            "seq": pa.array(range(1, len(hops) + 1), pa.int64()),
-            "arrived": pa.array([START_US] * len(hops), pa.int64()),
-            "hop": pa.array(hops, pa.int16()),
-        }
-        return table(DELIVERIES, len(hops), values)
 
     write(tmp_path, DELIVERIES, deliveries(1, 3))
     assert greatest() == 3
@@ -90,6 +92,18 @@ def test_the_greatest_hop_is_known_if_all_files_have_its_limits(
     limits = [name for name in DELIVERIES.arrow_schema().names if name != "hop"]
     pq.write_table(pq.ParquetFile(other).read(), other, write_statistics=limits)
     assert greatest() is None
+
+
+def test_the_greatest_hop_is_that_of_all_files_also_if_some_have_rows_in_common(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write(tmp_path, DELIVERIES, deliveries(1, 1, first=10))
+    write(tmp_path, DELIVERIES, deliveries(1, 4), 2)
+    write(tmp_path, DELIVERIES, deliveries(1, 4, 2), 3)
+    files = checked_files(tmp_path, DELIVERIES, Period())
+    rows = read_rows(spark, files, DELIVERIES, Period())
+    assert rows.schema["hop"].metadata == {GREATEST: 4}
+    assert rows.count() == 5
 
 
 def test_each_row_is_read_once(spark: SparkSession, tmp_path: Path) -> None:
