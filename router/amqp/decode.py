@@ -66,9 +66,9 @@ class Limits:
     """
 
     max_depth: int = 32
-    """How deep lists, maps, arrays and descriptors may be nested."""
+    """Maximum depth of nested lists, maps, arrays and descriptors."""
     max_items: int = 262_144
-    """How many values there may be, including those inside other values."""
+    """Maximum number of values, including those inside other values."""
 
 
 DEFAULT_LIMITS = Limits()

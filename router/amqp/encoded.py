@@ -16,10 +16,10 @@ from router.amqp.types import Value, ValueMap
 from router.amqp.walking import Walk, malformed
 
 FRAME_LIMITS: Final = Limits(max_items=1024)
-"""How many values a frame may have outside of its maps: fields, and some dozens of capabilities.
+"""Limit of a frame's values outside of its maps: fields, and some dozens of capabilities.
 The same limit holds for each value of a map whose values are restricted to a type."""
 CHECKED_AT_ONCE: Final = 64
-"""How many values of a map are checked when the frame is decoded, if each takes some time."""
+"""Number of values of a map that are checked when the frame is decoded, if each takes time."""
 # The offset of a map's first item, by its format code.
 _HEADS: Final = {0xC1: 3, 0xD1: 9}
 # Some clients write strings as the keys of maps whose keys are symbols.

@@ -13,7 +13,7 @@ from router.amqp.types import Described, Value
 from router.errors import AmqpError
 
 CONTENT_BYTES: Final = 512
-"""How many octets of their content are compared to distinguish messages."""
+"""Number of octets of their content that are compared to distinguish messages."""
 
 
 def sections(octets: bytes) -> Iterator[tuple[int, int, Value]]:

@@ -28,15 +28,15 @@ class ClientHandler(Handler):
         self.owner = owner
 
     def transfer_received(self, delivery: Delivery, frame: TransferFrame) -> None:
-        """Have the receiver take a transfer of a message."""
+        """Pass a transfer of a message to its receiver."""
         delivery.incoming.owner.transfer_received(delivery, frame)
 
     def transfer_aborted(self, delivery: Delivery) -> None:
-        """Have the receiver drop a message that the sender has aborted."""
+        """Tell the receiver that the sender has aborted a message."""
         delivery.incoming.owner.transfer_aborted(delivery)
 
     def outcome_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
-        """Have the sender handle the receiver's disposition of a message."""
+        """Pass the receiver's disposition of a message to its sender."""
         delivery.outgoing.owner.outcome_received(delivery, frame)
 
     def credit_received(self, link: OutgoingLink) -> None:

@@ -1,4 +1,4 @@
-"""What the engine tells a client reaches the link that it is about, or the client itself."""
+"""Calls of the engine reach the link that they concern, or else the client itself."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 @pytest.fixture
 def one_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the hub's time be trio's."""
+    """Let the hub use trio's clock."""
 
     class Time:
         monotonic = staticmethod(trio.current_time)

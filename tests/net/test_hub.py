@@ -24,7 +24,7 @@ class FakeOwner:
 
 
 class FakeConnection:
-    """What a hub knows of a connection."""
+    """Connection with the parts that a hub uses."""
 
     def __init__(self, hub: Hub[Any]) -> None:
         self.turn = hub.turn

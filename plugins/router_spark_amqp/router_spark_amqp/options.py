@@ -41,7 +41,7 @@ class Mode(StrEnum):
 
 
 class Delivery(StrEnum):
-    """Where messages are until Spark commits them: unsettled at the sender, or in spool files."""
+    """Storage of messages until Spark commits them: unsettled at the sender, or spool files."""
 
     HOLD = "hold"
     SPOOL = "spool"

@@ -328,7 +328,7 @@ class MobileAddresses:
             want.due, want.link = due, link
 
     def _doubt(self, table: Table, now: float) -> None:
-        """Have the whole table requested, as its digest differs from that of its origin."""
+        """Request the whole table in a later turn: its digest differs from that of its origin."""
         want = self.wants.get(table.router)
         if want is None:
             want = self.wants[table.router] = PendingRequest(table.seq, None, now)

@@ -40,5 +40,5 @@ def abort(forwarder: Core, delivery: Delivery) -> None:
         return
     consumer = link.owner
     if link.current is delivery and consumer is not None:
-        # the receiver is told of the abort as soon as the window allows
+        # this sends the abort to the receiver as soon as the window allows
         forwarder.queues.serve(consumer)

@@ -330,7 +330,7 @@ class Forwarder(Handler):
             own_links.end_idle(self)
 
     def flow_received(self, link: IncomingLink) -> None:
-        """Have a sender's credit checked after its flow, which ends a drain or returns credit."""
+        """Note a sender whose flow ends a drain or returns credit: its credit is checked later."""
         self.settlement.note_sender(link)
 
     def available(self, link: OutgoingLink) -> int:

@@ -208,7 +208,7 @@ class Settler:
             )
 
     def note_sender(self, link: IncomingLink) -> None:
-        """Have a sender's credit checked, because it may have had too many unsettled deliveries."""
+        """Note a sender that may have had too many unsettled deliveries, to check its credit."""
         producer = link.owner
         if producer is not None:
             self.credit.note(producer.address, producer)

@@ -58,7 +58,7 @@ class Step:
     settled: bool = False
     aborted: bool = False
     resends: bool = False
-    """Whether the message is sent again; unless `resumes`, as a new delivery."""
+    """Whether the message is sent again, with `resumes` as the same delivery, else as a new one."""
     resumes: bool = True
 
 

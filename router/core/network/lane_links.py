@@ -69,7 +69,7 @@ class LaneLink(NextLink):
         return float(now - self.idle_since)
 
     def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
-        """Have the lane's messages sent on another link, unless this link was given up."""
+        """Move the lane's messages to another link, unless this link was given up."""
         self.network.outward.lane_over(self)
 
     def take_leave(self) -> None:

@@ -255,7 +255,7 @@ class Network:
         return bool(self._noted or self._tied or self._again) or self._once_more
 
     def go_on(self) -> None:
-        """Have more of the remaining changes acted on at the end of this turn."""
+        """Schedule more of the remaining changes for the end of this turn."""
         if self.is_behind:
             if len(self._noted) < MOST_AT_ONCE:
                 self._look_again(MOST_AT_ONCE)
