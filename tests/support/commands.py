@@ -18,8 +18,9 @@ from click.testing import CliRunner
 
 from router.cli.main import main
 
+from support.launcher import launch
 from support.proton_peers import ProtonConnection, ProtonPeers, ProtonReceiver, ProtonSender
-from support.routers import RouterProcess, trioute
+from support.routers import RouterProcess
 
 PATIENCE_S = 60.0
 
@@ -49,8 +50,8 @@ class Command:
         stderr: int | IO[bytes] = subprocess.PIPE,
     ) -> None:
         self._stdin = stdin
-        self.process = subprocess.Popen(
-            trioute(*arguments),
+        self.process = launch(
+            arguments,
             stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
             stdout=stdout,
             stderr=stderr,
@@ -85,7 +86,7 @@ class Command:
     def end(self) -> Ended:
         """Wait for its end."""
         output, errors = self.process.communicate(timeout=PATIENCE_S)
-        return Ended(self.process.returncode, (output or b"").decode(), (errors or b"").decode())
+        return Ended(self.process.wait(), (output or b"").decode(), (errors or b"").decode())
 
 
 def run(*arguments: str | Path, stdin: bytes | None = None) -> Ended:

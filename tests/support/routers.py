@@ -18,6 +18,8 @@ from typing import Protocol
 import attrs
 import pytest
 
+from support.launcher import Launched, launch
+
 PLAIN = """\
 [[listener]]
 host = "127.0.0.1"
@@ -45,7 +47,10 @@ STOP_S = 60.0
 
 
 def trioute(*arguments: str | Path) -> list[str]:
-    """Return the command line that runs `trioute` from the build under test."""
+    """Return the command line that starts `trioute` of the build under test anew.
+
+    `support.launcher` starts it faster, where starting is not what is tested.
+    """
     return [sys.executable, "-P", "-c", _COMMAND, *map(str, arguments)]
 
 
@@ -57,7 +62,7 @@ class RouterProcess:
     those of its HTTP listeners.
     """
 
-    process: subprocess.Popen[str]
+    process: Launched
     addresses: list[tuple[str, int]]
     log: Path
     http_addresses: list[tuple[str, int]] = attrs.Factory(list)
@@ -143,14 +148,7 @@ def running_router(
     file.write_text(configuration, encoding="utf-8")
     log = folder / "router.log"
     with log.open("w", encoding="utf-8") as stderr:
-        process = subprocess.Popen(
-            trioute("run", "--config", file, *options),
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            text=True,
-        )
+        process = launch(["run", "--config", file, *options], cwd=folder, stderr=stderr, text=True)
     started = RouterProcess(process, [], log)
     try:
         _read_announcement(started)
