@@ -104,7 +104,7 @@ def drawing(result: Row) -> str:
     return picture(
         [
             Panel(
-                "until all know all",
+                "convergence time",
                 "routers",
                 "milliseconds",
                 {
@@ -113,9 +113,9 @@ def drawing(result: Row) -> str:
                 },
             ),
             Panel(
-                "what a start takes",
+                "routing traffic of a start",
                 "routers",
-                "of each router",
+                "per router",
                 {
                     "messages": _points(
                         sizes, lambda row: row["start"]["control_messages"] / row["routers"]
@@ -127,9 +127,9 @@ def drawing(result: Row) -> str:
                 },
             ),
             Panel(
-                "what simulating it takes",
+                "cost of simulation",
                 "routers",
-                "of each router",
+                "per router",
                 {
                     "processor, ms": _points(
                         sizes, lambda row: row["cpu_s"] * 1000 / row["routers"]
