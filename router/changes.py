@@ -43,7 +43,8 @@ from router.net.router_hub import RouterHub
 
 T = TypeVar("T")
 
-# Number of steps after which new entries are moved to the collector's oldest generation.
+# Number of steps after which new entries are moved to the oldest generation of the garbage
+# collector.
 GROWN_OLD_EVERY: Final = 1024
 # If more entities change than this, the tables of the router are rebuilt as a whole.
 MANY_EDITS: Final = 64

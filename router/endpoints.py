@@ -329,7 +329,7 @@ def _port(listener: trio.SocketListener) -> int:
 
 
 def _reread(standing: RunningListener) -> Iterator[tuple[AmqpListener, Users]]:
-    """Yield a listener that stays with its new users, if its users file has changed."""
+    """Yield a running listener and its new users, if its users file has changed."""
     server = standing.server
     if isinstance(server, AmqpListener):
         users = read_users(standing.settings)

@@ -61,7 +61,7 @@ class HostFairQueue(Generic[T]):
         return True
 
     def largest(self) -> str:
-        """Return the host with the most members; of several, the one that had as many first.
+        """Return the host with the most members; among equals, the first that reached this number.
 
         Raises LookupError if there are no members.
         """

@@ -7,8 +7,9 @@ one. So no peer fills a disk by attaching or connecting again and again, and lin
 not use up the limit of another. Lines that name no peer, connection, listener or connector are not
 limited, nor are traces.
 
-Memory use is bounded: there are few kinds, and the least recently used sources are forgotten. Each
-summary also removes the sources that have their full burst available again.
+The sources of a line are its connection, its host and all connections together. Memory use is
+bounded: there are few kinds, and the least recently used sources are forgotten. `take_summaries`
+also forgets the sources that may cause a full burst again.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ BURST_S: Final = 10
 # Rates of one host and of all connections, as multiples of the rate of one connection.
 HOST_SHARES: Final = 4
 ALL_SHARES: Final = 20
-# Maximum number of sources to remember, counted once for each kind; and of summaries of one source.
+# Maximum number of pairs of kind and source to remember, and of summaries that name a source.
 MOST_SOURCES: Final = 4096
 MOST_SUMMARIES: Final = 20
 
@@ -39,7 +40,7 @@ Source = tuple[tuple[str, object], ...]
 
 @attrs.frozen
 class Kind:
-    """Kind of log lines. It has a condition only if the router chose it: peers could choose any."""
+    """Kind of log lines. `condition` is empty if a peer chose it: peers could choose any."""
 
     level: str
     event: str
@@ -149,7 +150,7 @@ class LogRateLimiter:
 
 
 def _sources(event: EventDict) -> Iterator[tuple[Source, int]]:
-    """Yield the sources of a line, the narrowest first, each with its multiple of the rate."""
+    """Yield the sources of a line, narrowest first, and how many times the rate each may use."""
     peer = event.get("peer")
     nearest: Source = tuple(
         (name, event[name]) for name in ("connection", "connector", "listener") if name in event

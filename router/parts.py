@@ -90,7 +90,7 @@ class Parts:
         self.control.link_routes.configure(configured_link_routes(configuration.link_routes))
         self.exchange.auto_links = self.control.auto_links
         self.control.auto_links.configure(configured_auto_links(configuration.auto_links))
-        # no connection waits for its turn yet
+        # do all deferred work now, as no connection waits yet
         while self.exchange.turn.deferred.step():
             pass
         self.exchange.listeners.append(self.control.event_received)

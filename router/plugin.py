@@ -347,10 +347,10 @@ class Router(Protocol):
         """Sample this share (0 to 1) of the deliveries that enter the network at this router.
 
         Deliveries are chosen by a hash. Their trace is sent with them, so that other sampling
-        routers record the same deliveries. Deliveries chosen by other routers are returned here as
+        routers record the same deliveries. Deliveries chosen by other routers are recorded here as
         well, regardless of `share`. Deliveries on link routes are not sampled. At most `capacity`
-        samples, of 128 octets each, are kept until they are taken. Only one plugin can sample at a
-        time. Raises ValueError if it cannot, or an argument is out of range.
+        samples, of 128 octets each, are kept until they are taken. Raises ValueError if deliveries
+        are sampled already, for any plugin, or if an argument is out of range.
         """
 
     def connections(self) -> Iterator[ConnectionInfo]:

@@ -130,7 +130,7 @@ class ReconfigurableRouter:
                 if differences or base is not None:
                     await self._save(wanted, base or self.base)
                 if self.refuses is not None:
-                    # shutdown began meanwhile; the next start must not use the new one either
+                    # shutdown began meanwhile; the next start must not use the new configuration
                     with trio.CancelScope(shield=True):
                         await self._save(before, self.base)
                     self._check_phase()

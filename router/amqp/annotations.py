@@ -1,7 +1,7 @@
 """Check whether message annotations contain any of the router's own.
 
-This is done for each message that has annotations, so it steps from key to key by size and compares
-nine octets of each. The rare messages that contain some are handled in `revision`.
+Every message with annotations is checked, so only nine octets of each key are compared. The few
+messages with annotations of the router are handled in `revision`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def are_foreign(frame: TransferFrame, at: int, end: int) -> bool:
 
 
 def _is_own(frame: TransferFrame, at: int, end: int) -> bool:
-    """Return whether the value at `at` is a symbol or string that begins with the prefix."""
+    """Return whether the value at `at` is a symbol or string with the router's prefix."""
     if at >= end:
         return False
     constructor = frame.octets[at]
@@ -79,7 +79,7 @@ def _is_own(frame: TransferFrame, at: int, end: int) -> bool:
 
 
 def _step(frame: TransferFrame, at: int, end: int) -> int:
-    """Return where the value at `at` ends, or OUTSIDE, without reading its content."""
+    """Return where the value at `at` ends; OUTSIDE if beyond `end` or of an unknown type."""
     values = 1
     while values:
         if at >= end:

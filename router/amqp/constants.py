@@ -183,7 +183,7 @@ class ReceiverSettleMode(enum.IntEnum):
 
 
 class TerminusDurability(enum.IntEnum):
-    """Durability of a terminus: the part that survives its container's process (section 3.5.5)."""
+    """Durability of a terminus: what is kept when its container's process ends (section 3.5.5)."""
 
     NONE = 0
     CONFIGURATION = 1

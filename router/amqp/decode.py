@@ -61,8 +61,8 @@ class Limits:
     """Limits on what one call of `decode_value` may build.
 
     The deepest values that real peers send (a source's filter in an attach, a management reply's
-    rows) nest less than ten deep. A value of one octet on the wire takes up to a hundred octets of
-    memory, so the number of values limits the memory for a frame of many tiny ones.
+    rows) nest less than ten deep. The number of values is limited because each may take a hundred
+    octets of memory, even if it has only one octet on the wire.
     """
 
     max_depth: int = 32

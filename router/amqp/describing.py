@@ -50,9 +50,9 @@ _SASL: Final = frozenset(
 class Words:
     """Text of a frame, in parts.
 
-    `name` is the performative's name, `fields` are its fields as text, and `values` are the decoded
-    fields. `payload` is the part of the payload that is shown, and `payload_bytes` the size of the
-    whole payload.
+    `name` is the performative's name. Its fields are in `fields` as text and in `values` decoded.
+    `payload` is the part of the payload that is shown, and `payload_bytes` the size of the whole
+    payload.
     """
 
     name: str
@@ -79,8 +79,8 @@ class Words:
 class Describer:
     """Describer of the frames in one direction of a connection.
 
-    It remembers whether the peer is in its SASL exchange, or may be: then octets that cannot be
-    decoded are not shown.
+    Octets that cannot be decoded are hidden while the peer may be in its SASL exchange, because
+    they may be credentials.
     """
 
     def __init__(self, *, from_start: bool) -> None:

@@ -144,12 +144,12 @@ class EncodedMap:
     def checked(
         self, codes: bytes, read_key: Callable[[object], object], read_value: ReadValue | None
     ) -> EncodedMap:
-        """Return the map, checked to have keys of these format codes and values of one type.
+        """Check the types of the map's keys and values, and return the checked map.
 
-        String keys become symbols where symbols are allowed; `read_key` raises AmqpError for any
-        other key. `read_value` is applied to every value but null, and raises AmqpError for a value
-        that is not allowed. If there are more values than `CHECKED_AT_ONCE`, the caller must check
-        them by iterating over `unchecked`.
+        `codes` are the allowed format codes of keys. Where symbols are allowed, string keys become
+        symbols. `read_key` is called to raise AmqpError for any other key, and `read_value` raises
+        AmqpError for a value that is not allowed. If the map has more values than
+        `CHECKED_AT_ONCE`, the caller must check them by iterating over `unchecked`.
         """
         others = self._walk().find_keys_beside(codes)
         kept = self._with_symbols(others, codes, read_key) if others else self
@@ -163,7 +163,7 @@ class EncodedMap:
         return kept
 
     def _check(self) -> Iterator[None]:
-        """Check the values one by one, and yield after each."""
+        """Check the map's values one by one, and yield None after each."""
         octets = self.octets
         walk = self._walk()
         known = b""
@@ -182,9 +182,9 @@ class EncodedMap:
     def _with_symbols(
         self, others: list[int], codes: bytes, read_key: Callable[[object], object]
     ) -> EncodedMap:
-        """Return the map with symbols in place of the keys that begin at `others`.
+        """Return the map with symbols in place of the string keys that begin at `others`.
 
-        Raises AmqpError if one of them is not a string, or symbols are not among the `codes`.
+        Raises AmqpError if one of these keys is not a string, or if `codes` does not allow symbols.
         """
         octets = bytearray(self.octets)
         for at in others:

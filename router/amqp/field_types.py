@@ -1,8 +1,7 @@
 """Types of the fields of composites: primitive types, restricted types and archetypes.
 
-The names are the specification's (parts 2 to 5). A restricted type (section 1.1.4) checks its
-restriction of a primitive type. An archetype (section 1.3.1) stands for any composite that provides
-it.
+The names are the specification's (parts 2 to 5). A restricted type (section 1.1.4) allows only some
+values of a primitive type. An archetype (section 1.3.1) allows every composite that provides it.
 """
 
 from __future__ import annotations
@@ -177,9 +176,10 @@ def _keyed_map(
     write_key: Callable[[Any], object],
     read_value: Read | None = None,
 ) -> FieldType:
-    """Return the field type of a map whose keys have certain types, with these format codes.
+    """Return the field type of a map with restricted types of keys, and perhaps of values.
 
-    `read_value` restricts the values as well. A map that is kept encoded remains encoded.
+    `key_codes` are the format codes of the allowed keys. `read_key` and `read_value` check a key
+    and a value. An `EncodedMap` remains encoded.
     """
 
     def read(value: object, where: str) -> AnyMap:

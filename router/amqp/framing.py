@@ -29,7 +29,7 @@ from router.errors import AmqpError
 
 @attrs.frozen
 class ProtocolHeader:
-    """Protocol header: `protocol_id` 0 AMQP, 2 TLS, 3 SASL, and the version."""
+    """Protocol header: the version, and a `protocol_id` of 0 (AMQP), 2 (TLS) or 3 (SASL)."""
 
     protocol_id: int
     major: int

@@ -17,7 +17,7 @@ CONTENT_BYTES: Final = 512
 
 
 def sections(octets: bytes) -> Iterator[tuple[int, int, Value]]:
-    """Yield the code, position and value of each complete section at the start of some octets."""
+    """Yield the code, position and value of each complete section at the beginning of `octets`."""
     at = 0
     while at < len(octets):
         try:
@@ -35,7 +35,7 @@ def sections(octets: bytes) -> Iterator[tuple[int, int, Value]]:
 
 
 def message_id_of(octets: bytes) -> str | None:
-    """Return the message-id of a message as text, or None."""
+    """Return a message's message-id as text, or None if it has none or its head is incomplete."""
     for code, _, value in sections(octets):
         if code == Descriptor.PROPERTIES:
             found = value[0] if isinstance(value, list) and value else None

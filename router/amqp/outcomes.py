@@ -94,9 +94,9 @@ _OUTCOMES = range(Descriptor.ACCEPTED, Descriptor.MODIFIED + 1)
 
 
 def kept_state(state: bytes, code: int) -> bytes | None:
-    """Return the part of a delivery state that is kept: all of it, unless it is large.
+    """Return a delivery state as it is kept: unchanged if it has at most `MAX_KEPT_BYTES` octets.
 
-    A large outcome is kept without its fields; of any other large state nothing is kept.
+    A larger outcome loses its fields. None stands for any other larger state, which is not kept.
     """
     if len(state) <= MAX_KEPT_BYTES:
         return state

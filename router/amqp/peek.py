@@ -41,9 +41,9 @@ SYMBOL32 = 0xB3
 class HeaderPeek:
     """Fields of the header of a message that waits.
 
-    `priority` is 0 to 9, and 4 if the header has none. `ttl_at` and `width` (4, 1 or 0) say where
-    the ttl's octets lie, counted from the beginning of the message, so that the remaining ttl can
-    be written over them; it always fits, because it never grows. `ttl_at` is 0 if there is none.
+    `priority` is 0 to 9, and 4 if the header has none. The ttl has `width` octets (4, 1 or 0) that
+    begin `ttl_at` octets after the beginning of the message, so that a shorter ttl can be written
+    over them. `ttl_at` is 0 if there is no ttl.
     """
 
     def __init__(self) -> None:
@@ -103,7 +103,7 @@ def is_durable(view: Buffer, start: int, end: int) -> bool:
 
 
 def find_absolute_expiry(view: Buffer, start: int, end: int) -> int | None:
-    """Return the absolute-expiry-time in `view[start:end]`, in ms since 1970, or None."""
+    """Return the absolute-expiry-time in `view[start:end]`, in ms since 1970; None if absent."""
     cursor = Cursor()
     try:
         cursor.move(view, start, end)
@@ -119,7 +119,7 @@ def find_absolute_expiry(view: Buffer, start: int, end: int) -> int | None:
 
 
 def _enter_properties(cursor: Cursor, number: int) -> bool:
-    """Move to a field of the properties, by its number; return whether there is such a field."""
+    """Move to the properties' field with this number, from 0; return whether it is present."""
     descriptor = take_section(cursor)
     while HEADER <= descriptor < PROPERTIES:
         cursor.skip()
@@ -134,7 +134,7 @@ def _enter_properties(cursor: Cursor, number: int) -> bool:
 
 
 def take_section(cursor: Cursor) -> int:
-    """Take a section's numeric or symbolic descriptor; return NO_VALUE if there is neither."""
+    """Take a numeric or symbolic descriptor; return its code, or NO_VALUE if it has none."""
     code: int = cursor.take_descriptor()
     at = cursor.at
     if code != NO_VALUE or cursor.end - at < 3 or cursor.octets[at] != 0x00:

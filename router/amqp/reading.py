@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from router.amqp.octets import Buffer
 
 MAX_TAG_BYTES = 32
-# A transfer's fields from `settled` on, an octet each: all of them null; and the bits that are zero
-# in the XOR of valid fields with these. rcv-settle-mode and state are not booleans: only null is.
+# A transfer's seven fields from `settled` on, an octet each, all null. In the XOR of valid fields
+# with NULLS, the bits of NO_FLAGS are zero: rcv-settle-mode and state can only be null, the others
+# also true or false.
 NULLS = 0x4040404040404040
 NO_FLAGS = 0xFCFCFFFFFCFCFCFF
 EACH_OCTET = 0x0101010101010101
@@ -158,7 +159,7 @@ class Cursor:
         return count
 
     def take_uint(self, absent: int) -> int:
-        """Take a uint, or `absent` for null."""
+        """Take a uint or a null; return the uint, or `absent` for a null."""
         # This and `take_boolean` run some ten times per message, so they read the octets directly.
         at = self.at
         left = self.end - at
@@ -182,7 +183,7 @@ class Cursor:
         return absent
 
     def take_ubyte(self, absent: int) -> int:
-        """Take a ubyte, or `absent` for null."""
+        """Take a ubyte or a null; return the ubyte, or `absent` for a null."""
         constructor = self.take_u8()
         if constructor == 0x50:
             return self.take_u8()
@@ -191,7 +192,7 @@ class Cursor:
         return absent
 
     def take_boolean(self, absent: bool) -> bool:
-        """Take a boolean, or `absent` for null."""
+        """Take a boolean or a null; return the boolean, or `absent` for a null."""
         at = self.at
         if at >= self.end:
             raise malformed("the frame ends inside a value")
@@ -211,7 +212,10 @@ class Cursor:
         return absent
 
     def take_binary(self) -> bool:
-        """Take a binary into [value_at, value_end); return False for null."""
+        """Take a binary or a null; return False for a null.
+
+        The content of a binary is at [value_at, value_end).
+        """
         at = self.at
         left = self.end - at
         if left >= 2 and self.octets[at] == 0xA0:
@@ -237,9 +241,9 @@ class Cursor:
         return True
 
     def take_string(self) -> bool:
-        """Take a string into [value_at, value_end), UTF-8 unchecked; skip any other value.
+        """Take a string, or skip a value of any other type; return whether it was a string.
 
-        Returns whether it was a string.
+        The string's content is at [value_at, value_end); its UTF-8 is not checked.
         """
         constructor = self.take_u8()
         if constructor == 0xA1:
@@ -290,8 +294,8 @@ class Cursor:
 class TransferFrame:
     """Fields of the last transfer read (section 2.7.5).
 
-    Its payload is `octets[payload_at:end]`, and at least the frame's header lies before it.
-    `octets` is set once for all frames of one read, by the caller that moves the cursor.
+    Its payload is `octets[payload_at:end]`. `octets` is set once for all frames of one read, by the
+    caller that moves the cursor.
     """
 
     def __init__(self) -> None:

@@ -71,9 +71,8 @@ class SectionScan:
     def feed(self, frame: TransferFrame) -> bool:
         """Follow the message through a frame; return False if it is malformed, as `problem` says.
 
-        Afterwards `frame` is the frame to forward, without the delivery annotations: the frame
-        given, with its bounds moved, or another. While `is_headed` is False, no frame can be
-        forwarded.
+        Afterwards `self.frame` is the frame to forward, without delivery annotations; it may be the
+        same object as `frame`. Nothing can be forwarded while `is_headed` is False.
         """
         if self.problem:
             return False
@@ -116,9 +115,9 @@ class SectionScan:
         return not self.problem
 
     def _look_at_head(self, frame: TransferFrame) -> None:
-        """Check whether the head is complete, because no further part of it can follow.
+        """Set `is_headed` if no further part of the message's head can follow.
 
-        An incomplete head is kept; delivery annotations are removed from a complete one.
+        An incomplete head is kept. From a complete head the delivery annotations are removed.
         """
         self.is_headed = (
             not frame.more
@@ -170,7 +169,11 @@ class SectionScan:
                 self.annotations_end += moved
 
     def _begin(self, frame: TransferFrame, at: int) -> int:
-        """Begin the section at `at`; return the position of its value, INCOMPLETE or WRONG."""
+        """Read the descriptor of the section at `at`; return the position of the section's value.
+
+        Returns INCOMPLETE if the frame ends within the descriptor, and WRONG if this section is not
+        allowed here.
+        """
         if frame.octets[at] != 0x00:
             self.problem = f"octet 0x{frame.octets[at]:02x} where a section begins"
             return WRONG
@@ -203,7 +206,10 @@ class SectionScan:
         return following
 
     def _long_descriptor(self, frame: TransferFrame, at: int) -> int:
-        """Read an eight-octet or symbolic descriptor into `long_code`; return as `_begin` does."""
+        """Read a long descriptor, of eight octets or a symbol, into `long_code`.
+
+        Returns the position after the descriptor, INCOMPLETE or WRONG, like `_begin`.
+        """
         left = frame.end - at
         constructor = frame.octets[at]
         if constructor == 0x80:
@@ -300,8 +306,8 @@ def is_plain(frame: TransferFrame) -> bool:
 def priority_in(frame: TransferFrame) -> int:
     """Return the priority in a message's header, 0 to 9; 4 if there is none (section 3.2.1).
 
-    The frame must contain the whole header. This does the same as `peek.find_header`, but faster
-    for nearly all messages.
+    The frame must contain the whole header. For nearly all messages this is faster than
+    `peek.find_header`, which gives the same priority.
     """
     at = frame.payload_at
     end = frame.end

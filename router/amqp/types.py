@@ -226,10 +226,10 @@ def _element_type(items: tuple[Value, ...]) -> type:
 class Array:
     """Array: items of one type, written with one constructor for all of them (section 1.6.24).
 
-    `element` is the class of the items, one of those named in this module's docstring or defined
-    here; without it the first item decides. `descriptors` holds the descriptors of each item of an
-    array of described values, outermost first; the items themselves are the bare values. The items
-    of an array of arrays are Arrays, each with an element type of its own.
+    `element` is the Python class of the items; by default it is the class of the first item. In an
+    array of described values, `descriptors` has the descriptors that all items share, outermost
+    first, and the items have none. The items of an array of arrays are Arrays, each with its own
+    element type.
     """
 
     items: tuple[Value, ...]

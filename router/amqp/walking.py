@@ -1,8 +1,8 @@
 """Check encoded values without building them.
 
 The maps of an open, begin or attach are kept as the received octets (`encoded`). This module checks
-that the octets are values. It applies the same rules to sizes, counts, texts and nesting as
-`decode`, but takes no memory except for the keys of the maps that it is inside of. Two keys count
+that the octets are values, by the same rules for sizes, counts, texts and nesting as `decode`. It
+only remembers the keys of the maps around the current position, to find duplicates. Two keys count
 as the same only if their encodings are the same.
 """
 
@@ -89,7 +89,7 @@ class Walk:
         return False
 
     def find_keys_beside(self, codes: bytes) -> list[int]:
-        """Return the positions of the remaining keys whose format codes are not among `codes`."""
+        """Return the positions of those remaining keys whose format codes are not in `codes`."""
         found = []
         while self.at < self.end:
             at = self.at

@@ -61,7 +61,7 @@ class Watcher:
 
     def __init__(self) -> None:
         self._pending = bytearray()
-        # octets left of a frame that has been reported, or is not to be reported
+        # octets still to come of a frame that was reported, or that `skip` leaves out
         self._passing = 0
         # octets that are not a frame were seen: the rest is not read
         self.lost = False
@@ -90,7 +90,7 @@ class Watcher:
         return seen
 
     def _wanted(self) -> int:
-        """Return how many octets the next report needs: those of the header, then those to keep."""
+        """Return how many octets to wait for: those of a header, or the kept part of a frame."""
         pending = self._pending
         if len(pending) < FRAME_HEADER_SIZE or pending.startswith(_MAGIC):
             return FRAME_HEADER_SIZE

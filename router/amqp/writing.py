@@ -20,8 +20,8 @@ TRANSFER_OVERHEAD = 72
 FLOW_BYTES = 80
 DISPOSITION_BYTES = 64
 
-# A transfer from its fifth octet on: data offset, type, a channel of 0, its descriptor, and a list8
-# without a size yet. These are constants, declared in writing.pxd, to be C integers below.
+# A transfer from its fifth octet on: data offset, type, a channel of 0, its descriptor, and the
+# constructor of a list8. In the compiled build these constants are C integers (writing.pxd).
 TRANSFER_HEAD = 0x02000000005314C0
 # Its fields from `settled` on: false, but rcv-settle-mode and state are null; one octet is unused.
 NO_FLAGS = 0x4242404042424200
@@ -145,9 +145,9 @@ def write_transfer(
 ) -> None:
     """Write one transfer frame, followed by `payload[start:start + count]`.
 
-    Only a delivery's first frame carries id, tag and format. Without a `tag`, the tag is the last
-    `tag_size` octets of `tag_word`. If `tag_size` is also 0, the tag is 0xFE and the delivery-id,
-    which needs no object and is unique on its link.
+    Only a delivery's first frame has the delivery-id, tag and message-format. If `tag` is None, the
+    last `tag_size` octets of `tag_word` are the tag. If `tag_size` is 0 as well, the tag is 0xFE
+    followed by the delivery-id.
     """
     output.reserve(TRANSFER_OVERHEAD + count)
     begin = output.end

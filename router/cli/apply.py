@@ -125,8 +125,9 @@ def apply(
 
     With --advice, only the costs of connectors change, at all routers that the advice names.
 
-    Exits with 0 on success or if there was nothing to do, 1 if the router refused or the answer
-    was no, and 3 if there was no connection or no response.
+    Exits with 0 on success or if there was nothing to do, 1 if the router refused, the changes were
+    not confirmed or an advised change was not made, and 3 if there was no connection or no
+    response.
     """
     ways = (file is not None, rollback is not None, advice is not None, history, show, export)
     if sum(ways) != 1:

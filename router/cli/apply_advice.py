@@ -112,7 +112,7 @@ class Network:
 
 
 async def plan(network: Network, advice: Advice, bounds: Bounds) -> list[Step]:
-    """Find where each change is made; omit changes that exceed the bounds or are outdated."""
+    """Find the connector for each change; omit changes that exceed the bounds or are outdated."""
     return [await _step(network, change, bounds) for change in advice.changes]
 
 
@@ -136,7 +136,7 @@ async def _step_at(
     asked = await network.router(there)
     if isinstance(asked, str):
         return Step(change, left_out=asked)
-    # the larger cost of both ends applies; the listener is unknown, so assume the least cost
+    # the larger cost of both ends applies; the listener is not known, so take the cheapest one
     costs = [int(each["cost"]) for each in network.entities(there, LISTENER)]
     least = min(costs, default=1)
     now = max(int(connector["cost"]), least)

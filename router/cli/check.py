@@ -108,7 +108,7 @@ def _address(address: AddressSettings) -> str:
 
 
 def _anything(settings: attrs.AttrsInstance) -> str:
-    """Return the attributes of an entity, without its name if it has other attributes."""
+    """Return the attributes of an entity as text; its name only if it has no other attributes."""
     table = table_of(settings)
     pairs = [f"{key} {value}" for key, value in table.items() if key != "name"]
     return ", ".join(pairs) or str(table.get("name", ""))

@@ -44,11 +44,11 @@ class Column:
 
 @attrs.frozen
 class View:
-    """Entities that are shown together, and how.
+    """Table of entities of one type: its columns, and which entities it shows in which order.
 
-    `counters` are headers and attributes whose rates are shown while watching; `nothing` is the
-    text if there are no entities. With `is_sheet`, the attributes of one entity are listed below
-    each other.
+    `counters` are pairs of header and attribute, whose rates are shown while watching. `nothing` is
+    shown instead of the table if there are no entities. With `is_sheet`, the view shows only one
+    entity, with its attributes below each other.
     """
 
     name: str

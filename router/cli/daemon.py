@@ -1,7 +1,8 @@
-"""Run the process in the background, for starting services without a supervisor.
+"""Run the process in the background, for services that are started without a supervisor.
 
-This is done before there is an event loop: the process forks twice, so it has no terminal and no
-parent that waits for it. Through a pipe, it tells the original process that it runs, or why not.
+Before there is an event loop, the process forks twice, so that the daemon has no terminal, and no
+parent waits for it. The daemon reports to the original process, through a pipe, that it runs, or
+why it cannot run.
 """
 
 from __future__ import annotations
@@ -27,27 +28,26 @@ class NoSuchUser(Exception):
 
 @attrs.define
 class Parent:
-    """Original process, which waits until this one runs or fails."""
+    """Original process, which waits until the daemon runs or fails."""
 
     _pipe: int
 
     def tell_running(self) -> None:
-        """Make the original process end with 0."""
+        """Make the original process exit with 0."""
         os.write(self._pipe, _RUNS)
         os.close(self._pipe)
 
     def tell_failure(self, text: str) -> None:
-        """Make the original process print a line; it ends with 1 when this process ends."""
+        """Make the original process print a line; it exits with 1 when the daemon ends."""
         os.write(self._pipe, f"{text}\n".encode())
 
 
 def become_daemon() -> Parent:
-    """Continue in the background, in the root folder, with the original process as the parent.
+    """Continue as a daemon in the root folder, and return the original process.
 
-    The original process ends with 0 once it is told that this process runs. If this process ends
-    before that, the original one prints the reason on standard error, and ends with 1.
-
-    Standard error goes to the original process until `write_log_to` is called.
+    The original process exits with 0 once `Parent.tell_running` is called. If the daemon ends
+    before that, the original process exits with 1. Until `write_log_to` is called, the original
+    process prints what the daemon writes on standard error.
     """
     reader, writer = os.pipe()
     if os.fork():
@@ -69,7 +69,7 @@ def become_daemon() -> Parent:
 
 
 def _wait(reader: int) -> NoReturn:
-    """End with the result that the other process reports; print its error text, if any."""
+    """End this process with the result that the daemon reports; print its error text, if any."""
     words = b""
     while not words.endswith(_RUNS) and len(words) < _MOST_TEXT:
         more = os.read(reader, 4096)
@@ -98,7 +98,7 @@ def write_pid(file: Path) -> None:
 
 
 def remove_pid(file: Path) -> None:
-    """Remove the file, if this process is allowed to do so."""
+    """Remove the file with the process id, if this process is allowed to."""
     with contextlib.suppress(OSError):
         file.unlink()
 

@@ -1,7 +1,8 @@
 """End the commands that talk to a router: exit codes, signals, and closed output pipes.
 
-Exit codes: 0 everything was done, 1 something was not done or is not as asked for, 2 wrong command
-line, 3 no connection, link or response, or it was lost, 130 and 143 ended by SIGINT or SIGTERM.
+The exit codes are 0 if everything was done, 1 if something was not done or the answer is no, 2 for
+a wrong command line, 3 if a connection, link or response is lacking or was lost, and 130 or 143
+after SIGINT or SIGTERM.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ def run_command(
 ) -> int:
     """Do the work until it ends or a signal arrives; return the exit code.
 
-    A failure is reported as one line on standard error. `beside` runs as long as the work does.
+    A failure is reported as one line on standard error. `beside` runs meanwhile, and is cancelled
+    when the work ends.
     """
     try:
         code, complaint = trio.run(_until_ended, work, beside)
@@ -75,7 +77,10 @@ async def _until_ended(
 
 
 async def _watch_signals(whole: trio.CancelScope, task_status: trio.TaskStatus[list[int]]) -> None:
-    """End everything at the first SIGINT or SIGTERM, and report its number."""
+    """Cancel `whole` at the first SIGINT or SIGTERM.
+
+    The list that is passed to `task_status` then contains the number of the signal.
+    """
     signalled: list[int] = []
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         task_status.started(signalled)

@@ -83,10 +83,10 @@ def explain(
 ) -> None:
     """Explain whether a user's messages flow to or from ADDRESS, and why.
 
-    Shows which listeners admit the user, which rule applies to the address, the links at its other
-    end with their credit and window, which of them gets the next message, and what holds it back.
-    The command changes nothing. VHOST is the hostname in the user's open; `anonymous` is a
-    user without a name.
+    Shows which listeners admit the user, and which rule applies to the address. Shows the links at
+    the other end of the address, with their credit and window, which link gets the next message,
+    and what holds a link back. The command changes nothing. VHOST is the hostname in the user's
+    open; `anonymous` is a user without a name.
 
     Exits with 0 if messages flow, 1 if they do not, and 3 if there was no connection or no
     response.
@@ -198,7 +198,7 @@ def _rule(told: JsonMap) -> str:
     if told["isOwnNode"]:
         words.append("a node of the router itself")
     if told["isDynamic"]:
-        words.append("made for a link")
+        words.append("a dynamic node")
     if told["phase"]:
         words.append(f"at phase {told['phase']}")
     if told.get("toFallback"):
@@ -223,7 +223,7 @@ def _links(told: JsonMap, width: int | None) -> Iterator[str]:
         yield from _ends(ends, numbers, width, is_choice=key == "destinations")
     if told["ownLinks"]:
         yield ""
-        yield "Links of this user to it"
+        yield "Links of this user to the address"
         yield from _ends(told["ownLinks"], ("credit", "unsettled"), width, is_choice=False)
 
 

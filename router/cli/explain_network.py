@@ -89,7 +89,7 @@ def _receivers(branch: JsonMap) -> str:
 
 
 def _link(each: JsonMap, attached: str = "attached") -> list[Cell]:
-    """Return the cells that show the state of a link."""
+    """Return the cells that show the state of a link; `attached` is the word if it is attached."""
     return [
         Cell(attached if each["attached"] else "none"),
         Cell(number(each["credit"]) if each["attached"] else ""),

@@ -11,7 +11,7 @@ from router.cli.value_formats import number, text
 def format_stuck(told: JsonMap | None) -> Iterator[tuple[str, str]]:
     """Yield facts about stuck receivers of a multicast address, as pairs of label and text.
 
-    A router of an older version reports none.
+    `told` is None if the address is not multicast, or if the router is too old to report them.
     """
     if not told:
         return

@@ -25,7 +25,7 @@ MOST_AT_ONCE: Final = 5000
 
 
 class Given(TypedDict):
-    """Arguments and options of the command that are passed on as they are."""
+    """Arguments and options of the command that become fields of an `Order` unchanged."""
 
     arguments: tuple[str, ...]
     kind: str | None
@@ -81,7 +81,11 @@ class Order:
 @click.option("--identity", metavar="ID", help="The identity of the entity.")
 @click.option("--stdin", is_flag=True, help="Read attributes as JSON: a map, or a list of maps.")
 @click.option("--body", metavar="JSON", help="The body of an operation that is not listed above.")
-@click.option("--properties", metavar="JSON", help="More properties of such an operation.")
+@click.option(
+    "--properties",
+    metavar="JSON",
+    help="Further properties of an operation that is not listed above.",
+)
 @click.option(
     "--indent",
     type=click.IntRange(-1, 16),
@@ -190,7 +194,7 @@ async def _each(management: ManagementClient, order: Order, entities: Sequence[J
 
 
 async def _changed(management: ManagementClient, order: Order, attributes: JsonMap) -> JsonMap:
-    """Create or update one entity; its name or identity may be among its attributes."""
+    """Create or update one entity, named by options or by `attributes`; return its attributes."""
     kind = _type(order.kind or attributes.get("type"))
     name = order.name or attributes.get("name")
     if "type" in attributes:
@@ -213,7 +217,7 @@ _USUAL: Final[dict[str, Callable[[ManagementClient, Order], Awaitable[None]]]] =
 
 
 def _type(kind: str | None) -> str | None:
-    """Return the long name of a type; some types have a special short name."""
+    """Return the long name of a type, which may be given by a short name as in qdmanage."""
     if kind is None or "." in kind:
         return kind
     if kind in _ROUTER_TYPES:

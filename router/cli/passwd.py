@@ -28,7 +28,7 @@ def passwd(file: Path, user: str, stdin: bool) -> None:
     try:
         check_name(user)
     except ValueError as error:
-        raise click.BadParameter(f"the users file then {error}", param_hint="USER") from None
+        raise click.BadParameter(f"its line in the users file {error}", param_hint="USER") from None
     # A symbolic link stays one: the file that it points to is replaced.
     file = file.resolve()
     try:

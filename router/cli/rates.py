@@ -30,8 +30,8 @@ def rates_between(
 ) -> dict[str, dict[str, float]]:
     """Return the growth of each entity's counters per second, by identity.
 
-    New entities have no rate, because their earlier values are unknown, nor have counters that
-    decreased, because they started again from 0.
+    New entities have no rates, because their earlier values are unknown. A counter that decreased
+    has none either, because it started again from 0.
     """
     seconds = now.at_s - before.at_s
     earlier = {entity["identity"]: entity for entity in before.entities if "identity" in entity}
@@ -50,7 +50,7 @@ def rates_between(
 def rates_of_connections(before: Snapshot, now: Snapshot) -> dict[str, dict[str, float]]:
     """Return the deliveries in and out per second over the links of each connection.
 
-    All deliveries of a new link were made since the previous snapshot.
+    A link that is not in `before` is new, so all its deliveries count.
     """
     seconds = now.at_s - before.at_s
     if seconds <= 0:

@@ -21,9 +21,9 @@ _HEAD: Final = """\
 
 <!-- Written by `python -m router.cli.reference`; change the commands, not this page. -->
 
-Every command has `--help`. Commands that ask a running router take its URL from `--bus`, or from
-the environment variable `TRIOUTE_BUS`, and end with one line on standard error where that comes to
-nothing. The shell completes commands and options after
+Every command has `--help`. Commands that query a running router take its URL from `--bus`, or from
+the environment variable `TRIOUTE_BUS`. If they fail, they print one line on standard error. The
+shell completes commands and options after
 
 ```console
 $ eval "$(_TRIOUTE_COMPLETE=bash_source trioute)"     # or zsh_source, fish_source

@@ -116,7 +116,7 @@ def _with_user(url: Url, name: str | None, file: Path | None) -> Url:
 def ask(place: RouterTarget, work: Callable[[ManagementClient], Awaitable[None]]) -> None:
     """Connect, do the work, and exit; every failure is one line on standard error.
 
-    The work raises Incomplete, whose text may be empty, if the answer is no.
+    If the result is negative, `work` raises Incomplete, with the reason or an empty text.
     """
 
     async def asking() -> None:

@@ -139,7 +139,7 @@ def run_until_stopped(
 
 
 def _leaves(failures: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
-    """Yield the exceptions that nested groups contain."""
+    """Yield the exceptions in a group, including those in nested groups."""
     for failure in failures.exceptions:
         if isinstance(failure, BaseExceptionGroup):
             yield from _leaves(failure)
@@ -177,10 +177,7 @@ async def _run(
 
 
 def _leave(node: Node, journal: Journal) -> None:
-    """End the process although a plugin, which cannot be stopped, still runs.
-
-    Nothing else is left to do.
-    """
+    """End the process at once, because a plugin does not stop."""
     tell_end(node)
     journal.report_suppressed()
     sys.stdout.flush()
@@ -197,14 +194,14 @@ class Stop:
 
 
 class Reports:
-    """Reports, at intervals, of how many lines were suppressed in the log."""
+    """Periodic reports, in the log, of how many of its lines were suppressed."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._next_at = 0.0
 
     def look(self, now: float) -> None:
-        """Report the suppressed lines if it is time; `now` is in seconds."""
+        """Report the suppressed lines if a report is due; `now` is in seconds."""
         if now >= self._next_at:
             self._next_at = now + REPORT_EVERY_S
             self._journal.report_suppressed()
@@ -216,7 +213,7 @@ async def _run_node(
     whole: trio.CancelScope,
     task_status: trio.TaskStatus[list[ListenerAddresses]],
 ) -> None:
-    """Run the node to its end, then end everything else."""
+    """Run the node until it stops, then cancel `whole`."""
     await node.run(stop, task_status)
     whole.cancel()
 

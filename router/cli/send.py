@@ -81,7 +81,7 @@ def _properties(
     help="How many messages to send.",
 )
 @click.option("--body", help=f"The body, as text. [default: {DEFAULT_BODY}]")
-@click.option("--size", type=click.IntRange(0), help="Send a body of this many bytes instead.")
+@click.option("--size", type=click.IntRange(0), help="Send a body of this many bytes.")
 @click.option(
     "--file",
     "file",

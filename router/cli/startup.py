@@ -1,7 +1,4 @@
-"""Read the configuration file and saved changes for `trioute run`.
-
-The file is read again on SIGHUP. Changes made while the router runs may have been saved.
-"""
+"""Read the configuration file and saved changes for `trioute run`, and the file again on SIGHUP."""
 
 from __future__ import annotations
 
@@ -40,7 +37,11 @@ MOST_LOGGED = 50
 
 @attrs.frozen
 class StartupConfiguration:
-    """Configuration to start with. `keeper` is None if no changes are saved."""
+    """Configuration to start with.
+
+    `keeper` saves changes made while the router runs; it is None without a file for them.
+    `put_aside` is whether earlier saved changes are disregarded, because the file is preferred.
+    """
 
     base: BaseConfiguration
     start: Start
@@ -77,7 +78,7 @@ def begin(
 
 
 def _check_place(state: Path, file: Path | None) -> None:
-    """Check at the start, and not at the first change, that changes can be saved in a file."""
+    """Check that changes can be saved in `state`; raise InvalidConfiguration if they cannot."""
     problem = ""
     if file is not None and state.absolute() == file.absolute():
         problem = "is the configuration file itself; give --state a file of its own"
@@ -144,7 +145,7 @@ async def _applied(node: Node, base: BaseConfiguration) -> Applied:
 async def read_again(node: Node, file: Path | None) -> None:
     """Read the configuration file again and apply it, or log why this is not possible.
 
-    All other changes since the start are undone.
+    Changes that were made in other ways since the start are undone.
     """
     if file is None:
         log.warning("reload ignored: the router was started without a configuration file")

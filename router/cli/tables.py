@@ -24,8 +24,8 @@ Style = Callable[[str], str]
 class Head:
     """Header and layout of a column.
 
-    Numbers are aligned `right`, texts may be `cut`. The column with the highest `rank` is dropped
-    first; rank 0 is never dropped.
+    With `right`, texts are aligned to the right; with `cut`, they may be shortened. The column with
+    the highest `rank` is dropped first; rank 0 is never dropped.
     """
 
     header: str
@@ -86,7 +86,10 @@ def _line(
 
 
 def _fit(heads: Sequence[Head], columns: list[int], widths: list[int], width: int) -> list[int]:
-    """Make columns narrower, and drop some; return the indices of the dropped ones."""
+    """Fit the table into `width`; return the indices of the columns that were dropped.
+
+    `columns` and `widths` are changed in place.
+    """
     gone: list[int] = []
     natural = list(widths)
     while True:
@@ -103,7 +106,7 @@ def _fit(heads: Sequence[Head], columns: list[int], widths: list[int], width: in
 
 
 def _narrow(heads: Sequence[Head], columns: Sequence[int], widths: list[int], width: int) -> None:
-    """Shorten the widest texts until the rest fits."""
+    """Narrow the widest of the columns that may be cut until the table fits, if possible."""
     least = {
         index: max(cells(heads[index].header), LEAST_CELLS) for index in columns if heads[index].cut
     }

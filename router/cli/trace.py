@@ -79,7 +79,9 @@ class Wanted:
     metavar="N",
     help="Trace the delivery with this delivery-id on its session.",
 )
-@click.option("--tag", help="Trace the delivery with a tag, as shown or in hexadecimal.")
+@click.option(
+    "--tag", help="Trace the delivery with this tag, as shown in traces or in hexadecimal."
+)
 @click.option("--heartbeats", is_flag=True, help="Show empty frames as well.")
 @click.option("--json", "as_lines", is_flag=True, help="Print one JSON object per line.")
 @click.option(
@@ -107,8 +109,8 @@ def trace(
     With a FILE, it does not query a router, but shows the frames of a recorded octet stream, of one
     direction of a connection, with their offsets.
 
-    Matching connections that are made later are traced as well. Peers' credentials are never shown;
-    of messages, only the first octets are. Ctrl-C ends the trace.
+    Matching connections that are made later are traced as well. A trace never shows credentials,
+    and shows only the first octets of a message. Ctrl-C ends the trace.
     """
     given["all"] = every or None
     body: dict[str, object] = {name: given[name] for name in CONNECTIONS if given[name] is not None}

@@ -1,4 +1,4 @@
-"""Query a router for `trioute stat`, for no more than a view needs."""
+"""Query a router for the entities and attributes that a view of `trioute stat` shows."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ def known_names(view: View) -> tuple[str, ...]:
     return tuple(sorted(wanted - UNREPORTED.get(view.kind, frozenset())))
 
 
-# A query for an attribute that a router lacks is refused. This is known here, and not looked up in
-# the schema, whose import takes longer than the command.
+# A router refuses a query for an attribute that it lacks. These attributes are listed here because
+# importing the schema takes longer than the command.
 UNREPORTED: Final[Mapping[str, frozenset[str]]] = {
     "connection": frozenset({"deliveriesIn", "deliveriesOut", "lastDlvSeconds", "tenant"}),
     "policy": frozenset({"maxMessageSize", "maxMessageSizeDenied"}),

@@ -1,7 +1,7 @@
 """Views of `trioute stat`: which entities they show, in which columns and in which order.
 
-A column names the attributes that it reads, as in the schema. It is omitted if a router does not
-report them.
+Each column shows an attribute, by its name in the schema. The column is omitted if the router does
+not report the attribute.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from router.cli.rates import DELIVERIES_IN, DELIVERIES_OUT, Entity
 
 
 def address_text(key: object) -> str | None:
-    """Return the address of a key: as the client wrote it, or else with its class in front."""
+    """Return the address that a key of the router stands for, or None if it is not a key.
+
+    A mobile address is shown as clients write it, any other address with its class in front.
+    """
     if not isinstance(key, str) or not key:
         return None
     if key[0] == "M":

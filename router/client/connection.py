@@ -70,6 +70,7 @@ async def connect(
         max_frame_size=MAX_FRAME_SIZE,
         window_limit=WINDOW_FRAMES,
         idle_timeout_s=idle_timeout_s,
+        # the deadline below limits the handshake instead
         handshake_timeout_s=0,
         sasl_mechanisms=("ANONYMOUS",) if where.user is None else ("PLAIN",),
         sasl_username=where.user,
@@ -219,10 +220,10 @@ class ClientConnection:
     ) -> Receiver:
         """Attach a receiver to an address, or to a dynamic node if `address` is None.
 
-        The peer makes the dynamic node, whose name is `Receiver.address`. From now on the peer may
-        send messages (see `Receiver`), none larger than `max_message_size` octets, and with a
-        `selector` only those that it selects. Raises LinkLost if the peer refuses the link or does
-        not apply the selector, or ConnectionLost.
+        The peer creates the dynamic node; its name is `Receiver.address`. `Receiver` explains
+        `credit`, `count` and `drain`. The peer sends no message larger than `max_message_size`
+        octets and, with a `selector`, only messages that match it. Raises LinkLost if the peer
+        refuses the link or does not apply the selector, or ConnectionLost.
         """
         chosen = None if selector is None else {SELECTOR: Described(SELECTOR, selector)}
         self.check_open()
@@ -305,7 +306,7 @@ class ClientConnection:
             await self._over.wait()
 
     def note(self) -> None:
-        """Schedule a send for the time when the caller next waits for something."""
+        """Schedule the sending of output, which begins when the caller next waits for something."""
         self._due.set()
 
     def drain(self, sender: Sender) -> None:

@@ -8,7 +8,7 @@ from router.errors import TriouteError
 
 
 class ClientError(TriouteError):
-    """Failure of a connection or link, which has ended or never began.
+    """Failure of a connection or link: it has ended, or was never established.
 
     `condition` is the peer's error condition, or "" if there is none; `description` is for people.
     """

@@ -22,7 +22,7 @@ class ConnectionOwner(Protocol):
 
 
 class ClientHandler(Handler):
-    """Handler that knows the owner of each link, and the owner of the connection."""
+    """Handler that passes calls to the owner of the link or of the connection concerned."""
 
     def __init__(self, owner: ConnectionOwner) -> None:
         self.owner = owner

@@ -28,7 +28,7 @@ class LinkClient(Protocol):
         """Return whether the connection is over."""
 
     def note(self) -> None:
-        """Schedule a send."""
+        """Schedule the sending of output."""
 
     def drain(self, sender: Sender) -> None:
         """Schedule a sender's answer to a drain."""
@@ -116,7 +116,11 @@ class ClientLink(Generic[L]):
     # Calls of the engine, by way of the connection.
 
     def attached(self) -> None:
-        """Handle the peer's attach. Without its terminus it is a refusal, and a detach follows."""
+        """Handle the peer's attach.
+
+        If the attach has no terminus at the peer's end, the peer refuses the link, and its detach
+        follows.
+        """
         remote = self.link.remote_attach
         is_sender = isinstance(self.link, OutgoingLink)
         if (remote.target if is_sender else remote.source) is not None:
@@ -132,5 +136,5 @@ class ClientLink(Generic[L]):
         self.changed()
 
     def resolve(self) -> None:
-        """Give up the deliveries that are unresolved when the link ends."""
+        """Give up all deliveries without an outcome, because the link has ended."""
         raise NotImplementedError

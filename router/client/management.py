@@ -39,7 +39,7 @@ Row = tuple[Any, ...]
 
 
 class NoResponse(ClientError):
-    """Lack of a response: none that is valid came in time, or the request was not accepted."""
+    """Failure to get a response: no valid one came in time, or the request was not accepted."""
 
 
 class RequestRefused(TriouteError):

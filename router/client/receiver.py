@@ -145,8 +145,8 @@ class Receiver(ClientLink[IncomingLink]):
     async def __anext__(self) -> ReceivedMessage:
         """Return the next message.
 
-        Other tasks only run when no message waits here; the credit window makes that happen soon
-        enough. Raises LinkLost or ConnectionLost.
+        If a message is waiting, it is returned without a checkpoint; credit limits the number of
+        waiting messages. Raises LinkLost or ConnectionLost.
         """
         if not await self.wait_for_message():
             raise StopAsyncIteration
@@ -259,7 +259,7 @@ class Receiver(ClientLink[IncomingLink]):
         self._top_up()
 
     def flow_received(self) -> None:
-        """Handle the sender's flow: after a drain, it has nothing left."""
+        """Handle the sender's flow, which may report, after a drain, that no messages are left."""
         if self.drain and self.link.credit == 0 and self._asked_for > 0:
             self._is_dry = True
             self.changed()
@@ -272,14 +272,15 @@ class Receiver(ClientLink[IncomingLink]):
         super().close()
 
     def resolve(self) -> None:
-        """Give up unsettled deliveries; only messages that were settled can still be taken.
+        """Give up the unsettled deliveries, which stay unsettled at the sender.
 
-        Unsettled deliveries stay unsettled at the sender.
+        Of the waiting messages, only those that the sender has settled can still be taken.
         """
         for delivery in self.session.incoming.of_link(self.link):
             self.session.close_incoming(delivery)
         kept = [each for each in self._queue if each._delivery.settled and not self._closed_here]
         self.session.window.held_frames -= sum(each.frames for each in self._queue)
+        # their frames are no longer in the count, and must not be subtracted again
         for each in kept:
             each.frames = 0
         self._queue = deque(kept)

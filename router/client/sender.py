@@ -159,6 +159,7 @@ class Sender(ClientLink[OutgoingLink]):
         delivery.settled = self.presettled
         delivery.complete = True
         sending = SentMessage(self)
+        # the router keeps the delivery's address in this field; here it leads to the message
         delivery.address = sending
         session.begin_outgoing(link, delivery)
         sending.is_settled = not delivery.outgoing_open
@@ -222,7 +223,7 @@ class Sender(ClientLink[OutgoingLink]):
         self.changed()
 
     def resolve(self) -> None:
-        """Give up all deliveries without an outcome."""
+        """Give up all deliveries without an outcome, because the link has ended."""
         self._rest = None
         for delivery in self.session.outgoing.of_link(self.link):
             self.session.close_outgoing(delivery)

@@ -1,4 +1,4 @@
-"""Stamp messages with the time of sending, so that receivers can tell how long they took.
+"""Stamp messages with the time of sending, so that receivers can compute their latency.
 
 `trioute send` writes the message annotation x-opt-trioute-sent-ns: nanoseconds since the Unix
 epoch, as an ulong. Times can be compared if sender and receiver share a clock. The properties'
@@ -24,7 +24,7 @@ _PLACEHOLDER = ULong(ULong.HIGHEST)
 
 
 class StampedMessage:
-    """Message that is encoded once, and stamped anew for each time that it is sent."""
+    """Message that is encoded once, and gets a new stamp whenever it is sent."""
 
     def __init__(self, message: Message) -> None:
         annotations = {**(message.message_annotations or {}), SENT_NS: _PLACEHOLDER}

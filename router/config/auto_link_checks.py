@@ -1,6 +1,6 @@
 """Checks of auto-links: missing attributes and repeated names.
 
-`router.config.checks` describes checks and runs these.
+See `router.config.checks`, which runs them.
 """
 
 from __future__ import annotations

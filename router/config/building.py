@@ -1,7 +1,7 @@
 """Build a `Configuration` from parsed data in any syntax, or find what is wrong with it.
 
 cattrs structures the data into the model and collects the values that the kinds refuse. Then the
-cross checks run without the refused values, so that they neither fail on one nor report it again.
+cross checks (`router.config.checks`) run without the refused values.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class Built:
     ) -> list[Mistake]:
         """Return the mistakes in the file, by line, and then those in the files that it names.
 
-        `lines` maps paths in the data to lines, and `place` maps such a path to one in the file.
+        `lines` maps paths in the data to lines. `place` maps a path in the data to the path in the
+        file, which differs for a Dispatch file.
         """
         found = [
             Mistake(
@@ -106,7 +107,7 @@ def is_within(path: DataPath, wrong: set[DataPath]) -> bool:
 
 
 def _anchored(configuration: Configuration, folder: Path) -> Configuration:
-    """Return the configuration with file paths made absolute, relative to `folder`."""
+    """Return the configuration with its file paths made absolute, starting from `folder`."""
     folder = folder.absolute()
     return attrs.evolve(
         configuration,

@@ -166,13 +166,16 @@ def _address_repeats(configuration: Configuration, _: Data) -> Iterator[Finding]
 
 
 def _covered(address: AddressSettings | RedirectSettings) -> tuple[str, ...] | None:
-    """Return the tokens that an entity matches: a prefix is a pattern that ends in #."""
+    """Return `tokens_covered` for an address or redirect."""
     return tokens_covered(address.prefix, address.pattern)
 
 
 @lru_cache(maxsize=65536)
 def tokens_covered(prefix: str | None, pattern: str | None) -> tuple[str, ...] | None:
-    """Return the tokens that a prefix or a pattern matches; None unless exactly one is given."""
+    """Return the tokens that a prefix or pattern covers: a prefix is a pattern that ends in #.
+
+    Return None unless exactly one of the two is given.
+    """
     # cached: among very many addresses, few change from one configuration to the next
     if (prefix is None) == (pattern is None):
         return None

@@ -1,9 +1,9 @@
-"""Index of the entities that may contradict each other, to find them without a full search.
+"""Index of entities, to find those that a changed entity may contradict without a full search.
 
-Two entities contradict each other only if they share something: a name, the addresses that they
-cover, an exchange. A configuration without mistakes is indexed by what entities may share. If few
-entities change, only these and the entities that share something with them are checked, by the
-same rules as the whole configuration (docs/decisions/0102-one-change-beside-very-many.md).
+Two entities contradict each other only if they have something in common: a name, the addresses that
+they cover, or an exchange. The index finds the entities that have one of these. After a change,
+only the changed entities and those that have something in common with them are checked, by the same
+rules as the whole configuration (docs/decisions/0102-one-change-beside-very-many.md).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Key = tuple[Hashable, ...]
 
 
 class ConflictIndex:
-    """Entities of one configuration, indexed by what they may share with others."""
+    """Index of the entities of one configuration by what they may have in common with others."""
 
     def __init__(self, configuration: Configuration) -> None:
         self._configuration = configuration
@@ -55,10 +55,11 @@ class ConflictIndex:
     def change(
         self, wanted: Configuration, edits: Edits, is_right: Callable[[Configuration], bool]
     ) -> bool:
-        """Update the index to `wanted`, which differs by the edits, if it has no mistakes.
+        """Update the index to `wanted` if this certainly has no mistakes; return whether it was.
 
-        Return False, and leave the index unchanged, if `wanted` may have mistakes. `is_right`
-        checks a small configuration: the new entities, and all that share something with them.
+        `edits` lead from the indexed configuration to `wanted`. `is_right` is called with a small
+        configuration of the new entities and all that have something in common with them, and
+        returns whether it has no mistakes.
         """
         edits = [edit for edit in edits if edit.entity.name in INDEXED]
         for edit in edits:
@@ -89,7 +90,7 @@ class ConflictIndex:
         return attrs.evolve(wanted, **values)
 
     def pieces(self) -> Iterator[object]:
-        """Empty the index, one entry in each step, when it is no longer needed."""
+        """Remove the entries one by one, so that a large index can be freed in steps."""
         while self._sharing:
             yield self._sharing.popitem()
         yield from self._loops.pieces()
@@ -154,7 +155,10 @@ def _all_keys(kind: str, one: object) -> Iterator[Key]:
 
 
 def _keys(kind: str, one: object) -> Iterator[Key]:
-    """Yield the keys that another entity of the kind must not share, always or in some cases."""
+    """Yield the keys of an entity in the index.
+
+    Two entities of one kind with a common key may contradict each other.
+    """
     name = getattr(one, "name", None)
     if name is not None:
         yield kind, "name", name

@@ -1,6 +1,6 @@
 """Checks of connectors: attributes that need or exclude each other.
 
-`router.config.checks` describes checks and runs these.
+See `router.config.checks`, which runs them.
 """
 
 from __future__ import annotations

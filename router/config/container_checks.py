@@ -1,6 +1,6 @@
 """Checks of the containers of auto-links and link routes, by id or by connection.
 
-`router.config.checks` describes checks and runs these.
+See `router.config.checks`, which runs them.
 """
 
 from __future__ import annotations

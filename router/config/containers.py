@@ -1,4 +1,4 @@
-"""Containers in auto-links and link routes: how they are named, and names made from them."""
+"""Names of containers in auto-links and link routes, and entity names that contain them."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ RESTART_ONLY: Final = {
 class NotApplied(ConfigurationError):
     """Refusal of a running router to apply a configuration; nothing has changed.
 
-    `reasons` has at least one sentence. Each one names the place that it is about.
+    `reasons` are one or more sentences.
     """
 
     def __init__(self, reasons: Iterable[str]) -> None:
@@ -98,7 +98,7 @@ def find_differences(
 ) -> tuple[Difference, ...]:
     """Return the differences that turn `old` into `new`: added, changed, then removed ones.
 
-    `edits` are all differences, if they are known; then nothing else is compared.
+    If `edits` are given, only their entities are compared.
     """
     found = [
         each
@@ -171,7 +171,7 @@ def _by_key(entity: Entity, of: Configuration, other: Configuration) -> Mapping[
 
 
 def default_of(entity: Entity, settings: object) -> object:
-    """Return an entity of the same name with nothing configured."""
+    """Return an entity with the name of `settings`, and all other attributes at their defaults."""
     if "name" in attrs.fields_dict(entity.settings):
         # the class has a name, as its fields show, but its static type does not
         return entity.settings(name=getattr(settings, "name", None))  # type: ignore[call-arg]

@@ -1,6 +1,6 @@
 """Checks of exchanges and bindings: missing attributes, duplicates and loops.
 
-`router.config.checks` describes checks and runs these.
+See `router.config.checks`, which runs them.
 """
 
 from __future__ import annotations
@@ -140,7 +140,11 @@ def _loops(configuration: Configuration, _: Data) -> Iterator[Finding]:
 def _closing(
     at: Mapping[Place, str], leads: Mapping[str, list[tuple[Place, Path]]]
 ) -> Iterator[tuple[str, Path]]:
-    """Yield the hops that lead back to an exchange on the path to them; walk each path once."""
+    """Yield each hop that closes a loop: the exchange that it leads to, and its path in the data.
+
+    `at` maps places to exchanges, and `leads` maps exchanges to their hops. The search is
+    depth-first, and visits each exchange once.
+    """
     done: set[str] = set()
     for start in leads:
         if start in done:

@@ -1,8 +1,8 @@
-"""Find out whether a change to bindings makes an exchange send to itself.
+"""Find out whether a change to exchanges or bindings closes a loop of exchanges.
 
-A new loop passes through the change. So the exchanges after the change and those before it are
-walked in turns, until one of the two walks ends: a side that leads nowhere costs nothing.
-(docs/decisions/0102-one-change-beside-very-many.md)
+A new loop passes through the changed entity. So one search follows its hops forwards, another one
+follows the hops to it backwards, and they take steps in turns. If one of them ends, there is no new
+loop, however far the other would go (docs/decisions/0102-one-change-beside-very-many.md).
 """
 
 from __future__ import annotations
@@ -25,10 +25,7 @@ MAX_STEPS_PER_EDIT: Final = 1000
 
 
 def address_name(address: str) -> str:
-    """Return the name that an address stands for.
-
-    It has no slashes at its start, and no separators at its end.
-    """
+    """Return an address without slashes at its start and separators (/ or .) at its end."""
     return address.lstrip("/").rstrip("/.")
 
 
@@ -56,7 +53,7 @@ class ExchangeGraph:
                 self._count(one.exchange_name, _hop(one), by)
 
     def may_close_loop(self, edits: Edits) -> bool:
-        """Return whether a change is part of a loop, or finding out takes too many steps."""
+        """Return whether an edit may have closed a loop: it has, or the search takes too long."""
         left = MAX_STEPS_PER_EDIT * len(edits)
         for edit in edits:
             new = edit.new
@@ -74,15 +71,15 @@ class ExchangeGraph:
         return False
 
     def pieces(self) -> Iterator[object]:
-        """Empty the graph, one entry in each step, when it is no longer needed."""
+        """Remove the entries one by one, so that a large graph can be freed in steps."""
         for one in (self._places, self._exchanges, self._after, self._before):
             while one:
                 yield one.popitem()
 
     def _walked(self, start: str, end: str, left: int) -> int:
-        """Walk from `start` to `end`, from both sides, in at most `left` steps.
+        """Search for a path from `start` to `end`, from both sides, in at most `left` steps.
 
-        Return how many steps are left; -1 if there is a path, or if the steps are used up.
+        Return how many steps are left, or -1 if there is a path or the steps are used up.
         """
         # an exchange that leads to itself has to be found again from either side
         found: tuple[set[str], set[str]] = ({start}, {end}) if start != end else (set(), set())

@@ -24,7 +24,7 @@ class IncrementalChecks:
     ) -> list[Mistake]:
         """Return every mistake in `wanted`, as `validate.find_mistakes` does.
 
-        If `edits` are given, which lead from `old` to `wanted`, only a part is checked if possible.
+        With `edits`, which lead from `old` to `wanted`, only a part is checked if possible.
         """
         neighbours = self._neighbours
         is_known = neighbours is not None and neighbours.are_of(old)
@@ -45,7 +45,7 @@ class IncrementalChecks:
         return not find_mistakes(configuration, self._further)
 
     def _forget(self) -> None:
-        """Free the index, which may be very large, in pieces, so that other threads can run."""
+        """Free the index entry by entry, so that other threads can run: it may be very large."""
         neighbours, self._neighbours = self._neighbours, None
         if neighbours is not None:
             for _ in neighbours.pieces():

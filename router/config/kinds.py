@@ -134,6 +134,7 @@ def seconds(high: int, *, zero: str) -> Kind:
         # comparison also refuses nan.
         if value != 0 and not 0.001 <= value <= high:
             raise ValueNotAllowed(words)
+        # abs makes -0.0 an ordinary 0.0
         return abs(float(value))
 
     return Kind(words, read, "seconds")

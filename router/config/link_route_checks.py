@@ -1,6 +1,6 @@
 """Checks of link routes: attributes that need or exclude each other, duplicates.
 
-`router.config.checks` describes checks and runs these.
+See `router.config.checks`, which runs them.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InvalidConfiguration(
-            [Mistake(source, line, 0, "", "", "is not UTF-8 text, which TOML requires")]
+            [Mistake(source, line, 0, "", "", "is not UTF-8 text")]
         ) from None
 
 

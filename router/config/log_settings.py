@@ -53,7 +53,7 @@ class LogSettings:
     )
 
     def default_levels(self) -> str:
-        """Return the levels of modules without levels of their own, as in `info+`."""
+        """Return the levels of modules that have no levels of their own, such as `info+`."""
         return self.levels.get(DEFAULT, f"{self.level}+")
 
     def mask(self, module: str) -> int:

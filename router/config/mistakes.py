@@ -27,7 +27,7 @@ LONGEST_VALUE: Final = 60
 
 @attrs.frozen
 class Finding:
-    """Mistake at `path`; `shown` says whether the value there is part of what is wrong.
+    """Mistake at `path`; with `shown`, the message for people shows the value at this path.
 
     `concerns` lists other paths that the finding depends on. If one of them is itself wrong, the
     finding adds nothing and is dropped.

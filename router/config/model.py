@@ -1,9 +1,9 @@
 """Typed, frozen model of the whole configuration: every entity, attribute, default and rule.
 
 Entities and attributes carry the names of Qpid Dispatch: camelCase in the file (`maxFrameSize`),
-snake_case here (`max_frame_size`). The loader and the constructors enforce the kind in a field's
-metadata, and the reference prints it with the description. Every attribute must have an effect on
-the router.
+snake_case here (`max_frame_size`). The metadata of a field contains its kind and a description. The
+loader and the constructors check values against the kind, and the reference prints both. Every
+attribute must have an effect on the router.
 """
 
 from __future__ import annotations

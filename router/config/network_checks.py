@@ -1,6 +1,6 @@
 """Checks of network settings: roles that do not fit the router's mode, costs, intervals, id.
 
-`router.config.checks` describes checks and runs these.
+See `router.config.checks`, which runs them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Kind of `openProperties`: additions to the properties of the open performative.
 
-AMQP 1.0 part 2.7.1 makes them a map from symbols to any values. Whatever TOML can write of that is
-allowed, except for the keys that the router sets itself and that other routers read.
+AMQP 1.0 part 2.7.1 makes them a map from symbols to any values. Here the values may be text,
+booleans, numbers, lists and tables. Keys that the router sets itself are not allowed.
 """
 
 from __future__ import annotations

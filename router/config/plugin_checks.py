@@ -1,6 +1,6 @@
 """Checks of plugin sections: whether the plugin is installed and accepts its settings.
 
-`router.config.checks` describes checks and runs these.
+See `router.config.checks`, which runs them.
 """
 
 from __future__ import annotations

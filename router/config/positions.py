@@ -1,8 +1,9 @@
 """Find the lines of a TOML document's keys, tables and list items, by paths in the parsed data.
 
 tomllib keeps no positions. This module walks over a text that tomllib has already accepted, so it
-only has to find where things begin and end, not whether they are valid. It leaves out what it
-cannot follow. The parts are named as in TOML 1.0 (https://toml.io/en/v1.0.0).
+only has to find where things begin and end, not whether they are valid. If it cannot follow the
+text, it stops, and the lines of the rest are unknown. The parts are named as in TOML 1.0
+(https://toml.io/en/v1.0.0).
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class Revision:
 
 
 class History:
-    """Revisions of one router, in memory; the first is the one that it started with."""
+    """Latest revisions of one router, which are kept in memory only."""
 
     def __init__(self, configuration: Configuration, at_s: float, number: int = 1) -> None:
         first = Revision(number, at_s, "start", (), configuration)
@@ -57,9 +57,9 @@ class History:
         cause: str,
         at_s: float,
     ) -> tuple[Revision, Revision | None]:
-        """Add the configuration that runs now; see `share`.
+        """Add the configuration that runs now.
 
-        Return its revision, and the oldest one if it was dropped to make room.
+        Return its revision, and the oldest revision if that was dropped to make room, or None.
         """
         number = self.current.number + 1
         revision = Revision(number, at_s, cause, differences, configuration)
@@ -69,7 +69,7 @@ class History:
 
 
 def share(old: Configuration, new: Configuration) -> Configuration:
-    """Return `new` with the objects of `old` where entities are equal, so that they exist once."""
+    """Return `new` with the entities of `old` in place of equal ones, so that each exists once."""
     fields = {}
     for entity in ENTITIES:
         before, after = getattr(old, entity.attribute), getattr(new, entity.attribute)
@@ -82,7 +82,7 @@ def share(old: Configuration, new: Configuration) -> Configuration:
 def _shared(old: tuple[object, ...], new: tuple[object, ...]) -> tuple[object, ...]:
     """Return the entities of `new`, with the objects of `old` in place of equal ones.
 
-    Of very many entities few differ, so only objects that are not identical are compared.
+    Most entities are the same objects in both, so only the others are compared.
     """
     same = set(map(id, old))
     others = {at: each for at, each in enumerate(new) if id(each) not in same}

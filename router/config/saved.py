@@ -131,7 +131,7 @@ def choose_start(
 ) -> Start:
     """Return the configuration to start with, given the one saved in `file`, if any.
 
-    Raises BaseEdited if either may be meant and `prefer` does not say which.
+    Raises BaseEdited if the configuration file was edited after that, and `prefer` is None.
     """
     if saved is None:
         return Start(base.configuration)

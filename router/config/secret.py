@@ -45,7 +45,7 @@ class Secret:
         return cls("literal", text)
 
     def with_absolute_path(self, folder: Path) -> Secret:
-        """Return the same secret, with the path of a file made relative to `folder`."""
+        """Return the secret with its file path, if it has one, made absolute from `folder`."""
         if self.kind != "file":
             return self
         return attrs.evolve(self, reference=str(folder / self.reference))

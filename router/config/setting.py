@@ -72,5 +72,5 @@ def _check(_: object, field: Field, value: object) -> None:
 
 
 def checked(_: type, fields: list[Field]) -> list[Field]:
-    """Add the check of the file's rules to all fields; this is a `field_transformer` of attrs."""
+    """Add a check against its kind to each field; this is a `field_transformer` of attrs."""
     return [field.evolve(validator=_check) for field in fields]

@@ -34,9 +34,9 @@ class Structured:
 
 
 class Form(Generic[T]):
-    """Format of one kind of file.
+    """Format of one kind of file: the class of its contents, and the entities that it may have.
 
-    `entities` are the tables of `model`, which can be constructed without any of them.
+    `model` is that class. Its constructor needs no arguments, because no entity is required.
     """
 
     def __init__(self, model: type[T], entities: Iterable[Entity]) -> None:

@@ -1,6 +1,6 @@
 """Validate a configuration that was not read from a file, by all rules for files.
 
-Programs derive a configuration from another one by a change. The model ensures that each value is
+Programs make such a configuration by changing a valid one. The model ensures that each value is
 valid by itself. This module checks how the values fit together, as the loader does.
 """
 

@@ -54,7 +54,7 @@ def data_of(configuration: Configuration) -> Data:
 
 
 def file_value(value: object) -> object:
-    """Return a value in the form that the file has."""
+    """Return a value of the model in the form that parsed TOML has."""
     if isinstance(value, Secret):
         form = "literal" if value.kind == "literal" else value.kind
         reference = value.reference

@@ -1,8 +1,7 @@
 """Keep auto-links attached as they are configured.
 
 Each auto-link is attached once on each open connection to its container, by
-`router.control.link_supervisor`. Requesting one that is attached already has no effect
-(docs/decisions/0049-auto-links.md).
+`router.control.link_supervisor` (docs/decisions/0049-auto-links.md).
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ _RANKS: Final = {status: rank for rank, status in enumerate(_STATUSES)}
 
 
 class Line(SupervisedLink[AutoLink]):
-    """Auto-link on one connection."""
+    """Auto-link on one connection, attached or not."""
 
     def __init__(
         self, keeper: AutoLinks, plan: AutoLinkRule, connection: Connection, now: float
     ) -> None:
         super().__init__(keeper, plan.name, connection, now)
         self.plan = plan
-        # the error condition that was announced last
+        # the error condition of the failure that was announced last
         self.told: str | None = None
 
     @property
@@ -144,6 +143,7 @@ class AutoLinks(LinkSupervisor[Line]):
         wanted, before = AutoLinkPlans(plans), self.plans
         names = [*before, *(name for name in wanted.plans if name not in before)]
         others = [name for name in names if before.get(name) != wanted.plans.get(name)]
+        # `change` takes the names from the end of the list
         self.change(wanted, others[::-1])
 
     def change(self, wanted: AutoLinkPlans, names: list[str]) -> None:
@@ -234,7 +234,7 @@ class AutoLinks(LinkSupervisor[Line]):
         self.keep(self.enter(plan, connection))
 
     def enter(self, plan: AutoLinkRule, connection: Connection) -> Line:
-        """Make a line for an auto-link, and add it to the tables."""
+        """Make the line of an auto-link on a connection, and add it to the tables of lines."""
         line = Line(self, plan, connection, self.now)
         self._lines.setdefault(plan.name, {})[connection] = line
         self._count(line, line.status, 1)
@@ -245,7 +245,7 @@ class AutoLinks(LinkSupervisor[Line]):
         self._at(line, self.now + self.retry_s(line))
 
     def take_out(self, line: Line) -> None:
-        """Remove a line from the tables, unless another line has taken its place there."""
+        """Remove a line from the tables, if they still have it, and end its redirect."""
         if self._is_in_books(line):
             lines = self._lines[line.name]
             del lines[line.connection]
@@ -260,11 +260,11 @@ class AutoLinks(LinkSupervisor[Line]):
     # Attaching.
 
     def make(self, line: Line, number: int) -> AutoLink:
-        """Make a link that is named after the auto-link and the number."""
+        """Make a link whose name contains the name of the auto-link and `number`."""
         return AutoLink(line.plan, f"auto-link/{line.name}/{number}", line)
 
     def retry_s(self, line: Line) -> float:
-        """Return the retry delay. It stays short: a restored queue needs its link soon."""
+        """Return the retry delay, shorter after the first failure than after later ones."""
         return FIRST_RETRY_S if line.attempts <= 1 else RETRY_S
 
     def recovered(self, line: Line) -> None:
@@ -278,7 +278,7 @@ class AutoLinks(LinkSupervisor[Line]):
         self.redirected.failed(line)
 
     def see_to(self, line: Line, own: Attempt, now: float) -> None:
-        """Mark a quiescing line as idle once it is quiet, and detach an idle line."""
+        """Mark a quiescing line as idle once it has no deliveries left; detach an idle line."""
         if line.status is Status.QUIESCING and self.is_quiet(line, own, now):
             self.set_status(line, Status.IDLE)
         elif line.status is Status.IDLE:
@@ -314,7 +314,7 @@ class AutoLinks(LinkSupervisor[Line]):
     # Views.
 
     def lines_of(self, name: str) -> list[Line]:
-        """Return the lines of an auto-link, the best one first."""
+        """Return the lines of an auto-link, the one with the best status first."""
         lines = self._lines.get(name, {}).values()
         return sorted(lines, key=lambda line: _RANKS[line.status])
 
@@ -324,7 +324,7 @@ class AutoLinks(LinkSupervisor[Line]):
         return Status.INACTIVE if rank is None else _STATUSES[rank]
 
     def count_statuses(self) -> Counter[str]:
-        """Return the number of auto-links by status, plus the lines that are being retired."""
+        """Return the number of auto-links by status; lines that are being retired count as well."""
         counts = Counter({str(each): self._names_by_rank[_RANKS[each]] for each in Status})
         # during a change, lines of names that are not configured may still be in the tables
         counts[str(Status.INACTIVE)] += max(0, len(self.plans) - len(self._standing))
@@ -333,7 +333,7 @@ class AutoLinks(LinkSupervisor[Line]):
         return +counts
 
     def became(self, line: Line, before: Status) -> None:
-        """Count a line by its new status."""
+        """Update the counts after a line's change of status."""
         if self._is_in_books(line):
             self._count(line, before, -1)
             self._count(line, line.status, 1)
@@ -353,7 +353,7 @@ class AutoLinks(LinkSupervisor[Line]):
 
 
 def _best(standing: Iterable[int]) -> int | None:
-    """Return the best rank that any line has; None if there is no line."""
+    """Return the best rank with at least one line, or None; `standing` has the count of each."""
     return next((rank for rank, count in enumerate(standing) if count), None)
 
 

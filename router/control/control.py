@@ -47,7 +47,7 @@ class ControlPlane:
             self.edge.configure(configured_plan(configuration))
 
     def event_received(self, connection: Connection, event: object) -> None:
-        """Pass on a rare event of a connection; the core has already acted on it."""
+        """Pass on an event of a connection, such as its open; the core has already handled it."""
         self.containers.event_received(connection, event)
         self.link_routes.event_received(connection, event)
         if self.network is not None:

@@ -15,7 +15,7 @@ from router.engine.deferred import CHANGES_AT_ONCE, drained, emptied
 from router.engine.events import ConnectionClosed
 from router.engine.outbox import Turn
 
-# A change of at most this many link routes is made in place.
+# A change of at most this many link routes is made in one turn, in the existing tables.
 MAX_SMALL_CHANGE: Final = 64
 
 
@@ -32,16 +32,16 @@ class LinkRouteChange:
 
     @property
     def is_small(self) -> bool:
-        """Return whether the change is small enough to be made in place, in one turn."""
+        """Return whether the change is small enough to be made in one turn."""
         return len(self.removed) + len(self.added) + len(self.left) <= MAX_SMALL_CHANGE
 
 
 class LinkRouting:
     """Link routes of one router, and the connections to their containers.
 
-    Names of configured link routes are separate from those of requested ones. A connection that
-    requests link routes, whatever its role, is their only container; they are removed when it
-    closes.
+    A link route is configured, or requested by a peer on its connection. A requested one leads to
+    that connection only, and is removed when the connection closes. It may have the same name as a
+    configured one.
     """
 
     def __init__(self, link_routes: LinkRoutes, turn: Turn, containers: Containers) -> None:
@@ -63,6 +63,7 @@ class LinkRouting:
         before = self._configured
         gone = [name for name, way in before.items() if wanted.get(name) != way.rule]
         self.change(gone, [rule for name, rule in wanted.items() if name not in before])
+        # the new route of an old name is added once the old one is removed
         self.change([], [wanted[name] for name in gone if name in wanted])
 
     def change(self, removed: Iterable[str], added: Iterable[LinkRouteRule]) -> None:
@@ -147,9 +148,9 @@ class LinkRouting:
     # Containers.
 
     def container_came(self, connection: Connection) -> None:
-        """Open the link routes of a new connection to a container.
+        """Start to forward links to a container that has connected.
 
-        If there are very many, some are opened in later turns.
+        If very many link routes lead to it, some are opened in later turns.
         """
 
         def open_way(way: LinkRoute) -> None:
@@ -160,11 +161,11 @@ class LinkRouting:
         self._tell(connection, open_way)
 
     def container_left(self, connection: Connection) -> None:
-        """Close the link routes of a connection that has ended, so that no new link uses it."""
+        """Remove a connection that has ended from the link routes that lead to it."""
         self._tell(connection, lambda way: self._routes.close(way, connection))
 
     def _tell(self, connection: Connection, act: Callable[[LinkRoute], None]) -> None:
-        """Call `act` for each configured link route of a connection."""
+        """Call `act` for each configured link route that leads to a connection."""
         by_id = self._by_id.get(connection.remote_open.container_id, ())
         ways = [*by_id, *self._by_name.get(connection.settings.endpoint, ())]
         self._turn.deferred.go_through(ways, act, at_once=CHANGES_AT_ONCE)

@@ -1,9 +1,9 @@
 """Keep links attached that the router itself opens: proxy links and auto-links.
 
-The caller states which links it wants, each on one connection. Each of these is a line, which has a
-status and, unless it is active, a deadline, so that no line gets stuck: the peer has limited time
-to answer, a failed attach is tried again, and a link that is no longer wanted has limited time to
-settle its deliveries.
+The caller states which links it wants, each on one connection. Such a wanted link is called a line,
+whether it is attached or not. No line gets stuck, because each step has a deadline: the peer has
+limited time to answer, a failed attach is tried again after a while, and a link that is no longer
+wanted has limited time to settle its deliveries.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Status(StrEnum):
 
 
 class Attempt(Protocol):
-    """Attempt to attach a link: a `router.core.model.own_links.OwnLink` that can be quiesced."""
+    """Link that is being attached or is attached: an `OwnLink` that can be quiesced."""
 
     link: Link | None
     is_over: bool
@@ -120,7 +120,7 @@ L = TypeVar("L", bound=SupervisedLink[Any])
 
 
 class _ConnectionLines(Generic[L]):
-    """Lines on one connection, where the number of attaches under way at a time is limited."""
+    """Lines on one connection. At most `MAX_ATTACHES` lines wait for the peer's answer."""
 
     def __init__(self) -> None:
         # all lines, including those that are quiescing
@@ -132,7 +132,7 @@ class _ConnectionLines(Generic[L]):
 
 
 class LinkSupervisor(Generic[L]):
-    """Supervisor of lines, from when a link is wanted until it is gone.
+    """Supervisor that attaches lines, retries those that fail, and detaches unwanted ones.
 
     Subclasses know the kind of link and keep the tables of wanted lines; they override `make`,
     `retry_s` and `take_out`.
@@ -201,7 +201,7 @@ class LinkSupervisor(Generic[L]):
         self._go_on(line.connection)
 
     def has_lines_on(self, connection: Connection) -> bool:
-        """Return whether any line was kept on a connection; False once the connection is lost."""
+        """Return whether any link was ever wanted on a connection that is not lost."""
         return connection in self._paces
 
     def retire(self, line: L) -> None:
@@ -247,7 +247,8 @@ class LinkSupervisor(Generic[L]):
             self.forwarder.turn.deferred.work_off(self._attempts(pace), MAX_ATTACHES)
 
     def _attempts(self, pace: _ConnectionLines[L]) -> Iterator[None]:
-        """Attempt the waiting lines one by one: if no channel is left, very many fail in a row."""
+        """Attempt the waiting lines, one in each step."""
+        # without a free channel, attempts fail at once, so there may be very many
         while pace.waiting and len(pace.under_way) < MAX_ATTACHES:
             line = pace.waiting.popleft()
             if not line.is_over and line not in self.leaving:
@@ -286,7 +287,7 @@ class LinkSupervisor(Generic[L]):
         self._answered(line)
 
     def line_over(self, line: L, own: Attempt, error: Error | None) -> None:
-        """Handle the end of a link: refused, detached or lost, or detached by the router."""
+        """Handle the end of a link that was refused, detached or lost."""
         if line.is_over or line.own is not own:
             return
         if line in self.leaving or not line.connection.is_open():
@@ -299,7 +300,7 @@ class LinkSupervisor(Generic[L]):
         self._answered(line)
 
     def _answered(self, line: L) -> None:
-        """Make room for the next attempt on the connection."""
+        """Note that a line no longer waits for the peer, and start the next attempt."""
         pace = self._paces.get(line.connection)
         if pace is not None and line in pace.under_way:
             pace.under_way.remove(line)
@@ -314,7 +315,7 @@ class LinkSupervisor(Generic[L]):
         self.failed(line)
 
     def _delay_s(self, line: L) -> float:
-        """Return the time until the next attempt, spread so that lines differ."""
+        """Return the time until the next attempt, which varies from line to line."""
         seed = f"{line.connection.settings.container_id}/{line.name}/{line.attempts}"
         part = crc32(seed.encode()) / 2**32 * 2 - 1
         delay_s = max(self.retry_s(line), self._failed[line.connection] / self.retries_per_s)
@@ -352,7 +353,7 @@ class LinkSupervisor(Generic[L]):
             own.detach()
 
     def is_quiet(self, line: L, own: Attempt, now: float) -> bool:
-        """Return whether a quiescing line has no deliveries left and its grace period has ended."""
+        """Return whether a quiescing line has no deliveries left, and `GRACE_S` has passed."""
         return own.is_quiet and now - line.since >= GRACE_S
 
     def _at(self, line: L, when: float) -> None:

@@ -152,7 +152,7 @@ class Redirects(Generic[L]):
         name = f"{home.connection.settings.endpoint}/redirect/{self._numbers}"
         if self.port.follow(home.connection, redirect, name):
             return
-        # the name of the auto-link, with another container and address
+        # the same auto-link, but with another container and address
         plan = attrs.evolve(home.plan, container_id=None, connection=name, external_address=address)
         way = RedirectedLink(
             name, home, plan, self._auto_links.now + ATTACH_TIMEOUT_S, seen | {place}
@@ -197,7 +197,7 @@ class Redirects(Generic[L]):
                 self._end(way)
 
     def _end(self, way: RedirectedLink[L], *, tries_again: bool = True) -> None:
-        """End a redirect; the link is tried again where it is configured."""
+        """End a redirect; if `tries_again`, attach the link where it is configured."""
         if self._ways.pop(way.name, None) is None:
             return
         del self._by_home[way.home]

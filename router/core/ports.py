@@ -1,8 +1,8 @@
 """Interfaces between the parts of core, and towards the layers above.
 
-Most functions of core take the router's forwarder, but are imported by it: `Core` declares the part
-of it that they use. Import this module under `TYPE_CHECKING` only; nothing in it is used at run
-time, so it may name classes of all packages of core.
+Many functions of core take the router's `Forwarder`, whose module imports theirs. So that they need
+not import it in turn, `Core` declares what they use. Import this module under `TYPE_CHECKING` only:
+it exists for type checking, so it may name classes of all packages of core.
 """
 
 from __future__ import annotations
@@ -51,30 +51,33 @@ class Settlement(Protocol):
     outcomes: OutcomeCounter
 
     def settle(self, delivery: Delivery, code: int, state: bytes) -> None:
-        """Settle a delivery towards its sender, with an outcome."""
+        """Settle a delivery with its sender, with an outcome that the router decided on."""
 
     def settle_lost(self, delivery: Delivery) -> int:
-        """Settle a delivery whose receiver was lost."""
+        """Settle a delivery whose receiver was lost; return the code of the outcome."""
 
     def sender_lost(self, delivery: Delivery) -> None:
-        """Settle a delivery whose sender was lost towards its receiver."""
+        """Settle a delivery with its receiver, because its sender was lost."""
 
     def merge(self, copy: Delivery, code: int, state: bytes) -> None:
         """Merge the outcome of a copy into that of its message."""
 
     def note_sender(self, link: IncomingLink) -> None:
-        """Have the credit of a link's sender checked at the end of the turn."""
+        """Have a sender's credit checked at the end of the turn."""
 
 
 class CreditNotes(Protocol):
-    """Senders whose credit is checked at the end of the turn; `CreditSharing` implements it."""
+    """Addresses and senders whose credit is checked at the end of the turn.
+
+    `CreditSharing` of `forwarding` implements it.
+    """
 
     def note(self, address: Address | None, producer: Producer | None) -> None:
         """Mark an address, or an anonymous sender, for a credit check at the end of the turn."""
 
 
 class Queues(Protocol):
-    """Deliveries that wait; `QueueService` implements it."""
+    """Part of the core that queues deliveries; `QueueService` implements it."""
 
     drains: dict[Consumer, float]
     floor: int
@@ -87,10 +90,10 @@ class Queues(Protocol):
         """Queue a delivery at its address, for the first consumer that has room."""
 
     def note_dequeued(self, delivery: Delivery) -> None:
-        """Count a delivery that leaves its queue, so that an anonymous sender may send another."""
+        """Note that a delivery has left its queue, so that an anonymous sender may send another."""
 
     def annotated(self, consumer: Consumer, delivery: Delivery, octets: bytes) -> bytes:
-        """Return a message as it is sent now, with the router's own annotations."""
+        """Return a message with the annotations that the router adds for this consumer."""
 
 
 class Distribution(Protocol):
@@ -103,7 +106,7 @@ class Distribution(Protocol):
         """Return the messages that are still being copied."""
 
     def choose(self, address: Address, size: int) -> Consumer | None:
-        """Return the consumer that the next delivery goes to; None if none has room."""
+        """Return the consumer for a delivery of this many octets, or None if none has room."""
 
     def choose_across(self, address: Address, size: int, side: int, lane: int) -> Consumer | None:
         """Return the consumer for a delivery that comes from a side; None if none has room."""
@@ -116,16 +119,16 @@ class Copies(Protocol):
     """Messages that are still being copied; `PendingCopies` implements it."""
 
     def is_at(self, address: Address) -> bool:
-        """Return whether copies for an address are still to be made."""
+        """Return whether a message that was sent to an address is still being copied."""
 
     def stop(self, delivery: Delivery) -> bool:
-        """Make no more copies of a delivery; return whether any were still to be made."""
+        """Stop the copying of a delivery without settling it; return whether copies were left."""
 
     def give_up(self, delivery: Delivery) -> None:
-        """Give up the copies of a delivery that are still to be made."""
+        """Make no more copies of a delivery; the copies made so far decide its outcome."""
 
     def give_up_all(self) -> None:
-        """Give up all copies that are still to be made."""
+        """Make no more copies of any delivery."""
 
 
 class RepeatedTask(Protocol):
@@ -139,7 +142,7 @@ class RepeatedTask(Protocol):
 
 
 class CreditSharing(Protocol):
-    """Task that shares credit among senders that feed several addresses (`related_credit`)."""
+    """Task that shares credit if an address has an exchange or a fallback (`related_credit`)."""
 
     is_outdated: bool
     """Something has changed since the task began, so it has to begin again."""
@@ -152,7 +155,7 @@ class Refusing(Protocol):
     """Another receiver has left since the task began."""
 
     def begin(self) -> None:
-        """Check the waiting messages."""
+        """Start the check of the waiting messages."""
 
 
 class FallbackMove(Protocol):
@@ -172,20 +175,24 @@ class TransitWay(Protocol):
     lane: Lane
 
     def add(self, producer: Producer, said: int, shows: bool) -> None:
-        """Add a new incoming link, with the cost that it declares."""
+        """Add a new incoming link.
+
+        `said` is the cost that its attach declares, and `shows` whether its messages are to carry
+        the annotations of routers.
+        """
 
     def left(self, producer: Producer) -> None:
-        """Remove a link that has ended."""
+        """Remove an incoming link that has ended."""
 
     def see_to(self) -> None:
         """Update the link to the next router, and the credit of the incoming links."""
 
 
 class Withholding(Protocol):
-    """Task that withholds credit from a sender until an older link is closed (`stealing`)."""
+    """Task that withholds a sender's credit until the link that it stole is closed (`stealing`)."""
 
     def keep_waiting(self, successor: Producer) -> None:
-        """Withhold credit from a sender until the older link is closed."""
+        """Withhold the credit of `successor` until the stolen link is closed."""
 
 
 class Resuming(Protocol):
@@ -206,7 +213,7 @@ class Moving(Protocol):
 
 
 class MovedTerminus(Protocol):
-    """Terminus of links whose deliveries may be moving to another (`suspended`)."""
+    """Terminus whose deliveries may be moving from its old link to a new one (`suspended`)."""
 
     moving: Moving | None
 
@@ -221,7 +228,7 @@ class Progress(Protocol):
     settles_nothing_since: float | None
 
     def stuck_since(self) -> tuple[float, Inactivity] | None:
-        """Return when the receiver got stuck, and what it fails to do; None if it is not stuck."""
+        """Return since when the receiver is stuck, and what it fails to do; None if not stuck."""
 
 
 class DroppedReceiver(Protocol):
@@ -279,7 +286,7 @@ class Core(Protocol):
 
     @property
     def credit(self) -> CreditNotes:
-        """Return the senders whose credit is checked at the end of the turn."""
+        """Return the addresses and senders whose credit is checked at the end of the turn."""
 
     @property
     def settlement(self) -> Settlement:
@@ -287,14 +294,14 @@ class Core(Protocol):
 
     @property
     def queues(self) -> Queues:
-        """Return the deliveries that wait."""
+        """Return the part that queues deliveries."""
 
     @property
     def distribution(self) -> Distribution:
         """Return the part that chooses consumers."""
 
     def credit_received(self, link: OutgoingLink) -> None:
-        """Use the credit of a receiver's link, or continue to resume its deliveries."""
+        """Serve a receiver whose credit has changed."""
 
     def transfer_aborted(self, delivery: Delivery) -> None:
         """Abort a delivery towards each receiver that got a part of it."""

@@ -1,10 +1,9 @@
 """Account for the state that peers create: charge it to their connections, limit and release it.
 
-All these charges are added up here and nowhere else. Sessions, links, dynamic nodes, suspended
-termini and routes are charged when they are created and released when they end. The charge is the
-measured size of such an object plus the octets of its names and maps. State that changes with every
-message is counted where it is kept (`Connection.held_bytes`, `Output`, `Unsettled`) and read from
-there.
+Sessions, links, dynamic nodes, suspended termini and routes are charged when they are created and
+released when they end. The charge is the measured size of such an object plus the octets of its
+names and maps. State that changes with every message is not charged here; it is counted where it is
+kept (`Connection.held_bytes`, `Output`, `Unsettled`).
 
 A connection may hold no more than its limit, and all connections together no more than the router's
 limit. But a connection that holds less than its fair share is never refused because of the state of
@@ -24,9 +23,9 @@ from router.errors import AmqpError, Scope
 if TYPE_CHECKING:
     from router.amqp.performatives import AnyTerminus, Attach, Open
 
-# The most octets that each object takes in the interpreted build, measured with a thousand of each:
-# a connection includes its tasks, a link an address of its own, a suspended terminus the connection
-# that left it behind.
+# The most octets that each object takes in the interpreted build, measured with a thousand of each.
+# A connection was measured with its tasks, a link with an address used by no other link, and a
+# suspended terminus with the connection that left it behind.
 CONNECTION_BYTES: Final = 24 * 1024
 SESSION_BYTES: Final = 4 * 1024
 LINK_BYTES: Final = 5 * 1024
@@ -51,8 +50,8 @@ KINDS: Final = (CONNECTION, SESSIONS, LINKS, NODES, SUSPENDED, ROUTES, TRACES)
 # A name is kept once, and an address twice: as text and as a key. If a text is not ASCII, each of
 # its characters may take four octets.
 _WIDEST: Final = 4
-# A peer that keeps attaching links that are refused loses the session when it exceeds the limit by
-# this fraction (1/8), and the connection at twice that.
+# Even a refused link is charged. A peer that goes on attaching loses the session when it exceeds
+# the limit by this fraction (1/8), and the connection at twice that.
 _PART_BEYOND: Final = 8
 # The limit that was exceeded, as errors name it.
 OWN_LIMIT: Final = "connectionStateLimitBytes"
@@ -136,8 +135,8 @@ class Account:
     def refusal(self, count: int, scope: Scope = Scope.LINK) -> AmqpError | None:
         """Return the error for a peer that asks for `count` octets more, or None if there is room.
 
-        Its scope is `scope`, or a wider one for a peer that far exceeds its limit because it keeps
-        asking after it was refused.
+        The error has this `scope`. The scope is wider if the connection is far above its limit, as
+        happens if the peer keeps asking after refusals.
         """
         ledger = self._ledger
         limit = ledger.connection_limit_bytes
@@ -186,7 +185,7 @@ def link_bytes(name: str, frames: tuple[Attach | None, ...]) -> int:
 
 
 def open_bytes(frame: Open) -> int:
-    """Return the octets of an open's names and properties, charged on top of the connection."""
+    """Return the octets to charge for an open's names and properties, besides CONNECTION_BYTES."""
     return (
         text_bytes(frame.container_id)
         + text_bytes(frame.hostname or "")

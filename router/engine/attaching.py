@@ -83,7 +83,7 @@ def _act_on_attach(connection: Connection, session: Session, remote: Attach) -> 
     refusal = None
     if link is None:
         if (remote.name, we_receive) in session.errant and remote.unsettled is None:
-            # sent before the peer knew of the error: resuming takes an unsettled map (2.6.5)
+            # without an unsettled map it resumes nothing: sent before the peer knew of the error
             raise violations.errant(remote.name)
         # until it is answered, the whole attach is kept, and its names are keys in tables
         charged = attach_bytes(connection.tabled_bytes, remote)
@@ -184,7 +184,7 @@ def answer(link: Link, frame: Attach) -> None:
 
 
 def _forget_said(link: Link, frame: Attach) -> None:
-    """Discard the fields of both attaches that are not read later; charge for the others."""
+    """Discard the fields of a link's two attaches that are not read later; charge for the rest."""
     connection = link.session.connection
     keeps = _is_between_routers(connection)
     link.attach = lasting(frame, keeps_properties=keeps)
@@ -192,14 +192,14 @@ def _forget_said(link: Link, frame: Attach) -> None:
     if link.charged:
         count = link_bytes(link.name, (link.attach, link.remote_attach))
         if link.is_routed:
-            # its other end is charged too, with a session of its own
+            # also charge for the link's other end, which has its own session
             count += count + SESSION_BYTES
         connection.account.charge(LINKS, count - link.charged)
         link.charged = count
 
 
 def _is_between_routers(connection: Connection) -> bool:
-    """Return whether the peer is a router, whose link properties are kept as long as the link."""
+    """Return whether the peer is a router; the properties of its links are read later."""
     return connection.settings.role in ("inter-router", "edge")
 
 
@@ -256,15 +256,16 @@ def refuse(link: Link, error: AmqpError) -> None:
 def detach(
     link: Link, closed: bool, error: AmqpError | None = None, *, keeps_terminus: bool = False
 ) -> None:
-    """Detach or close a link, telling the handler first so that nothing is settled afterwards.
+    """Detach a link, or close it if `closed`.
 
-    `closed` is that field of the detach. `keeps_terminus` tells the handler that the terminus stays
-    even if the link is closed.
+    The handler gets `LinkDetached` first, so that its last outcomes are sent before the detach.
+    With `keeps_terminus`, the event has `closed` False even if the link is closed.
     """
     if link.state not in (LinkState.ATTACHED, LinkState.ATTACH_SENT):
         return
     connection = link.session.connection
     previous = link.state
+    # during the event nothing can be sent on the link
     link.state = int(LinkState.DETACHED)
     ends = closed and not keeps_terminus
     connection.handler.event_received(connection, LinkDetached(link, ends, wire_error(error)))
@@ -285,7 +286,7 @@ def _detach(link: Link, closed: bool, error: AmqpError | None) -> None:
 
 
 def detach_received(connection: Connection, channel: int, remote: Detach) -> None:
-    """Process a peer's detach, or its answer to ours, with or without `closed`."""
+    """Process a peer's detach, which may be its answer to ours."""
     session = _mapped(connection, channel)
     if session is None:
         return

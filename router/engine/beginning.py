@@ -131,7 +131,8 @@ def begin_received(connection: Connection, channel: int, remote: Begin) -> None:
 def begin_refused(connection: Connection, channel: int, error: AmqpError) -> None:
     """Answer a begin that has invalid fields: begin a session and end it with the error.
 
-    Raises the error if it is unclear which channels are meant, or if none is free.
+    Raises the error where that is not possible: the channel is in use or above channel-max, no
+    channel is free, or the begin may be the answer to one of ours.
     """
     free = connection.channels.lowest_free(connection.channel_max)
     if (
@@ -210,8 +211,8 @@ def lose_sessions(
     """Lose every link of every session, because the connection ends.
 
     `error` is the reason, and `by_peer` says whether the peer ended the connection. `end` marks the
-    connection as over. `closed` is the event that follows once all links are lost, in a later turn
-    if there are many.
+    connection as over; it is called in this turn. `closed` is the event that follows once all links
+    are lost, in a later turn if there are many.
     """
     # plain numbers are compared faster, and there may be very many sessions
     ending = (int(SessionState.MAPPED), int(SessionState.BEGIN_SENT))
@@ -286,7 +287,7 @@ def _lose_links(
 ) -> None:
     """Lose every link of a session that ends; `answer` is the end to send to the peer.
 
-    If there are many links, `answer` is sent before all of them are resolved.
+    `answer` is sent in this turn, even if some of the links are only lost in later turns.
     """
     connection = session.connection
     state = session.state

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from router.engine.session import Session
 
     class Working(Protocol):
-        """Part of a connection: its unfinished frame, and the work left in its turn."""
+        """Connection as this module uses it: its unfinished frame, and the work left in a turn."""
 
         unfinished: Unfinished | None
 
@@ -32,7 +32,7 @@ WORK: Final = 128
 
 
 class RestOfMaps:
-    """Unchecked maps of an attach; `act` is called once all of them are checked."""
+    """Unchecked maps of an attach, and the function to call once all of them are checked."""
 
     def __init__(
         self, session: Session, checks: Iterator[object], act: Callable[[], object]
@@ -55,10 +55,10 @@ class RestOfMaps:
 
 
 def once_checked(session: Session, frame: Attach, act: Callable[[], object]) -> bool:
-    """Call `act` once all maps of an attach are checked, in a later turn if they are large.
+    """Check the rest of an attach's large maps, then call `act`; return whether there was a rest.
 
-    Returns False, without calling `act`, if nothing is left to check. Raises AmqpError for a map
-    with a value that is not allowed in it.
+    `act` is called in a later turn if there is too much to check in this one. It is not called if
+    there is nothing to check. Raises AmqpError for a value that its map does not allow.
     """
     checks = [each.unchecked for each in _maps(frame) if each.unchecked is not None]
     if not checks:

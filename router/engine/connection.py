@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from router.engine.link import Link
 
     class Unfinished(Protocol):
-        """Rest of a frame's work; no later frame is processed before it is done."""
+        """Rest of the work for a frame; later frames wait until it is done."""
 
         session: Session
 
@@ -197,9 +197,9 @@ class Connection:
     def expects_more(self) -> bool:
         """Return whether the peer will probably send more before anything is sent to it.
 
-        It will if a frame or delivery is incomplete. It is likely to if nothing was sent to it
-        meanwhile and its last frame is a flow or heartbeat that came alone, or the last outcome
-        on a link that has no credit left.
+        That is certain if a frame or delivery is incomplete. It is likely if nothing was sent
+        meanwhile, and either a flow or heartbeat came alone, or the last outcome came for a link
+        without credit.
         """
         if self.kept:
             return True
@@ -222,7 +222,7 @@ class Connection:
     def resume(self) -> None:
         """Continue after a pause, or after other connections have had their turn.
 
-        This does the unfinished rest of a frame, or else processes the octets that were kept.
+        If a frame is unfinished, its work goes on; otherwise the kept octets are processed.
         """
         self.paused = False
         if self.unfinished is not None:
@@ -232,7 +232,7 @@ class Connection:
             self.receive(kept, len(kept))
 
     def _finish(self, rest: Unfinished) -> None:
-        """Do more of a frame's work; the connection stays behind until all of it is done."""
+        """Do more of an unfinished frame's work, as much as fits into one turn."""
         self.turn_end = self.frames_received + TURN_WORK
         # the peer is not silent: the octets that it has sent since are not read yet
         self.last_received = self.turn.now

@@ -107,13 +107,13 @@ class Deferred:
     ) -> None:
         """Call `act` with each item: now with at most `at_once` of them, later with the rest.
 
-        `act` must cope with items that have changed meanwhile. `things` may also yield None, after
-        it has spent some time without finding the next item. `over` is called after the last item.
+        `act` must cope with items that have changed meanwhile. `things` may also yield None, which
+        counts as an item, if finding the next one takes long. `over` is called after the last item.
         """
         self.start(_Things(iter(things), act, over), at_once // THINGS_A_STEP)
 
     def work_off(self, steps: Iterable[object], at_once: int = CHANGES_AT_ONCE) -> None:
-        """Run a change whose steps are done by an iterator, one each time that it is advanced.
+        """Advance an iterator to its end, where each advance does a step of a change.
 
         The first steps are done immediately, the others in later turns; see `go_through`.
         """

@@ -24,8 +24,8 @@ class Delivery:
     creates the object without a call into Python.
     """
 
-    # the link it was received on, set as soon as it is made; incoming_open until it is settled
-    # towards the sender
+    # the link it was received on, which is never None; incoming_open until it is settled towards
+    # the sender
     incoming: IncomingLink
     incoming_id: int
     incoming_open: bool
@@ -33,8 +33,8 @@ class Delivery:
     # (`tags`)
     tag_size: int
     tag_word: int
-    # the tag itself: kept if it is longer, if the delivery comes in several frames, each of which
-    # may repeat the tag, or if the link may be resumed
+    # the sender's tag itself; kept only if it is longer, if the delivery comes in several frames
+    # (each may repeat the tag), or if the link has a `terminus`
     incoming_tag: bytes | None
     # a `states.Settling`
     settling: int

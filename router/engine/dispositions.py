@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from router.engine.session import Session
 
     class Working(Protocol):
-        """Part of a connection: its unfinished frame, and the work left in its turn."""
+        """Connection as this module uses it: its unfinished frame, and the work left in a turn."""
 
         unfinished: Unfinished | None
 

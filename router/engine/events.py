@@ -49,7 +49,7 @@ class ConnectionRefused:
 class OpenRefused:
     """Open of a peer that we dialled, announcing a refusal.
 
-    The peer's close follows, with the reason; `ConnectionOpened` does not follow.
+    There is no `ConnectionOpened`. The reason comes with the peer's close.
     """
 
     remote_open: Open
@@ -66,7 +66,7 @@ class ConnectionOpened:
 class ConnectionClosed:
     """End of a connection: closed by either side, failed, or its socket lost.
 
-    `error` is None for an orderly close; `by_peer` says whether the peer ended it.
+    `error` is None for an orderly close; `by_peer` says whether the peer ended the connection.
     """
 
     error: Error | None

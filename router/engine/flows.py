@@ -82,8 +82,8 @@ def take_in(session: Session, frame: FlowFrame) -> None:
 def answer_drain(link: OutgoingLink) -> None:
     """Answer a receiver's drain, once, if no credit is left (section 2.6.7).
 
-    The answer waits for the end of a delivery under way. If the link is routed, the sender at its
-    other end answers.
+    The answer waits until a delivery that is being sent is complete. On a routed link, the sender
+    at the other end answers.
     """
     if link.drain_due and link.credit == 0 and link.current is None and not link.is_routed:
         link.drain_due = False
@@ -94,7 +94,7 @@ def answer_drain(link: OutgoingLink) -> None:
 def has_room(session: Session) -> bool:
     """Return whether a session's window can be opened far enough to be worth a flow.
 
-    If not, it is opened later. While a large message passes through, the window grows each time.
+    If not, the opening is delayed. If so, and a large message passes through, the window may grow.
     """
     connection = session.connection
     window = session.window
@@ -126,10 +126,9 @@ def withhold(session: Session) -> None:
 
 
 def open_withheld(connection: Connection) -> None:
-    """Open the windows that have waited long enough, even if only by a little.
+    """Open the windows whose opening was delayed for long enough, even if only by a little.
 
-    The peers are sent a flow. Messages held for one link may stay for long, while messages for
-    another link could pass.
+    Otherwise messages held for one link could stop the messages for the session's other links.
     """
     now = connection.turn.now
     for channel, session in list(connection.withheld.items()):

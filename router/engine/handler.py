@@ -43,14 +43,14 @@ class Handler:
         """Process a sender's flow: the credit that a drain used up, or the messages available."""
 
     def available(self, link: OutgoingLink) -> int:
-        """Return how many messages wait for credit on this link, to be sent in a flow."""
+        """Return how many messages wait for credit on this link: the `available` of a flow."""
         return 0
 
     def room_made(self, connection: Connection, session: Session | None) -> None:
-        """Process new room: a session's window has opened, or the socket has taken enough.
+        """Send on links that waited until a session's window opened or congestion ended.
 
-        `session` is None for the socket, which is no longer congested. The links that wait are in
-        `held` of the session, or of the connection's outbox.
+        The links are in `session.held`. `session` is None for the end of congestion: then the links
+        are in `held` of the connection's outbox.
         """
 
     def event_received(self, connection: Connection, event: Event) -> None:

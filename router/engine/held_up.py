@@ -1,9 +1,9 @@
 """Queues of links that have something to send but no room for it, in the socket or the window.
 
-A link enters when it is found to have no room, and leaves when there is room. So when room is made,
-only the links that wait for it are visited. The most urgent come first, by the ten levels of a
-message's priority (section 3.2.1), and within a level the one that has waited longest. Now and then
-a less urgent one comes first, so that these make progress as well.
+A link enters when it is found to have no room, and leaves when there is room. So when there is room
+again, only the links that wait for it are visited. Links are served by urgency, which has the ten
+levels of a message's priority (section 3.2.1), and within a level by time of arrival. Now and then
+a less urgent link is served first, so that all make progress.
 """
 
 from __future__ import annotations
@@ -80,14 +80,14 @@ class BlockedLinks:
         return link
 
     def is_full(self) -> None:
-        """Note that the room is used up, while the remaining links still wait."""
+        """Note that the room is used up, although less urgent links may still wait."""
         if self.count > len(self._levels[self.top]):
             self._passed_over += 1
         else:
             self._passed_over = 0
 
     def _below(self) -> int:
-        """Return the next level below the top to serve, or the top if no other has links."""
+        """Return the level below the top to serve next; the top if no other has links."""
         level = self._let_in
         for _ in range(LEVELS):
             level = level - 1 if level > 0 else LEVELS - 1
@@ -97,9 +97,9 @@ class BlockedLinks:
 
 
 def block(session: Session, link: OutgoingLink) -> None:
-    """Make a link wait for room: in its session's window if that is closed, else in the socket.
+    """Make a link wait until its session's window opens, or, if it is open, until congestion ends.
 
-    `Handler.room_made` is called when there is room.
+    `Handler.room_made` is called then.
     """
     if link.held is not None:
         return

@@ -1,9 +1,9 @@
 """Late flows: answers to a drain that come after their link was detached.
 
-A flow for a handle without an attached link ends its session (2.7.4). In some clients, such as
-fe2o3-amqp, one task answers drains and another detaches links, so the answer may follow the detach.
-These clients do nothing else wrong. So one such flow is ignored for each link that the peer
-detached without answering our drain (docs/decisions/0089-few-and-wide-windows.md, at its end).
+A flow for a handle without an attached link ends its session (2.7.4). But some clients, such as
+fe2o3-amqp, may detach a link just before they answer a drain on it. So one flow is ignored for each
+link that the peer detached without answering our drain
+(docs/decisions/0089-few-and-wide-windows.md, at its end).
 """
 
 from __future__ import annotations

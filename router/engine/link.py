@@ -55,7 +55,7 @@ class Link:
         self.attach: Any = None
         self.remote_attach: Any = None
         self.owner: Any = None
-        # for the core: the terminus that may outlive the link, with its tags; None if none may
+        # for the core: the terminus, if it may outlive the link; it also chooses delivery-tags
         self.terminus: Any = None
         # the octets charged to the peer for this link
         self.charged = 0
@@ -103,7 +103,7 @@ class Link:
         self.stuck = 0
         # the settled count at two recent times, for a rate: (then, count, before, count)
         self.samples: tuple[float, int, float, int] | None = None
-        # the batch of sampled deliveries that it was last described for (`sampling`)
+        # the number of the last batch of samples that describes this link (`sampling`)
         self.sampled_in = 0
 
     def is_attached(self) -> bool:
@@ -111,7 +111,7 @@ class Link:
         return self.state == ATTACHED
 
     def is_lost(self) -> bool:
-        """Return whether the link is neither attached nor about to be."""
+        """Return whether the link is neither attached nor waiting for our answer to its attach."""
         return self.state not in (ATTACHED, ATTACH_RCVD)
 
     def count_outcome(self, code: int, count: int) -> None:
@@ -126,7 +126,7 @@ class Link:
             self.modified += count
 
     def count_delay(self, age_s: float, count: int) -> None:
-        """Count deliveries that took more than one second, or more than ten."""
+        """Count deliveries whose age is more than one second, or more than ten."""
         if age_s > LONG_S:
             self.delayed_10s += count
         elif age_s > DELAY_S:
@@ -171,7 +171,7 @@ class IncomingLink(Link):
         self.side = 0
 
     def overdraws(self) -> bool:
-        """Grant one credit for a delivery without credit, if tolerated; return whether it is."""
+        """Grant one credit if the link's overdraft allows it; return whether it was granted."""
         if self.overdraft == 0:
             return False
         self.overdraft -= 1
@@ -179,7 +179,7 @@ class IncomingLink(Link):
         return True
 
     def told(self, frame: FlowFrame) -> None:
-        """Process a sender's flow; after a drain its delivery-count has advanced."""
+        """Apply a sender's flow, whose delivery-count is ahead of ours if it answers a drain."""
         if frame.has_delivery_count:
             used = serial.distance(self.delivery_count, frame.delivery_count)
             if 0 < used <= self.credit:
@@ -211,7 +211,7 @@ class OutgoingLink(Link):
         self.initial_count = 0
         # whether the peer asked for all deliveries to be pre-settled
         self.presettles = False
-        # the priority of its messages, where that of each message is not read
+        # the priority of its messages, for links on which the priority of each is not read
         self.urgency = ORDINARY
         # the peer has asked for a drain that is not answered yet
         self.drain_due = False
@@ -226,7 +226,7 @@ class OutgoingLink(Link):
         self.terms: Any = None
 
     def told(self, frame: FlowFrame) -> None:
-        """Process a receiver's flow, whose credit counts from its delivery-count."""
+        """Apply a receiver's flow, whose link-credit counts from the flow's delivery-count."""
         if frame.has_link_credit:
             start = frame.delivery_count if frame.has_delivery_count else self.initial_count
             credit = frame.link_credit - serial.distance(start, self.delivery_count)

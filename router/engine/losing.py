@@ -1,10 +1,9 @@
-"""Resolve links that are lost with their session or connection, without a detach (section 2.6).
+"""End links that are lost with their session or connection, without a detach (section 2.6).
 
-The first ones are resolved in the turn in which they are lost, the others in later turns
-(`deferred`): a connection may have had many thousands, and many connections may be lost in one
-round of the event loop. Until its turn comes, a lost link is treated as if its loss had not been
-noticed yet. It still belongs to its address, but nothing can be sent on it, because its session's
-outbox has no room and leads nowhere.
+A connection may have many thousands of links, and many connections may be lost in one round of the
+event loop. So the first links are ended in the turn of the loss, and the others in later turns
+(`deferred`). Until then, a lost link still belongs to its address, but nothing can be sent on it:
+its session has an outbox without room.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from router.engine.states import LinkState
 if TYPE_CHECKING:
     from router.engine.session import Session
 
-# How many links are resolved in the turn in which they are lost, at most.
+# How many links are ended in the turn in which they are lost, at most.
 AT_ONCE = 64
 # How many handles one step tries in search of the next link.
 HANDLES_A_STEP = 256
@@ -30,7 +29,7 @@ _PRESENT = (LinkState.ATTACHED, LinkState.ATTACH_RCVD, LinkState.ATTACH_SENT)
 
 
 class LostSessions:
-    """Task of `Deferred` that loses the links of some sessions, one after the other.
+    """Deferred task that ends the links of some lost sessions, one after the other.
 
     `error` is the error that ended the sessions, and `by_peer` says whether the peer ended them.
     `session_over` is called after the last link of each session, and `over` after the last session.
@@ -59,7 +58,8 @@ class LostSessions:
     def start(self, before_deferring: Callable[[], None] | None = None) -> None:
         """Lose the first links immediately, and the others in later turns.
 
-        `before_deferring` is called if there are others: it writes the last frames to the peer.
+        `before_deferring` is called only if links are left for later turns. It writes the last
+        frames to the peer.
         """
 
         def defer() -> None:
@@ -79,7 +79,7 @@ class LostSessions:
             session = self._sessions.popleft()
             _forget_links(session)
             self._session_over(session)
-            # the unsettled deliveries of its links may not be resolved yet
+            # the core may settle deliveries of these links later; that must write nothing
             session.outbox = self._outbox()
         if self._sessions:
             return True
@@ -88,7 +88,7 @@ class LostSessions:
         return False
 
     def defer(self) -> None:
-        """Keep the remaining sessions from writing, and their links from sending anything."""
+        """Give the remaining sessions an outbox that leads nowhere, so that they send nothing."""
         outbox = self._outbox()
         for session in self._sessions:
             session.outbox = outbox
@@ -100,7 +100,7 @@ class LostSessions:
         return self._nowhere
 
     def _lose_next(self, session: Session) -> None:
-        """Lose the link with the next handle in use, unless that is far above the last one."""
+        """Lose the link with the next handle in use, if it is among the next `HANDLES_A_STEP`."""
         # just making a list of so many links would take long
         for _ in range(HANDLES_A_STEP):
             link = session.local_links.get(self._handle)

@@ -137,7 +137,7 @@ def header_received(connection: Connection, header: bytes) -> None:
 
 
 def _header_answered(connection: Connection, header: bytes) -> None:
-    """As the client, check that the server's header is the one we sent, or give up."""
+    """As the client, give up unless the server's header is the one that we sent."""
     state = ConnectionState(connection.state)
     if header == SASL_HEADER and state is ConnectionState.START:
         connection.phase = SASL_PHASE
@@ -156,7 +156,7 @@ def _header_answered(connection: Connection, header: bytes) -> None:
 
 
 def refuse_header(connection: Connection, data: bytes) -> None:
-    """As the server, answer with a header that is supported; close (section 2.2.1)."""
+    """Close because of a wrong header; a server first sends one that it supports (2.2.1)."""
     if not connection.is_client:
         settings = connection.settings
         wants_sasl = settings.sasl_mechanisms and settings.sasl_required and connection.user is None
@@ -289,6 +289,7 @@ def _open_received(connection: Connection, remote: Open) -> None:
     octets = open_bytes(remote)
     refusal = connection.account.refusal(CONNECTION_BYTES + octets, Scope.CONNECTION)
     connection.account.opened(octets)
+    # a connection that we dialled is charged, but not refused
     if refusal is not None and not connection.is_client:
         raise refusal
     # Not larger than we accept ourselves: a huge frame would delay the other links of the peer.
@@ -329,7 +330,7 @@ def refuse(connection: Connection, error: AmqpError) -> None:
 
 
 def close(connection: Connection, error: AmqpError | None) -> None:
-    """Close, with or without an error; before any open can be sent, only close the socket."""
+    """Send a close, with or without an error; if no open can be sent yet, close the socket."""
     state = ConnectionState(connection.state)
     if connection.phase == OVER_PHASE:
         return
@@ -344,6 +345,7 @@ def close(connection: Connection, error: AmqpError | None) -> None:
             give_up(connection, None)
             return
         if state is ConnectionState.HDR_EXCH:
+            # as if the peer's open had come, so that after our close only the peer's is awaited
             connection.state = int(ConnectionState.OPEN_RCVD)
         send_open(connection)
         if connection.phase == OVER_PHASE:
@@ -428,7 +430,7 @@ def tick(connection: Connection) -> None:
         if now - connection.last_sent >= connection.remote_idle_s / 2:
             write(connection, encode_frame(0))
     if connection.outbox.congested:
-        # We may not read from it until it reads: as long as it takes octets, it is alive.
+        # Reading may wait until the peer reads. If it takes our octets meanwhile, it is alive.
         connection.last_received = max(connection.last_received, connection.last_sent)
     # an incomplete frame is not a sign of life, but each of its octets extends the limit
     patience_s = settings.idle_timeout_s

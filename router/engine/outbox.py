@@ -26,9 +26,9 @@ CONGESTED_BYTES = 512 * 1024
 class Turn:
     """One pass of the event loop: its time, and the connections that have something to send.
 
-    `now` is in seconds on a monotonic clock. `is_pressed` says that so many messages wait in the
-    router that it should accept no more. `lendable_bytes` is how many more octets senders of large
-    messages may be allowed to send ahead (`window`).
+    `now` is in seconds on a monotonic clock. `is_pressed` says that too many messages wait in the
+    router to accept more. `lendable_bytes` is how many octets are left to lend to the windows of
+    senders of large messages (`window`).
     """
 
     def __init__(self) -> None:
@@ -45,8 +45,8 @@ class Turn:
 class Outbox:
     """Output buffer of one connection, and its place in the turn.
 
-    `congested` says that so many octets wait for the socket that no delivery should be written now:
-    deliveries wait where they can still be routed to another connection instead.
+    While it is `congested`, many octets wait for the socket and no delivery should be written.
+    Deliveries wait in the core instead, where another connection can still take them.
     """
 
     def __init__(self, turn: Turn, connection: Any) -> None:

@@ -41,9 +41,10 @@ RESUMED = 4
 
 
 def begin(delivery: Delivery, frame: TransferFrame) -> bool:
-    """Note the state and settle mode of an incoming delivery, from its first transfer or link.
+    """Note the state and settle mode of an incoming delivery from its first transfer.
 
-    Returns False if the link had to be detached.
+    If the transfer has no settle mode, the link's applies. Returns False if the link had to be
+    detached.
     """
     link = delivery.incoming
     if link.is_routed:
@@ -66,9 +67,9 @@ def begin(delivery: Delivery, frame: TransferFrame) -> bool:
 
 
 def _keep_manner(delivery: Delivery, frame: TransferFrame) -> bool:
-    """Keep the settle mode, state and resume flag of a routed link's first transfer, to pass on.
+    """Keep the settle mode, state and resume flag of a first transfer, to pass them on.
 
-    Returns False if the link had to be detached.
+    This is for routed links. Returns False if the link had to be detached.
     """
     delivery.state = NULL
     if frame.state_end:
@@ -100,7 +101,7 @@ def ignore(session: Session, frame: TransferFrame) -> None:
 
 
 def go_on(delivery: Delivery, frame: TransferFrame) -> bool:
-    """Check that a later transfer belongs to the same delivery; treat its state as a disposition.
+    """Check a later transfer of a delivery, and treat its state like that of a disposition.
 
     Returns False if the link had to be detached. Raises AmqpError at session scope if the transfer
     belongs to another delivery.
@@ -121,13 +122,13 @@ def go_on(delivery: Delivery, frame: TransferFrame) -> bool:
 
 
 def _state_of(frame: TransferFrame, has_received: bool = False) -> bytes | None:
-    """Return the octets of the state in a transfer, or None if it is not for the receiver.
+    """Return a transfer's state as octets; None for the state received, unless `has_received`.
 
-    Raises amqp:decode-error if they are not a state.
+    Raises amqp:decode-error if the octets are not a state.
     """
     state = bytes(memoryview(frame.octets)[frame.state_at : frame.state_end])
     check_state(state)
-    # Received is only for a delivery that is resumed (section 3.4.1)
+    # only a resumed delivery may be in the state received (section 3.4.1)
     return None if _code_of(state) == Descriptor.RECEIVED and not has_received else state
 
 

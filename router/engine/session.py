@@ -134,7 +134,7 @@ class Session:
         self.handler.transfer_received(delivery, frame)
 
     def incoming_link(self, handle: int) -> IncomingLink | None:
-        """Return the link that a transfer names, or None if it is (about to be) detached."""
+        """Return the link that a transfer names, or None if the link is detached or will be."""
         found = self.links.find(handle)
         if not isinstance(found, IncomingLink):
             raise violations.not_incoming(found, handle, self.handle_max)
@@ -195,7 +195,7 @@ class Session:
         return False
 
     def awaits_credit(self) -> bool:
-        """Return whether the link that last ran out of credit has none, and nothing unsettled."""
+        """Return whether the link whose credit last ran out has no credit and nothing unsettled."""
         link = self.local_links.get(self.dry_handle)
         return link is not None and link.credit == 0 and link.unsettled == 0
 
@@ -262,9 +262,9 @@ class Session:
     def tell_sender(
         self, delivery: Delivery, settled: bool, code: int, view: Octets, start: int, count: int
     ) -> None:
-        """Send the sender of an incoming delivery its state; forget the delivery if it is settled.
+        """Send a delivery's state to its sender; forget the delivery if it is settled.
 
-        A state without fields (`count` 0) is sent as its code, merged with adjacent dispositions.
+        A state without fields (`count` 0) is merged with those of adjacent deliveries.
         """
         if not delivery.incoming_open:
             if delivery.suspended is not None and settled:
@@ -280,7 +280,7 @@ class Session:
         self._tell(True, delivery.incoming_id, settled, code, view, start, count)
 
     def tell_sender_code(self, delivery: Delivery, code: int) -> None:
-        """Settle an incoming delivery with a state without fields, merged with adjacent ones."""
+        """Settle an incoming delivery with a state without fields; merge it with adjacent ones."""
         if delivery.incoming_open:
             self.close_incoming(delivery)
             self._merge(delivery.incoming_id, code)
@@ -302,7 +302,10 @@ class Session:
     def tell_receiver(
         self, delivery: Delivery, settled: bool, code: int, view: Octets, start: int, count: int
     ) -> None:
-        """Send a receiver the sender's delivery state; if unsettled, only when there is room."""
+        """Send the sender's delivery state to the receiver of a delivery.
+
+        An unsettled state is not sent while the output is congested.
+        """
         if not delivery.outgoing_open or (self.outbox.congested and not settled):
             return
         if settled:
@@ -359,10 +362,7 @@ class Session:
     # Frames that are due at the end of the turn.
 
     def grant(self, link: IncomingLink, credit: int, drain: bool) -> None:
-        """Set the peer's credit to `credit` messages from now on, and note that a flow is due.
-
-        The link's `lenience` says how many more are tolerated.
-        """
+        """Set the credit of a link's sender to `credit` messages, and note that a flow is due."""
         link.credit = credit
         link.drain = drain
         if drain:
@@ -387,7 +387,7 @@ class Session:
         self.note_link(link)
 
     def note_window(self) -> None:
-        """Open the window after held frames have left: now if by half or more, otherwise later."""
+        """Note that held frames have left; open the window now if worth a flow, otherwise later."""
         self.window.is_moving = True
         # a used-up window is checked once per turn, because that check visits all links
         if self.window.size <= 0 or self.window_due or self.window.can_open(self.local_links):

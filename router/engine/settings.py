@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 class ConnectionSettings:
     """Settings of our side of a connection, fixed before it starts.
 
-    `idle_timeout_s` is the silence of the peer after which the connection is closed; half of it is
-    advertised, as section 2.4.5 advises. 0 switches it off.
+    If the peer is silent for `idle_timeout_s`, the connection is closed; 0 means never. Half of
+    this time is advertised, as section 2.4.5 advises.
     """
 
     container_id: str

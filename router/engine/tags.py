@@ -1,10 +1,12 @@
 """Choose delivery-tags: the sender's tag is kept if it is certain to be unique on its link.
 
-It has to be unique among the link's unsettled deliveries. Several senders whose messages leave on
-one link may choose the same tags, and one sender may use a tag twice, so uniqueness is proved
-(docs/decisions/0006). A tag of up to eight octets is kept if it is greater than those kept before
-it, read from either end, because most senders count. A longer tag is kept if it is not in the set
-of those in use. Otherwise a tag is made from the delivery-id, in a form that no kept tag has.
+A tag has to be unique among the link's unsettled deliveries. But the messages of several senders
+may leave on one link, and one sender may use a tag twice (docs/decisions/0006).
+
+A tag of up to eight octets is kept if it is greater, as a number, than all tags kept before it,
+because most senders count. The octets are read in both orders; greater in one of them is enough. A
+longer tag is kept if it is not in the set of those in use. Otherwise a tag is made from the
+delivery-id, in a form that no kept tag has.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ def _is_new(link: OutgoingLink, size: int, word: int) -> bool:
         return False
     mirrored = octets.mirror_u64(word)
     if link.unsettled == 0 or size > link.tag_size:
-        # no kept tag is as long as this one
+        # no kept tag is in use, or none is as long as this one
         link.tag_size = size
         link.greatest_tag = word
         link.greatest_mirrored = mirrored

@@ -47,7 +47,8 @@ def is_transactional(state: bytes | None) -> bool:
 def refuse(link: Link) -> bool:
     """Detach a link that is used in a transaction, if it cannot take part in one.
 
-    Returns whether the link is refused. A link that is routed or leads to another router is not.
+    Returns whether the link is refused: a link that is routed or leads to another router is left
+    alone.
     """
     if link.is_routed or link.session.connection.settings.role in _BETWEEN_ROUTERS:
         return False
@@ -74,8 +75,7 @@ def refuse_acquisition(link: Link, frame: FlowFrame) -> bool:
 def refuse_dispositions(session: Session, frame: DispositionFrame) -> bool:
     """Detach the links whose deliveries a transactional disposition names (sections 4.4.1, 4.4.2).
 
-    Returns whether all deliveries that it names belong to refused links, so that nothing is left to
-    process.
+    Returns whether all these deliveries belong to refused links, so that the disposition is done.
     """
     beginning = min(frame.state_at + _LONGEST, frame.state_end)
     if not is_transactional(bytes(memoryview(frame.octets)[frame.state_at : beginning])):

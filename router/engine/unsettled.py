@@ -3,8 +3,8 @@
 Delivery-ids are assigned in order, so the recent ones are in a ring indexed by id: adding, finding
 or removing a delivery takes one index operation. A receiver that keeps one delivery for hours while
 it settles millions of others would make the ring as long as that span. So a delivery more than
-`RING_LIMIT` ids behind the newest moves into a dictionary. Memory depends on the number of
-unsettled deliveries, not on the span of ids.
+`RING_LIMIT` ids behind the newest moves into a dictionary, as a straggler. Memory depends on the
+number of unsettled deliveries, not on the span of ids.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ class Unsettled:
         self.span = 0
         self.count = 0
         self.stragglers: dict[int, Delivery] = {}
-        # the ids of each link's deliveries, for all ids before `_noted_to` but those in `_unnoted`,
-        # which are older than the ring; usually None (`of_link`). The keys are `id(link)`, which
-        # keep no link alive; a new link with the same key only finds ids that are not its own.
+        # the notes: the ids of each link's deliveries, usually None (`of_link`). All ids before
+        # `_noted_to` are noted except those in `_unnoted`, which have left the ring. The keys are
+        # `id(link)`, to keep no link alive. If a new link has an old key, it finds ids of another
+        # link, which the reader ignores.
         self._by_link: dict[int, list[int]] | None = None
         self._noted = 0
         self._noted_to = 0
@@ -77,7 +78,7 @@ class Unsettled:
         """Replace the delivery under `number`, the newest id, with another one."""
         self.ring[number & self.mask] = delivery
         if self._by_link is not None and serial.distance(number, self._noted_to) > 0:
-            # the other delivery's link keeps the id, which does no harm
+            # the id also stays in the notes of the old delivery's link, which does no harm
             self._noted_to = number
 
     def remove(self, number: int) -> Delivery | None:
@@ -113,9 +114,9 @@ class Unsettled:
         ]
 
     def count_between(self, first: int, last: int) -> int:
-        """Return how many ids of the ring lie from `first` to `last`, settled or not.
+        """Return how many ids from `first` to `last` are in the ring, settled or not.
 
-        They begin at `start_from(first)`; the range may be of any width.
+        The first of these ids is `start_from(first)`.
         """
         start = serial.distance(self.base, first)
         end = min(self.span - 1, start + serial.distance(first, last))
@@ -132,10 +133,9 @@ class Unsettled:
         return self.count_between(first, last) + min(width, len(self.stragglers))
 
     def thin(self) -> None:
-        """Empty a ring that holds little: its few deliveries become stragglers.
+        """Move the deliveries out of the ring if they are few for its span; they become stragglers.
 
-        Walking over settled ids costs time. A peer that keeps one delivery and settles thousands
-        after it must not cause a walk over all of them with each of its dispositions.
+        Otherwise each disposition of a wide range would walk over thousands of settled ids.
         """
         if self.span < THIN_SPAN or self.count * THIN_SHARE > self.span:
             return
@@ -150,9 +150,8 @@ class Unsettled:
     def of_link(self, link: Link) -> list[Delivery]:
         """Return the unsettled deliveries that were received or sent on one link, oldest first.
 
-        The deliveries are not removed. Thousands of links of a session may be lost one after the
-        other. So that a long ring is not walked for each of them, the first walk notes each link's
-        deliveries.
+        The deliveries are not removed. When thousands of links are lost one after the other, only
+        the first call walks over a long ring: it notes the deliveries of every link.
         """
         if self.count == 0:
             self._by_link = None
@@ -176,10 +175,11 @@ class Unsettled:
         return found
 
     def search(self, link: Link) -> Iterator[Delivery | None]:
-        """Yield the present deliveries of a link, oldest first, unless settled before their turn.
+        """Yield the unsettled deliveries of a link, oldest first.
 
         Also yield None after every few deliveries of other links, so that the search can continue
-        in later turns. Deliveries that are added during the search are not yielded.
+        in later turns. Deliveries that are added during the search, or settled before their turn,
+        are not yielded.
         """
         if self.span + len(self.stragglers) <= NOTED_SPAN:
             yield from self.of_link(link)
@@ -224,7 +224,7 @@ class Unsettled:
         return found
 
     def _begin_to_note(self) -> None:
-        """Start the notes anew, unless many of the noted deliveries are still unsettled."""
+        """Start new notes if there are none, or if the present ones are outdated."""
         newer = serial.distance(self._noted_to, serial.add(self.base, self.span))
         if (
             self._by_link is None
@@ -240,9 +240,8 @@ class Unsettled:
     def _note_some(self, end: int, last: int) -> bool:
         """Note the links of the next few deliveries; return whether any are left to note.
 
-        A delivery is left if its id is below `end`, or if it is in `_unnoted` before the position
-        `last`, as counted by `_taken`. Deliveries that leave the ring meanwhile are put after that
-        position, but their ids may be below `end`.
+        Deliveries in the ring are noted if their ids are below `end`. Those in `_unnoted` are noted
+        up to the position `last`, as counted by `_taken`; further ones only with ids below `end`.
         """
         by_link: dict[int, list[int]] = self._by_link or {}
         self._by_link = by_link
@@ -273,7 +272,7 @@ class Unsettled:
 
     def _note(self, by_link: dict[int, list[int]], number: int, delivery: Delivery) -> None:
         self._noted += 1
-        # this map does not know which direction it is for
+        # one of the two is this session's link, but which depends on the direction of this map
         for link in (delivery.incoming, delivery.outgoing):
             if link is not None:
                 by_link.setdefault(id(link), []).append(number)
@@ -290,7 +289,7 @@ class Unsettled:
                 self._by_link = None
 
     def _make_room(self, number: int) -> None:
-        """Advance the base past settled ids; then grow the ring, or move the oldest out of it."""
+        """Make the ring wide enough for an id: skip settled ids, grow, or move the oldest out."""
         while self.span and self.ring[self.base & self.mask] is None:
             self.base = serial.add(self.base, 1)
             self.span -= 1

@@ -36,7 +36,7 @@ PATIENCE_S = 1.0
 
 
 class IncomingWindow:
-    """Incoming window of one session: how many frames its peer may send, now and later."""
+    """Incoming window of one session: how many frames its peer may send ahead."""
 
     def __init__(self, limit: int, largest_bytes: int) -> None:
         self.limit = limit
@@ -69,7 +69,7 @@ class IncomingWindow:
         return self.size <= self.mark
 
     def whole(self) -> int:
-        """Return how many frames may be under way or held: many small ones, or a share's worth."""
+        """Return how many frames may be under way or held; fewer if frames are large."""
         window = self.limit
         frame_bytes = max(self.frame_bytes, self.least_frame_bytes)
         octets = self.share + self.grown
@@ -84,8 +84,8 @@ class IncomingWindow:
     def widen(self, share: int, links: dict[int, Link]) -> None:
         """Open the window as far as `share` octets allow; the caller sends the flow.
 
-        Messages from one of the session's links may wait for the rest of a delivery on another
-        link. So a few frames are allowed for such a delivery, however many are held.
+        If a receiver awaits the rest of a delivery, a few frames are always allowed: the held
+        messages may wait for that rest.
         """
         self.share = share
         self.withheld_at = -1.0
@@ -100,10 +100,10 @@ class IncomingWindow:
             self.mark = min(self.mark, share // max(1, self.frame_bytes) >> 1)
 
     def stretch(self, turn: Turn, share: int, most: int, is_large: bool) -> None:
-        """Double the window, up to `most` octets, while a large message passes through.
+        """Let the window grow, up to `most` octets, while a large message passes through.
 
-        All senders together are lent no more than `Turn.lendable_bytes`, and each at most half of
-        what is left of that. Octets that were granted stay lent until they are used.
+        The octets beyond `share` are borrowed from `turn.lendable_bytes`, at most half of what is
+        there. Octets that were granted to the peer stay borrowed until it has used them.
         """
         lendable = turn.lendable_bytes + self.borrowed
         grown = 0
@@ -120,16 +120,15 @@ class IncomingWindow:
         self.grown = grown
 
     def give_back(self, turn: Turn) -> None:
-        """Return the octets lent to the session, which is over, to the turn."""
+        """Return all borrowed octets to `turn`, because the session is over."""
         turn.lendable_bytes += self.borrowed
         self.borrowed = self.grown = 0
 
     def can_open(self, links: dict[int, Link]) -> bool:
         """Return whether the window can be opened far enough to be worth a flow.
 
-        While held frames keep leaving, it must open by half of the whole window. If they do not
-        leave, only the rest of the window can be granted, and doubling the peer's present window is
-        enough.
+        While held frames keep leaving, an opening by half of the whole window is worth a flow.
+        Otherwise it is enough to double what the peer may still send.
         """
         whole = self.whole()
         gain = whole - self.held_frames - self.size
@@ -143,7 +142,7 @@ class IncomingWindow:
         return self.size <= 0 and is_awaited(links)
 
     def has_waited(self, now: float) -> bool:
-        """Return whether a delayed opening is due by now; to be called a few times a second."""
+        """Return whether a delayed opening is due; the caller asks a few times a second."""
         was_moving = self.is_moving
         self.is_moving = False
         return not was_moving or now - self.withheld_at >= PATIENCE_S

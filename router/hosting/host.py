@@ -61,12 +61,12 @@ class Runnable(Protocol):
 
 
 class _Late(Exception):
-    """Failure of a plugin to be set up in time."""
+    """Failure of a plugin to be set up in time, or of the previous one to end in time."""
 
 
 @attrs.define(eq=False)
 class HostedPlugin:
-    """Section of the configuration, with the state of its plugin.
+    """Plugin section of the configuration, with the state of the plugin.
 
     `reason` is a text that says why the plugin is not running. `failure` is the kind of its
     failure: `unusable`, `crashed`, `hung`, `flooded` or `slow-start`; empty if there is none.
@@ -327,7 +327,7 @@ class PluginHost:
     # State for management and metrics.
 
     def state_of(self, name: str) -> HostedPlugin | None:
-        """Return the state of a plugin, or None if it is not known yet."""
+        """Return the state of a plugin; None if no plugin has this name."""
         return self.plugins.get(name)
 
     def reported(self) -> Iterator[tuple[str, ManagedType]]:

@@ -55,7 +55,7 @@ class _Watched:
     uses: int = 0
 
     def add(self, elapsed_s: float, *, is_met: bool) -> float:
-        """Add a sample; return the plugin's share of the last ten seconds, 0 if there are fewer."""
+        """Add a sample; return the plugin's share of the last ten seconds, or 0 until then."""
         looks = self.looks
         looks.append((elapsed_s, is_met))
         total = sum(each for each, _ in looks)

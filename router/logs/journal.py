@@ -87,7 +87,7 @@ def _print(text: str) -> None:
 
 
 class Journal:
-    """Log of this process. It is empty until `begin` is called."""
+    """Log of this process. No line reaches it before `begin` is called."""
 
     def __init__(self) -> None:
         self.settings = LogSettings()

@@ -44,8 +44,8 @@ class Requester:
     """Sender of a request.
 
     `connection` is the number of the connection that the request came from, None if unknown.
-    `may_change` is true if the router at the other end of that connection states that its own
-    client may change things.
+    `may_change` is true if another router passed the request on and states that its client may
+    change things.
     """
 
     connection: int | None = None
@@ -56,9 +56,9 @@ UNKNOWN_REQUESTER: Final = Requester()
 
 
 def requester_of(payload: bytes) -> Requester:
-    """Return the sender of a request, from the encoded head of its message.
+    """Return the sender of a request, from the annotations in its encoded message.
 
-    Return UNKNOWN_REQUESTER unless the head has exactly one connection number. The router adds that
+    Return UNKNOWN_REQUESTER unless they contain exactly one connection number. The router adds that
     number only to messages with message-format 0.
     """
     try:

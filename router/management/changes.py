@@ -1,7 +1,7 @@
 """CREATE, UPDATE and DELETE: change the entities of a running router.
 
-A change to configured entities makes a new configuration, which the router (`changeable`) applies
-as a whole or not at all. Changes to other entities are made here directly.
+A change to configured entities makes a new configuration, which the router applies as a whole or
+not at all. Changes to other entities are made here directly.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ async def create(router: RouterView, request: Request) -> Answer:
         edits.append(Edit(entity, None, one.entity))
         if number % STEPS_PER_CHECKPOINT == 0:
             await trio.lowlevel.checkpoint()
-    # no checkpoint from here until the router has the change, so that no other task changes it
+    # no checkpoint from here to `apply`, so that no other task changes the configuration meanwhile
     configuration = configurable_of(router).configuration
     added = {name: (*getattr(configuration, name), *some) for name, some in new.items()}
     configuration = _with(configuration, added)
@@ -130,7 +130,7 @@ async def create(router: RouterView, request: Request) -> Answer:
 
 
 def _told_of_each(made: list[FoundEntity]) -> Iterator[AnswerMap]:
-    """Yield the attributes of each new entity, then drop it; freeing many at once takes long."""
+    """Yield each new entity's attributes, then free it: freeing many together takes long."""
     made.reverse()
     for each in drained(made):
         yield each.attributes()
@@ -316,9 +316,9 @@ def _all(configuration: Configuration, entity: Entity) -> tuple[object, ...]:
 def _with_another(
     configuration: Configuration, entity: Entity, old: object, new: object, every: object
 ) -> tuple[Configuration, list[Edit]]:
-    """Return a configuration with the entities `every`, where `new` replaces `old`, and the edits.
+    """Return a configuration in which `new` replaces `old`, and the edits: none if both are equal.
 
-    If `old` and `new` are equal, return the configuration unchanged, without edits.
+    `every` is all entities of the kind after the change, or `new` if the kind has only one.
     """
     if old == new:
         return configuration, []
@@ -326,12 +326,12 @@ def _with_another(
 
 
 def _with(configuration: Configuration, values: Mapping[str, Any]) -> Configuration:
-    """Return a copy of a configuration with new attribute values, which have the right types."""
+    """Return a copy of a configuration with other values of the given attributes."""
     return attrs.evolve(configuration, **values)
 
 
 async def _placed(router: RouterView, found: FoundEntity) -> tuple[tuple[object, ...], int]:
-    """Return all entities of the same kind, and the index of one. Raise Refused if it is gone."""
+    """Return all entities of the kind of `found`, and its index. Raise Refused if it is gone."""
     at = await index_of(router, found.entity_type, settings_of(found.entity))
     if at is None:
         # another request has removed it meanwhile
@@ -353,11 +353,11 @@ def _name_of(found: FoundEntity) -> str:
 async def _apply(
     router: RouterView, request: Request, wanted: Configuration, of: str, edits: Edits
 ) -> Applied:
-    """Apply a configuration, with the requester in its history. Raise Refused if that fails."""
+    """Apply a configuration, and name the requester in the history. Raise Refused if that fails."""
     if any(
         len(getattr(wanted, each.attribute)) >= MANY_ENTITIES for each in ENTITIES if each.repeated
     ):
-        # move the new tuple out of the collector's young generation, or it would scan each entity
+        # move the new tuple out of the collector's young generation, whose scans visit each entity
         grow_old()
     cause = f"{request.operation} {of}, by {requester_name(router, request)}"
     before = router.configuration

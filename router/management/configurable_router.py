@@ -34,7 +34,7 @@ class ConfigurableRouter(Protocol):
         """Return where changes are saved for the next start; None if they are not saved."""
 
     async def examine(self, wanted: Configuration) -> tuple[Difference, ...]:
-        """Return the changes that `apply` would make; raise `NotApplied` where it would."""
+        """Return the changes that `apply` would make; raise `NotApplied` if `apply` would fail."""
 
     async def apply(
         self,
@@ -48,7 +48,7 @@ class ConfigurableRouter(Protocol):
         Concurrent calls run one after the other, so derive `wanted` from `configuration` and call
         this without waiting in between. `cause` is the reason that the history records, such as
         `CREATE listener edge`. `base` is the new content of the configuration file, if it has
-        changed. `edits` are all differences between `configuration` and `wanted`, if they are
-        known, which makes the change cheaper. Raise `router.config.differences.NotApplied`, with
-        a text for the requester, if `wanted` cannot be applied; nothing has changed in that case.
+        changed. `edits`, if given, must be all differences between `configuration` and `wanted`,
+        and make the change cheaper. Raise `router.config.differences.NotApplied`, with a text for
+        the requester, if `wanted` cannot be applied; nothing has changed in that case.
         """

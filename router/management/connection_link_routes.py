@@ -21,6 +21,7 @@ MAX_LINK_ROUTES: Final = 1000
 
 def create(router: RouterView, given: Given) -> ConnectionLinkRoute:
     """Create a link route to the requesting connection. Raise Refused if it is not allowed."""
+    # no connection in `pumps` has the number 0
     pump = router.observed.pumps.get(router.asker or 0)
     if pump is None or router.control is None:
         raise Refused(BAD_REQUEST, "the connection to forward links to is closed")

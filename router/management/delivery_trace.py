@@ -93,6 +93,7 @@ class _Coming:
         """Return the forms in which the delivery-tag can be written."""
         if self.tag is None:
             return ()
+        # in quotes, as trace lines show it, and without them
         shown = show_octets(self.tag, len(self.tag))
         return shown, shown[1:-1], self.tag.hex(), self.tag.decode("latin-1")
 
@@ -115,7 +116,7 @@ class _Followed:
 class DeliveryTracer:
     """Source of trace lines about deliveries.
 
-    `is_carrier` returns whether the connection with a given number carries a trace.
+    `is_carrier` returns whether the connection with a given number carries trace lines itself.
     """
 
     def __init__(
@@ -404,7 +405,7 @@ class DeliveryTracer:
 
 
 def _payload(frame: TracedFrame) -> bytes:
-    """Return the part of a frame's payload that was kept."""
+    """Return the part of a frame's payload that was captured."""
     seen = frame.seen
     return seen.body[frame.words.payload_at :] if isinstance(seen, SeenFrame) else b""
 

@@ -126,8 +126,8 @@ async def look_up(
 ) -> Iterable[object] | None:
     """Return the entities of a type whose attribute `wanted` may have the value `key`.
 
-    Return None if the caller must search all entities. A None among the entities stands for one
-    step of work on an entity that takes long.
+    Return None if the caller must search all entities. A None among the entities stands for a step
+    of work without a result, so that the caller can let other tasks run.
     """
     tell = _TOLD.get(entity_type.long_name)
     if tell is not None:

@@ -330,7 +330,10 @@ def _next(survey: Survey, address: Address) -> list[Consumer]:
 
 
 def _chosen(survey: Survey, address: Address) -> list[Consumer]:
-    """Return the consumers that would get the next small message: all, or the next in turn."""
+    """Return the consumers of one address that would get its next small message.
+
+    With multicast these are all that can take it, otherwise at most one.
+    """
     if address.treatment == MULTICAST:
         receivers = receivers_for(address, HERE, OWN_TREE)
         return [each for each in receivers if of_receiver(each) is None]

@@ -50,8 +50,8 @@ def describe_auto_links(states: list[AutoLinkState]) -> list[AnswerMap]:
 def reasons_of(states: list[AutoLinkState], *, sends: bool) -> list[dict[str, str]]:
     """Return why the auto-links at the other end are not active.
 
-    If the user sends, these are the auto-links that would receive the messages; otherwise those
-    that would send them.
+    If the user sends, these are the auto-links to containers, which would take the messages;
+    otherwise those from containers, which would bring them.
     """
     return [
         {"reason": f"auto_link_{each.status}", "text": _why(each)}

@@ -148,7 +148,7 @@ def explain_network(
 
 
 def remote_router_of(consumer: Consumer) -> AnswerMap:
-    """Return the router that a consumer's link leads to, and the cost; None for a local client."""
+    """Return the router that a consumer's link leads to, and the cost; both None for a client."""
     far = far_end_of(consumer.link)
     if far is None:
         return {"router": None, "cost": None, "isEdge": False}
@@ -164,7 +164,7 @@ def hops_of(router: RouterView) -> Hops | None:
 
 
 def route_of(router: RouterView, chosen: Iterable[Consumer]) -> AnswerMap:
-    """Return the route of the next message, from here to its destination, and its cost."""
+    """Return the next message's route and its cost; this router and 0 if the message stays here."""
     hops = hops_of(router)
     for consumer in chosen:
         far = far_end_of(consumer.link)
@@ -304,7 +304,10 @@ def _reasons(
     branches: list[_BranchAnswer],
     uplinks: list[_UplinkAnswer],
 ) -> list[dict[str, str]]:
-    """Return why no messages go to other routers, if there is no receiver here."""
+    """Return why no message goes to another router.
+
+    The list is empty if a message can go, or if no other router has receivers.
+    """
     network = asked.network
     missing = why_unreachable(network, asked.address.name)
     if missing is not None:

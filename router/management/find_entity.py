@@ -27,7 +27,7 @@ STEPS_PER_CHECKPOINT: Final = 32
 
 @attrs.frozen
 class FoundEntity:
-    """Object that the attributes of an entity are read from, with the entity's type."""
+    """Found entity: its type, and the object that its attributes are read from."""
 
     entity_type: AnyEntityType
     entity: object
@@ -65,7 +65,7 @@ async def find(router: RouterView, request: Request) -> FoundEntity:
         if kind is not None and long_name(kind) not in NODE_TYPES:
             reason = f"{request.operation} needs the name or the identity of an entity"
             raise Refused(BAD_REQUEST, reason)
-        # as in Dispatch: without any of them the node itself is meant
+        # as in Dispatch: without a name and an identity, the node itself is meant
         return FoundEntity(MANAGEMENT, MANAGEMENT)
     # as in Dispatch: if both are given, the identity counts
     wanted, key = ("name", name or "") if identity is None else ("identity", identity)
@@ -101,7 +101,7 @@ async def _search(
         assert attribute is not None
         looked_up = await look_up(router, entity_type, wanted, key)
         for entity in entities(router) if looked_up is None else looked_up:
-            # None stands for one step of an entity that takes long
+            # None stands for a step without a result
             if entity is not None and attribute.read(entity) == key:
                 found.append(FoundEntity(entity_type, entity))
             steps += 1

@@ -49,7 +49,7 @@ async def answer(router: RouterView, request: Request) -> Answer:
 
 
 def _perform(router: RouterView, request: Request) -> object:
-    """Return the body of the answer, an Answer, or an awaitable that returns one of these."""
+    """Return the answer to a request: an Answer, its body alone, or an awaitable of either."""
     asked = request.operation
     if asked in CHANGE_HANDLERS:
         return CHANGE_HANDLERS[asked](router, request)
@@ -95,9 +95,10 @@ def _query(router: RouterView, request: Request) -> QueryRows:
 def _rows(
     router: RouterView, types: list[AnyEntityType], names: list[str], offset: int, count: int | None
 ) -> Iterator[list[object] | None]:
-    """Yield the values of `count` entities after the first `offset`; of all without a `count`.
+    """Yield a row with the values of `names` for each entity, after the first `offset` entities.
 
-    Also yield None for each skipped entity, and for each step of an entity that takes long.
+    Yield at most `count` rows, unless that is None or 0. Also yield None for each skipped entity,
+    and for each step of work without a row.
     """
     left = count or -1
     known = types_of(router)
@@ -109,7 +110,7 @@ def _rows(
             continue
         for entity in entities(router):
             if entity is None:
-                # one step of an entity that takes long
+                # a step without a row
                 yield None
                 continue
             if offset:

@@ -58,7 +58,7 @@ class ConnectorStatus(ConnectorState, Protocol):
 
     @property
     def since(self) -> float:
-        """Return the time since which the connector has been connected, or not connected."""
+        """Return the time at which the connector was last connected or disconnected."""
 
     @property
     def message(self) -> str:
@@ -66,19 +66,19 @@ class ConnectorStatus(ConnectorState, Protocol):
 
     @property
     def container(self) -> str | None:
-        """Return the container-id of the peer."""
+        """Return the container-id of the peer; None without a connection."""
 
     @property
     def connection(self) -> int | None:
-        """Return the number of the connection."""
+        """Return the number of the connection; None without a connection."""
 
     @property
     def failure(self) -> Failure | None:
-        """Return the last failure."""
+        """Return the last failure; None if there was none."""
 
     @property
     def failed_at(self) -> float | None:
-        """Return the time of the last failure."""
+        """Return the time of the last failure; None if there was none."""
 
     @property
     def next_at(self) -> float | None:
@@ -126,7 +126,7 @@ class TracedFrame(Protocol):
 
 
 class FrameTraces(Protocol):
-    """Listeners to the frames of connections; see `router.net.tracing.Tracer`."""
+    """Tracer, which reports frames to functions; see `router.net.tracing.Tracer`."""
 
     def listen(
         self,
@@ -134,14 +134,14 @@ class FrameTraces(Protocol):
         hear: Callable[[TracedFrame], None],
         turned: Callable[[], None] | None = None,
     ) -> Opaque:
-        """Report the frames of the connections that `wants` accepts to `hear`, until `stop`.
+        """Call `hear` with each frame of the connections that `wants` selects, until `stop`.
 
-        `turned` is called after the frames of one read have been processed. Return the argument for
+        `turned` is called after all frames of one read have been processed. Return a handle for
         `stop`.
         """
 
     def stop(self, listening: Opaque) -> None:
-        """Stop reporting to a listener."""
+        """Stop the reports that `listen` began; `listening` is its result."""
 
     def log_one(self, pump: Opaque, on: bool | None) -> None:
         """Set whether the frames of one connection are logged; None to use the setting for all."""

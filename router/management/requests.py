@@ -40,7 +40,8 @@ class Request:
     """Content of a request: the application-properties and the body of its message.
 
     `connection` is the number of the connection that the request came from, None if unknown.
-    `may_change` says whether another router states that its sender may change things.
+    `may_change` is true if another router passed the request on and states that its client may
+    change things.
     """
 
     properties: Mapping[str, object]
@@ -98,9 +99,8 @@ class Request:
 class QueryRows:
     """Body of the answer to a QUERY.
 
-    `rows` yields rows of the values of `names`, or None for a step without a row. Each step is
-    short. Other tasks may run between two steps, so each entity is reported as it is when it is
-    reached.
+    `rows` yields rows with the values of `names`, or None for a step without a row. Each step is
+    short. Other tasks may run between two steps, so the rows do not all show the same moment.
     """
 
     names: list[str]

@@ -1,10 +1,10 @@
-"""Running traces: lines about frames on connections, sent to the requester as they pass.
+"""Running traces: lines about frames or deliveries, sent to the requester as they occur.
 
 TRACE (`router.management.trace`) starts a trace, which is sent to a receiver of the requester and
 uses its credit. Without credit a limited number of lines wait; further ones are dropped and
 counted. The trace ends when the receiver is gone.
 
-Connections that carry a trace are not traced: the lines on them would be traced again.
+Connections that carry trace lines are not traced, because each line would cause another one.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Line: TypeAlias = dict[str, object]
 
 
 class Trace:
-    """Trace: its waiting lines, and the address that they are sent to."""
+    """Running trace, with the lines that wait to be sent to the address `to`."""
 
     def __init__(self, number: int, to: str, asker: int | None, account: Account) -> None:
         self.number = number
@@ -98,7 +98,7 @@ class Trace:
         return bool(self._lines)
 
     def send(self, sender: Sender) -> None:
-        """Send the next lines, if any, with the number of lines dropped so far."""
+        """Send a message with the next lines, if any, and the number of lines dropped so far."""
         taken: list[Line] = []
         characters = 0
         while (
@@ -125,7 +125,7 @@ class Trace:
         self.on_end()
 
     def told(self, sending: SentMessage) -> None:
-        """Count the lines of a message as dropped if the message was not accepted."""
+        """Note the outcome of a message; unless it was accepted, count its lines as dropped."""
         count = self._sent.pop(sending, 0)
         if not isinstance(sending.outcome, Accepted):
             self.dropped += count
@@ -154,7 +154,7 @@ class RunningTraces:
     _nursery: trio.Nursery | None = None
 
     def carriers(self) -> set[int]:
-        """Return the numbers of the connections that carry a trace."""
+        """Return the numbers of the connections that requested or receive a trace."""
         found = set()
         for trace in self.under_way.values():
             found |= self.receivers(trace.to)
@@ -191,7 +191,7 @@ class RunningTraces:
         try:
             await self._send(trace)
         except ClientError as lost:
-            # a dynamic node that ends with its receiver ends our link, sometimes before we notice
+            # a dynamic node ends with its receiver, and detaches our link: that is no failure
             if self.receivers(trace.to):
                 reason = str(lost)
         finally:

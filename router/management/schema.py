@@ -1,4 +1,4 @@
-"""Schema of entity types: attributes, each with its kind, its meaning and its reader.
+"""Schema of entity types: attributes, each with its kind, its meaning and a function that reads it.
 
 Each attribute is defined once; the agent answers from the definition, and the reference prints it.
 The attributes of configured entities are taken from the model of the configuration.

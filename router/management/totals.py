@@ -68,6 +68,7 @@ def compute_link_sums(address: Address) -> Generator[None, None, LinkSums]:
     for count, end in enumerate(ends, 1):
         if end.link.owner is end:
             router_traffic.link_over(sums.counted, end.link)
+        # `place` is negative unless the consumer is among the address's consumers
         if isinstance(end, Consumer) and end.place >= 0:
             # lanes to the same edge count as one
             sums.receivers += end.side != MESH and end.lane_mask & 1
@@ -80,8 +81,8 @@ def compute_link_sums(address: Address) -> Generator[None, None, LinkSums]:
 def compute_totals(observed: RouterInternals) -> Generator[None, None, Totals]:
     """Add up all totals, in steps between which other tasks may run.
 
-    No link is counted twice. A link that is detached meanwhile is counted as it is when it is
-    reached; links that are attached meanwhile are not counted.
+    A link that is attached or detached meanwhile may or may not be counted, but no link is counted
+    twice.
     """
     totals = Totals()
     yield from _count_addresses(totals.counters, observed.table)
@@ -130,7 +131,7 @@ def _count_connection(
 def _leave_out(total: Counters, own: Connection) -> None:
     """Subtract the deliveries that the router itself has sent and received.
 
-    As in Dispatch, a request is a delivery that was received, and its answer one that was sent.
+    As in Dispatch, a management request then counts as received only, and its answer as sent only.
     """
     traffic = traffic_of(own)
     total.ingress -= traffic.received_deliveries

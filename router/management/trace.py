@@ -113,6 +113,7 @@ def _start(router: RouterView, to: str, asker: int | None, receivers: set[int]) 
     If that connection is not known, charge them to one that receives the trace.
     """
     pumps = router.observed.pumps
+    # no connection in `pumps` has the number 0
     holder = pumps.get(asker or 0) or pumps[min(receivers)]
     account = holder.connection.account
     try:
@@ -172,7 +173,7 @@ class FrameTracer:
         self._told: OrderedDict[int, Line] = OrderedDict()
 
     def hear(self, frame: TracedFrame) -> None:
-        """Report a frame, unless its connection carries a trace."""
+        """Report a frame, unless its connection carries trace lines itself."""
         number = frame.pump.number
         if number in self._router.streams.carriers():
             return

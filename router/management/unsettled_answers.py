@@ -2,7 +2,7 @@
 
 Programs written for Dispatch often forget to settle answers, because Dispatch does it itself.
 Therefore the limit is higher for small answers, and an answer older than its TTL no longer counts:
-it has expired, or was sent.
+by then it has been sent to its receiver or has expired.
 """
 
 from __future__ import annotations

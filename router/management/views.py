@@ -104,7 +104,7 @@ class RouterView:
         self.observed.finish_turn()
 
     def addresses(self) -> Iterator[AddressView | None]:
-        """Yield the addresses in use, and None for each step of an address that takes long."""
+        """Yield each address in use, after None for each step of adding up its links."""
         for address in self.observed.table.addresses():
             yield from self.address(address)
 
@@ -195,7 +195,10 @@ class ConnectionView:
 
     @property
     def use(self) -> tuple[bool | None, str | None]:
-        """Return whether an edge router uses the connection, and why; (None, None) for others."""
+        """Return whether an edge router uses the connection, and the reason if it is known.
+
+        Both are None unless the connection is between an edge router and an interior router.
+        """
         core = self.connection.handler
         edges = core.network.edges if isinstance(core, Forwarder) else None
         return (None, None) if edges is None else edges.use_of(self.connection)
@@ -224,7 +227,7 @@ class LinkView:
 
     @property
     def owner(self) -> Producer | Consumer:
-        """Return the object that the core attached to the link."""
+        """Return the producer or consumer that the core attached to the link."""
         owner: Producer | Consumer = self.link.owner
         return owner
 
@@ -267,7 +270,7 @@ class LinkView:
 
     @property
     def ingress_histogram(self) -> list[int] | None:
-        """Return the outgoing deliveries by ingress router: all are counted for this one."""
+        """Return the numbers of outgoing deliveries by ingress router: one, for this router."""
         return None if self.is_incoming else [int(self.link.deliveries)]
 
     @property
@@ -351,7 +354,7 @@ class AddressView:
 
     @property
     def subscribers(self) -> int:
-        """Return how many other receivers the address has here."""
+        """Return how many receivers the address has here, besides the router itself."""
         return self.sums.receivers - self.sums.in_process
 
     @property
@@ -370,7 +373,7 @@ class AddressView:
 def address_key(address: Address, router_id: str) -> str:
     """Return an address's key: its class letter and its name, as Dispatch's tools parse it.
 
-    In the key of a client's address, the phase precedes the name.
+    In the key of a mobile address, the phase precedes the name.
     """
     name = address.name
     area = "_topo/0/"

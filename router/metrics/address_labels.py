@@ -1,9 +1,9 @@
 """Labels of the addresses that have their own metrics.
 
 Every label costs memory where the metrics are stored, and clients choose addresses freely, so
-labels are limited. At each reading the free labels go to the busiest addresses without one. An
-address keeps its label forever, so an address stays without one only if all are taken. No count
-ever moves from `other` to a label or back: each series only grows, as a counter must
+labels are limited. At each reading the free labels go to the busiest addresses without one. Labels
+are never taken back, so an address that finds none free counts as `other` for good. As no count
+moves from `other` to a label or back, each series only grows, as a counter must
 (docs/decisions/0021-labels-stay.md).
 """
 
@@ -80,7 +80,7 @@ def _rank(busy: tuple[int, int, Address]) -> tuple[int, int]:
 
 
 def is_own_node(table: AddressTable, address: Address) -> bool:
-    """Return whether an address is one of the router's own nodes, and not a phase of its name."""
+    """Return whether an address is a node of the router itself, which has phase 0."""
     return address.phase == 0 and table.is_own_node(address.name)
 
 
@@ -93,10 +93,10 @@ def _deliveries(address: Address) -> int:
 
 
 def label_of(key: str) -> str:
-    """Return the label of an address, which is unique and never `other`.
+    """Return the label of the address with this key; it is unique and never `other`.
 
-    A leading slash does not change an address. So the two names that would be ambiguous, `other`
-    and the empty one, get a slash. A phase other than 0 precedes the name, also with a slash.
+    The names `other` and "" get a leading slash, which does not change an address. A phase other
+    than 0 precedes the name, also after a slash.
     """
     if key in (OTHER, ""):
         return f"/{key}"

@@ -1,9 +1,9 @@
 """Admit HTTP requests: limit how many are answered at a time, and how many wait for a place.
 
-First the router makes an answer, then the client reads it. Few answers are made at a time, so that
-the event loop soon returns to other work. Many answers may be read at the same time, which costs
-the loop nothing. Hosts take turns, and none has more than half of the places, so that no host can
-keep others out.
+A request has a place until the client has read the answer, and a turn (not a turn of the engine)
+until the answer is made. There are few turns, so that the event loop soon returns to other work.
+There are many places, because an answer that is being read costs the loop nothing. Hosts are
+admitted in rotation, and none has more than half of the places, so no host can keep others out.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Admission:
         self._waiting: HostFairQueue[_Waiter] = HostFairQueue()
 
     async def enter(self, host: str) -> Admitted | None:
-        """Wait for a place and a turn; return None if too many requests wait, or after `WAIT_S`.
+        """Wait for a place and a turn; return None if the request is refused, or after `WAIT_S`.
 
-        If too many wait, the host with the most waiting requests loses its newest one.
+        If too many requests wait, the newest one of the host with the most is refused.
         """
         if self._is_free() and self._may_have_more(host):
             return self._admit(host)
@@ -63,9 +63,10 @@ class Admission:
         return self._held[host] < self._share
 
     def _make_room(self, host: str) -> bool:
-        """Refuse the newest request of the host with the most, if `host` would still have fewer.
+        """Refuse a waiting request in favour of one of `host`; return whether one was refused.
 
-        Return whether a request was refused.
+        It is the newest one of the host with the most, unless that host would then have fewer than
+        `host`.
         """
         if not len(self._waiting):
             return False
@@ -116,7 +117,7 @@ class _Waiter:
 
 
 class Admitted:
-    """Place of an admitted request, and its turn until the answer is made."""
+    """Admitted request, which has a place, and a turn until its answer is made."""
 
     def __init__(self, admission: Admission, host: str) -> None:
         self._admission = admission

@@ -7,8 +7,9 @@ user.
 Labels are limited, and only connections that have lasted for a while get one, so that short ones
 leave no series behind. At each reading the free labels go to connections of connectors first, and
 then to the busiest ones. A connection that found no free label counts as `other` until it ends, and
-a label ends with its connection, so no count ever moves from one series to another. Totals that
-last are those of listeners and connectors (docs/decisions/0040-connections-in-metrics.md).
+a label ends with its connection, so no count ever moves from one series to another. The totals of
+listeners and connectors include connections that have ended
+(docs/decisions/0040-connections-in-metrics.md).
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ class RouterCollector:
             yield family
 
     def describe(self) -> Iterable[Family]:
-        """Return the metrics without numbers; the registry refuses a name that is in use."""
+        """Return the metrics without numbers, so that the registry can refuse names in use."""
         return [_family(metric) for metric in self.metrics]
 
 
@@ -132,7 +132,7 @@ def _add(family: Family, labels: tuple[str, ...], value: Value) -> None:
 
 @attrs.frozen
 class _Single:
-    """Single metric in place of a registry, for an encoder."""
+    """Stand-in for a registry, so that an encoder encodes a single metric."""
 
     family: Family
 
@@ -161,8 +161,8 @@ class Exposition:
     async def render(self, accept: str, ticket: int | None = None) -> tuple[str, bytes]:
         """Return the content type and the text for an Accept header.
 
-        `ticket` is the value of `begun` when the text was requested, if that was earlier; a text
-        that was begun since then is new enough.
+        `ticket` is the value of `begun` when the request arrived, None if that is now. If a text
+        was begun after the request arrived, that text is returned.
         """
         encode, content_type = _chosen(accept)
         asked_at = self.begun if ticket is None else ticket

@@ -3,7 +3,7 @@
 Hypercorn speaks HTTP on each connection, once the head of a request has arrived. This module limits
 what one bad client can cost: connections, one request on each, octets and time. A failure on a
 connection ends only that connection (docs/decisions/0020-http-by-connection.md). Probes do not wait
-for scrapes, and half-requests keep nobody out (docs/decisions/0083-room-for-probes.md).
+for scrapes, and incomplete requests keep nobody out (docs/decisions/0083-room-for-probes.md).
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from router.metrics.request_heads import (
 log = structlog.get_logger("router.http")
 
 # Maximum number of connections that have sent a part of a request's head, and of requests of each
-# kind that wait for a place. If the process may have only few descriptors, each of these maxima is
-# one in CROWD_PART of them.
+# kind that wait for a place. If the process may have only few descriptors, each maximum is this
+# number of descriptors divided by CROWD_PART.
 MAX_WAITING: Final = 1024
 CROWD_PART: Final = 16
 # Limits for probes, for other requests, and for requests that may change the protocol: how many are
@@ -173,7 +173,7 @@ class App:
                 nursery.cancel_scope.cancel()
 
     def ticket(self) -> int:
-        """Return a number that distinguishes a request that has just arrived from later ones."""
+        """Return the ticket of a request that has just arrived (see `Exposition.render`)."""
         return self.exposition.begun if "/metrics" in self.routes else 0
 
     async def answer(self, method: str, path: str, headers: Headers, ticket: int) -> Answer:
@@ -318,10 +318,9 @@ class HttpListener:
 
 
 def _crowd() -> int:
-    """Return how many connections may wait for an answer.
+    """Return how many incomplete requests, and how many requests of each kind, may wait.
 
-    For each kind, that is a share of the descriptors that the process may have, most of which are
-    for AMQP.
+    That is a share of the descriptors that the process may have, most of which are for AMQP.
     """
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if allowed == resource.RLIM_INFINITY:
@@ -330,7 +329,7 @@ def _crowd() -> int:
 
 
 async def _say_at_once(stream: trio.SocketStream, answer: Answer, is_head: bool = False) -> None:
-    """Send an answer without Hypercorn, where no time may be spent on a request."""
+    """Send an answer without Hypercorn, if the request is refused or incomplete."""
     with trio.move_on_after(READ_TIMEOUT_S):
         try:
             await stream.send_all(answer.http_octets(is_head))
@@ -342,7 +341,7 @@ class _ImpatientStream:
     """Stream for Hypercorn that first returns the request's head, which has already been read.
 
     It limits how much is read after the head, and how long a client may take to read the answer.
-    Hypercorn shields its sends from cancellation, so nothing else could end one.
+    Hypercorn shields its sends from cancellation, so only this stream can end a slow one.
     """
 
     def __init__(self, stream: trio.SocketStream, head: RequestHead, admitted: Admitted) -> None:

@@ -185,8 +185,8 @@ def read_in_steps(
 ) -> Generator[None, None, Reading]:
     """Read everything in steps of some milliseconds, between which the router can run.
 
-    Objects that disappear meanwhile are still read, and what they have added to the totals of the
-    past is not: nothing is counted twice or lost, and no counter ever falls.
+    An object that disappears meanwhile is read as if it were still there, and is not read again in
+    the totals of the past. So nothing is counted twice or lost, and no counter ever falls.
     """
     yield from labels.assign_in_steps()
     yield from connection_labels.assign_in_steps(observed.turn.now)
@@ -266,7 +266,7 @@ def read_in_steps(
 
 
 class _Connections:
-    """Numbers of all connections at one moment, as far as they have been read."""
+    """Numbers of the connections that exist when this object is made; they are read in steps."""
 
     def __init__(self, observed: RouterView, late: set[int]) -> None:
         self.observed = observed
@@ -363,7 +363,7 @@ def _read_memory(observed: RouterView, connections: _Connections) -> dict[str, i
     core = observed.forwarder
     own = [] if observed.own_pump is None else [observed.own_pump.connection]
     return {
-        # the octets of half-sent messages were read a moment earlier
+        # half-sent octets were read a moment earlier, so they may be more than those held now
         "waiting": max(0, core.backlog.held_bytes - connections.half_sent),
         "half_sent": connections.half_sent,
         "heads": core.intake.held_bytes,

@@ -70,7 +70,7 @@ class RequestHead:
 
 
 class _Half:
-    """Connection whose request's head is incomplete, and the time since when it is."""
+    """Connection that has been sending the head of a request since `began_at`."""
 
     def __init__(self, scope: trio.CancelScope) -> None:
         self.scope = scope
@@ -99,7 +99,7 @@ class PendingHeads:
                 return
 
     async def room(self) -> int:
-        """Wait until connections may be added, and return their number.
+        """Wait until connections may be added, and return how many.
 
         The wait avoids evicting a connection that is younger than `GRACE_S`.
         """
@@ -113,10 +113,10 @@ class PendingHeads:
     async def read(
         self, stream: Incoming, within_s: float, host: str
     ) -> RequestHead | IncompleteReason:
-        """Read a head from a host within `within_s` seconds, or until its connection is evicted.
+        """Return the head of a request, or the reason why it is incomplete.
 
-        Data that cannot be a head is returned as far as it has been received; the HTTP parser knows
-        how to answer it.
+        Reading ends after `within_s` seconds, or when the connection is evicted. Data that cannot
+        be a head is returned as received so far; the HTTP parser knows how to answer it.
         """
         self._count += 1
         while len(self._waiting) >= self.limit:
@@ -148,7 +148,7 @@ class PendingHeads:
             self._evict_oldest()
 
     def _evict_oldest(self) -> None:
-        """Evict the oldest connection of the host with the most."""
+        """Stop reading the oldest head of the host with the most, and report it as EVICTED."""
         host = self._waiting.largest()
         oldest = self._waiting.oldest(host)
         self._waiting.discard(host, oldest)

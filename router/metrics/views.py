@@ -106,11 +106,11 @@ class RouterView(Protocol):
 
     @property
     def auto_links(self) -> AutoLinks | None:
-        """Return the part that keeps auto-links attached."""
+        """Return the part that keeps auto-links attached; None if there are none."""
 
     @property
     def network(self) -> Neighbours | None:
-        """Return the part that manages connections with other routers."""
+        """Return the part that manages connections with other routers; None if there is none."""
 
     @property
     def pumps(self) -> Mapping[int, ConnectionView]:
@@ -138,4 +138,4 @@ class RouterView(Protocol):
 
     @property
     def unshown_past(self) -> Traffic:
-        """Return the traffic of all other connections that have ended."""
+        """Return the traffic of ended connections that did not have their own metrics."""

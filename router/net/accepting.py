@@ -57,7 +57,7 @@ class Shortage:
         self._said_at = float("-inf")
 
     async def wait(self, number: int) -> None:
-        """Pause accepting because of this errno; log the reason at most every `WARN_EVERY_S`."""
+        """Pause accepting because of the errno `number`; log that at most every `WARN_EVERY_S`."""
         now = trio.current_time()
         if now - self._said_at >= WARN_EVERY_S:
             self._said_at = now

@@ -1,10 +1,10 @@
 """Accept crowds of connections quickly, and begin to serve them host by host.
 
 The backlog of a listening socket is a single queue: a new connection waits until all earlier ones
-have been accepted. So all connections in the backlog are accepted at once, which costs little, and
-then wait here by host. Hosts take turns to have connections served. If too many connections wait,
-the oldest ones of the host that has the most are closed before any task is started for them
-(docs/decisions/0083-room-for-probes.md).
+have been accepted. Accepting is cheap, so all connections in the backlog are accepted at once. They
+then wait in a queue for each host, and hosts take turns to have a connection served. If too many
+connections wait, the oldest ones of the host with the longest queue are closed before any task is
+started for them (docs/decisions/0083-room-for-probes.md).
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ async def accept_fairly(
 ) -> None:
     """Accept on all sockets of the listener `name` until cancelled, then close the sockets.
 
-    Each connection is handled by its own task in `connections` once `room` reports that there is
-    room, and closed afterwards. Up to `most` connections wait for room. Excess connections are sent
-    `refusal`, as far as that is possible without waiting, and closed.
+    Accepted connections wait until `room` returns how many may be served. Each of these is handled
+    by its own task in `connections`, and closed afterwards. At most `most` connections wait. Excess
+    connections are sent `refusal`, as far as that is possible without waiting, and closed.
     """
     arrivals = AcceptedBacklog(name, most, refusal)
     shortage = Shortage(name)
@@ -80,7 +80,7 @@ class AcceptedBacklog:
         return len(self._waiting)
 
     def add(self, host: str, accepted: socket.socket) -> None:
-        """Add a waiting connection; if too many wait, refuse the oldest of the host with most."""
+        """Add a connection; if too many wait, refuse the oldest of the host that has the most."""
         self._waiting.add(host, accepted)
         self._some.set()
         if len(self._waiting) > self._most:
@@ -90,7 +90,7 @@ class AcceptedBacklog:
             self._refuse(oldest)
 
     async def some(self) -> None:
-        """Wait until there is at least one connection in the backlog."""
+        """Wait until there is at least one accepted connection."""
         if not self._waiting:
             self._some = trio.Event()
             await self._some.wait()

@@ -36,7 +36,7 @@ class ConnectionCounters:
     is_over: bool = False
 
     def count(self, event: object) -> None:
-        """Count an event of one of its connections."""
+        """Count an event of one of the connections of the listener or connector."""
         if isinstance(event, events.ConnectionOpened):
             self.opened += 1
         elif isinstance(event, events.ConnectionClosed) and event.error is not None:

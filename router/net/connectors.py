@@ -58,7 +58,7 @@ def backoff_delays(uniform: Callable[[float, float], float] = random.uniform) ->
 
 
 class AmqpConnector:
-    """Configured connector; with `only`, it connects to that host and port instead of its own."""
+    """Connector from the configuration; `only` replaces its configured hosts and ports."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class AmqpConnector:
     async def serve(self, connections: trio.Nursery) -> None:
         """Keep a connection open until cancelled or stopped.
 
-        An open connection runs in `connections`, so it continues after that.
+        An open connection runs in `connections`, so it stays open if this call is cancelled.
         """
         with self._serving:
             await self._keep_connected(connections)
@@ -119,9 +119,9 @@ class AmqpConnector:
         self._pause.cancel()
 
     def lacks(self) -> str | None:
-        """Return why the router is not ready without this connection; None if it is."""
+        """Return why this connector keeps the router from being ready; None if it does not."""
         needed, status = self.connector.needed_for, self.status
-        # a connection from before the connector was reconfigured counts as well
+        # `tally` also counts connections from before the connector was reconfigured
         if needed == "nothing" or status.is_connected or (needed == "start" and self.tally.opened):
             return None
         why = f": {status.failure.reason}" if status.failure is not None else ""
@@ -174,7 +174,7 @@ class AmqpConnector:
         self.status.failed(time.monotonic(), failure, number)
 
     def _is_sent_on(self, trail: RedirectChain, pump: RouterPump) -> bool:
-        """Follow the redirect with which the peer closed, if any; return whether it is followed."""
+        """If the peer closed with a redirect, follow it; return whether one is followed."""
         error = pump.close_error
         if error is None or error.condition != Condition.CONNECTION_REDIRECT:
             return False

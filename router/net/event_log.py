@@ -1,8 +1,7 @@
 """Log the events of connections: one line for each event of interest to operators.
 
 If something ends, the line has the reason (`condition`, `description`) and whether it came from the
-peer (`by_peer`). If a link is lost with its session or connection, only the loss of that is a
-warning.
+peer (`by_peer`). The line of a link that ends with its session or connection is not a warning.
 """
 
 from __future__ import annotations
@@ -98,7 +97,7 @@ def log_event(
 
 
 def _is_announced(session: Session) -> bool:
-    """Return whether a session has an auto-link, whose changes `AutoLinkChanged` reports."""
+    """Return whether a session belongs to an auto-link, which is logged as `AutoLinkChanged`."""
     return isinstance(session.owner, OwnLink) and session.owner.is_announced
 
 
@@ -132,7 +131,7 @@ def _end(
 def _refused(
     log: FilteringBoundLogger, what: str, redirected: str, error: AmqpError, **facts: object
 ) -> None:
-    """Log that a link or connection was refused, or `redirected`, which is not a problem."""
+    """Log a refusal: `what`, as a warning, or `redirected` if the peer was sent elsewhere."""
     redirect = read_redirect(error.condition, error.info)
     if redirect is None:
         log.warning(what, by_peer=False, **facts, **_reason(error))

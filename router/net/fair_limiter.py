@@ -13,7 +13,7 @@ import trio
 
 
 class FairLimiter:
-    """Limiter for up to `capacity` concurrent turns, which requesters share fairly."""
+    """Limiter of concurrent work, with `capacity` slots that requesters share fairly."""
 
     def __init__(self, capacity: int) -> None:
         self._free = capacity
@@ -22,12 +22,12 @@ class FairLimiter:
 
     @property
     def waiting(self) -> int:
-        """Return the number of requests that wait for a turn."""
+        """Return the number of requests that wait for a slot."""
         return sum(map(len, self._queues.values()))
 
     @asynccontextmanager
     async def turn(self, who: str) -> AsyncIterator[None]:
-        """Wait for a turn for the requester `who`, and hold it until the end of the block."""
+        """Wait for a slot for the requester `who`, and hold it until the end of the block."""
         if self._free:
             self._free -= 1
         else:
@@ -53,7 +53,7 @@ class FairLimiter:
             raise
 
     def _next(self) -> None:
-        """Pass a turn on to the first request in the next queue, or free it."""
+        """Pass a slot on to the first request in the next queue, or free the slot."""
         if not self._queues:
             self._free += 1
             return

@@ -53,8 +53,8 @@ class Hub(Generic[AnyPump]):
         self.own_pump: AnyPump | None = None
         self._next_number = 0
         self._empty = trio.Event()
-        # held for a long turn: of the connections with much work, one at a time does a part of it,
-        # and connections with little work are served before the next one
+        # held during a long turn, so that connections with little work are served before the next
+        # long turn
         self.long_turns = trio.Lock()
         # set when there is work for later turns
         self._work = trio.Event()
@@ -71,7 +71,7 @@ class Hub(Generic[AnyPump]):
             self.buffer = memoryview(bytearray(needed))
 
     def enter(self, pump: AnyPump) -> int:
-        """Register a new connection and return its number, which is 0 for the router's own."""
+        """Register a connection and return its number; 0 is the router's connection to itself."""
         if pump.connection.settings.is_own:
             self.own_pump = pump
             return 0
@@ -150,7 +150,7 @@ class Hub(Generic[AnyPump]):
             self.go_on()
 
     def has_work(self) -> bool:
-        """Return whether another round is needed to do deferred work, or to allow more of it."""
+        """Return whether deferred work is left, or its budget has to be restored."""
         return self.turn.deferred.needs_round()
 
     def go_on(self, slice_s: float = SLICE_S) -> None:
@@ -209,7 +209,7 @@ class Hub(Generic[AnyPump]):
         self.tidy()
 
     async def round_trip(self) -> str | None:
-        """Take a turn after one round of the loop; return a description of a problem, or None."""
+        """Take a turn in the next round of the event loop; return a text if the loop was stuck."""
         await trio.lowlevel.checkpoint()
         self.begin_turn()
         self.finish_turn()

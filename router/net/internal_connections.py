@@ -16,8 +16,7 @@ LINK_CAPACITY = 250
 def internal_connection(exchange: RouterHub, container_id: str) -> tuple[RouterPump, socket.socket]:
     """Return a pump for the router's end, which the caller runs, and the other end's socket.
 
-    Neither end needs heartbeats: both end with the process. `held_limit_bytes` has its default, as
-    for any connection.
+    Neither end needs heartbeats: both end with the process.
     """
     settings = ConnectionSettings(
         container_id=container_id,

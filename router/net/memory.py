@@ -99,8 +99,8 @@ class Churn:
 class Reclaimer:
     """Trigger for returning memory to the system after many connections have closed.
 
-    It also acts after much memory was released. It waits until few connections come and go, and
-    acts a second time after `AT_MOST_EVERY_S`.
+    Memory is also returned after much of it was released. The trigger waits until few connections
+    come and go. It acts twice, at least `AT_MOST_EVERY_S` apart.
     """
 
     def __init__(

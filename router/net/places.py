@@ -59,7 +59,7 @@ class Places:
         self._configured = _configured(connector) if only is None else (only,)
         self._learnt: tuple[Place, ...] = ()
         self._at = 0
-        # number of hosts left in a row since a connection lasted, or since the back-off
+        # how often the next host was tried since a connection lasted, or since all were tried
         self._left = 0
 
     @property

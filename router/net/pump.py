@@ -97,8 +97,8 @@ class Pump:
     async def _read(self) -> None:
         """Read until the connection is finished or the socket ends.
 
-        A long turn is taken only with `Hub.long_turns`, so that connections with little to do are
-        served before the next long turn of any connection (docs/decisions/0090).
+        A long turn requires the lock `Hub.long_turns`, so that connections with little to do are
+        served between two long turns (docs/decisions/0090).
         """
         connection, exchange, sock = self.connection, self.exchange, self.sock
         while not connection.finished:
@@ -269,7 +269,7 @@ class Pump:
             return
 
     async def _take_turn_to_close(self) -> None:
-        """Close the socket, or wait until it is closed after others: many may be lost at once."""
+        """Let the hub close the socket, now or in a later turn, and wait until it is closed."""
         self.exchange.close(self)
         if not self._is_closed:
             self._closed = trio.Event()

@@ -53,8 +53,8 @@ class RouterHub(Hub["RouterPump"]):
         self.table = table
         self.tallies: list[ConnectionCounters] = []
         self.traces = Tracer(self.pumps)
-        # numbers of the connections that metrics show one by one, and the traffic of all others
-        # that have ended
+        # numbers of the connections that metrics show one by one, and the traffic of all other
+        # connections that have ended
         self.shown: set[int] = set()
         self.unshown_past = Traffic()
         # called with the time about as often as timers are checked; a task for each would be
@@ -109,9 +109,9 @@ class RouterHub(Hub["RouterPump"]):
         self.traces.look(pump)
 
     def add_tally(self, name: str, direction: str, role: str) -> ConnectionCounters:
-        """Return a new tally for a listener or connector, or the previous one if it still exists.
+        """Return the counters of a listener or connector; create them if there are none yet.
 
-        A tally exists until its listener or connector is removed and its connections have ended.
+        Counters exist until their listener or connector is removed and its connections have ended.
         """
         for tally in self.tallies:
             if (tally.name, tally.direction, tally.role) == (name, direction, role):
@@ -122,7 +122,7 @@ class RouterHub(Hub["RouterPump"]):
         return tally
 
     def forget_tallies(self) -> None:
-        """Drop the tallies of removed listeners and connectors that have no connection left."""
+        """Drop the counters of removed listeners and connectors that have no connection left."""
         used = {id(pump.tally) for pump in self.pumps.values()}
         self.tallies = [each for each in self.tallies if not each.is_over or id(each) in used]
 
@@ -150,9 +150,9 @@ class RouterHub(Hub["RouterPump"]):
             self.forwarder.sent(self.clock())
 
     def until_next_look_s(self) -> float:
-        """Return the time in seconds until a waiting message expires, at most the usual interval.
+        """Return the seconds until a waiting message expires, but at most the usual interval.
 
-        Time-outs of termini are in whole seconds: they can wait for the next check.
+        Termini that expire wait for the next check, since their time-outs are in whole seconds.
         """
         expiry = self.forwarder.backlog.deadlines.next
         if expiry:
@@ -227,6 +227,6 @@ class _NetworkWork:
         self._exchange = exchange
 
     def step(self) -> bool:
-        """Do some of the work at the end of the turn; another turn is requested if more is left."""
+        """Do some of the work; the network requests another turn if more is left."""
         self._exchange.go_on_with_network()
         return False

@@ -1,7 +1,7 @@
 """Trace connections: report each frame that is sent or received to interested listeners.
 
-A connection that is not traced has no tap, and costs only a check for one at each read and send. A
-traced connection is slower: each frame is decoded a second time.
+A connection without a `Tap` is not traced, which costs only a check at each read and send. A traced
+connection is slower: each frame is decoded a second time.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Tap:
         self._incoming = _Direction(from_start=from_start)
         self._outgoing = _Direction(from_start=from_start)
         self._has_begun = False
-        # output from before that is not sent yet is skipped
+        # skip unsent output that was written before the trace began
         self._outgoing.watcher.skip(unsent)
 
     def received(self, octets: Buffer) -> None:
@@ -97,7 +97,7 @@ class Tap:
         self._tell(self._outgoing, octets, incoming=False)
 
     def turned(self) -> None:
-        """Report that the frames of a read have had their effects, except for output."""
+        """Report that all frames of a read have had their effects; output is not sent yet."""
         for listening in self.listening:
             if listening.turned is not None:
                 listening.turned()

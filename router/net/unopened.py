@@ -1,7 +1,7 @@
 """Close connections that have not been opened yet when descriptors are short.
 
 Until its open, while SASL is unfinished or not even begun, a connection is of no use to its client.
-Some connections of hosts that have many such are closed, so that others can connect.
+The hosts with the most such connections lose some of them, so that others can connect.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Containers attached to simulated routers: the client of the commands, without a socket.
+"""Containers attached to simulated routers: `router.client` without a socket.
 
 A container connects to its router. If the connection is lost, the container connects again and
 attaches new links.
@@ -70,7 +70,7 @@ class Container:
     ) -> None:
         self.name = name
         self.host = host
-        # the listener that accepts it
+        # the listener that accepts its connections
         self.listener = listener
         self.agenda = agenda
         self.distance = distance
@@ -101,7 +101,7 @@ class Container:
 
     @property
     def is_over(self) -> bool:
-        """Return whether there is no session to attach links to; senders and receivers ask this."""
+        """Return whether there is no session to attach links to; for senders and receivers."""
         return self.session is None
 
     def is_connected(self) -> bool:
@@ -235,7 +235,7 @@ class Container:
     # Calls of its senders and receivers.
 
     def note(self) -> None:
-        """Schedule sending for the time after the current event."""
+        """Schedule sending, as soon as the current event is over."""
         if not self._is_due:
             self._is_due = True
             self.agenda.after(0, self._flush)
@@ -262,7 +262,7 @@ class Container:
         self._hub.finish_turn()
 
     def event_received(self, event: object) -> None:
-        """Handle rare events."""
+        """Handle an event of the connection, its session or its links."""
         assert self._engine is not None
         self._engine.owner.event_received(event)
         if isinstance(event, events.LinkAttached):

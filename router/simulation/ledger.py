@@ -1,4 +1,4 @@
-"""Ledger of messages: each is sent once, has one outcome, and is delivered accordingly.
+"""Ledger of messages, which checks that each has one outcome and was delivered accordingly.
 
     sent = accepted + released + modified + rejected + without an outcome
 
@@ -85,8 +85,8 @@ class Ledger:
                 for receiver in set(entry.receivers) - self.releasing:
                     yield f"{words}: released, but delivered to receiver {receiver}"
             if is_multicast:
-                # a copy under way between routers may reach a receiver again, if the sender is told
-                # so by the outcome
+                # if a connection between routers is lost, a receiver may get a copy again, but then
+                # the outcome must say so: modified, rejected or lost
                 if len(set(entry.receivers)) != got and outcome in ("accepted", "released", ""):
                     yield f"{words}: delivered twice to a receiver of a multicast"
             elif outcome in ("accepted", "") or entry.presettled:

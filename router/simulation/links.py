@@ -1,4 +1,4 @@
-"""Senders and receivers of simulated containers: those of the client, driven by callbacks.
+"""Senders and receivers of simulated containers: those of `router.client`, with callbacks.
 
 The plan of a link outlives the link: on each new connection, a link is made for each plan.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class SimulatedSender(Sender):
-    """Sender that calls `on_change` where the client's own sender wakes waiting tasks."""
+    """Sender that calls `on_change` of its plan where other senders wake waiting tasks."""
 
     def __init__(self, container: Container, plan: SenderPlan) -> None:
         super().__init__(
@@ -29,7 +29,7 @@ class SimulatedSender(Sender):
         self.outcome_told = plan.on_outcome
 
     def changed(self) -> None:
-        """Report that there may be room."""
+        """Report that there may be room to send."""
         self.plan.on_change()
 
     def attached(self) -> None:
@@ -46,7 +46,7 @@ class SimulatedSender(Sender):
 
 
 class SimulatedReceiver(Receiver):
-    """Receiver that passes each message to `on_message` as it arrives."""
+    """Receiver that passes each message to `on_message` of its plan as it arrives."""
 
     def __init__(self, container: Container, plan: ReceiverPlan) -> None:
         super().__init__(container, container.session, credit=plan.credit, count=None, drain=False)
@@ -60,10 +60,10 @@ class SimulatedReceiver(Receiver):
 
 @attrs.define(eq=False)
 class SenderPlan:
-    """Sender that a container has whenever it is connected.
+    """Sender that a container attaches on each new connection.
 
-    `on_change` is called when there may be room. `on_outcome` is called with each outcome, and also
-    if none will arrive (`SentMessage.is_lost`).
+    `on_change` is called when there may be room to send. `on_outcome` is called with each message
+    that has its outcome or will never get one (`SentMessage.is_lost`).
     """
 
     address: str | None
@@ -81,7 +81,7 @@ class SenderPlan:
 
 @attrs.define(eq=False)
 class ReceiverPlan:
-    """Receiver that a container has whenever it is connected."""
+    """Receiver that a container attaches on each new connection."""
 
     address: str
     on_message: Callable[[ReceivedMessage], None]

@@ -100,7 +100,7 @@ class Network:
     # Events.
 
     def between(self, one: str, other: str) -> list[RouterConnection]:
-        """Return the joints of two routers, no matter which of them dials."""
+        """Return the connections of two routers, no matter which of them dials."""
         pairs = ((one, other), (other, one))
         return [self.joints[pair] for pair in pairs if pair in self.joints]
 
@@ -148,7 +148,7 @@ class Network:
     # State.
 
     def live_joints(self) -> list[RouterConnection]:
-        """Return the joints that are up, with both routers running."""
+        """Return the connections between routers that are up, with both routers running."""
         return [
             each
             for each in self.joints.values()

@@ -1,4 +1,4 @@
-"""Observe a simulated router like a plugin does: its events, samples and totals, without tasks.
+"""Read the events, samples and link totals of a simulated router, as a plugin does.
 
 Only the clock and the random numbers of the simulation are used, and the links of each router are
 numbered from 1, so the same seed gives the same result.
@@ -39,11 +39,11 @@ class _Direct(EventQueue):
 
 
 class Observation:
-    """Observation of one life of a simulated router, from now on.
+    """Observation of one life of a simulated router, from now until that life ends.
 
     `wall_clock` returns the router's wall-clock time, in seconds since 1970. `share` is the share
-    of deliveries that are sampled as they enter the network at this router; `chance` seeds the
-    choice of these and the trace-ids. `hear` is called with each event of one of the `types`.
+    of deliveries that are sampled as they enter the network at this router. `chance` seeds both the
+    choice of samples and the trace-ids. `hear` is called with each event of one of the `types`.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Observation:
         self.host = host
         self._exchange = host.exchange
         self._hear = hear
-        # by the number of each link in this process, which depends on earlier simulations
+        # numbers of links from 1, by their numbers in this process, which differ in each simulation
         self._numbers: dict[int, int] = {0: 0}
         self._next = count(1)
         seed = chance.getrandbits(WORD_BITS), chance.getrandbits(WORD_BITS)

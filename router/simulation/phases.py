@@ -58,8 +58,8 @@ class PhaseRecorder(Listener):
         self.agenda = truth.network.agenda
         self.phases: list[Phase] = []
         self._starts: list[float] = []
-        # the counters of control messages of each life of each router, and their totals at the end
-        # of the previous phase
+        # the counters of control messages, one for each life of a router, and their totals at the
+        # end of the previous phase
         self._spoken: list[Neighbours] = []
         self._told = (0, 0)
         for host in truth.network.hosts.values():
@@ -91,7 +91,7 @@ class PhaseRecorder(Listener):
             phase.converged_s = max(0.0, truth.right_since - phase.began)
 
     def _said(self) -> tuple[int, int]:
-        """Return the messages and octets that routers have exchanged since the last call."""
+        """Return the control messages and octets that routers have sent since the last call."""
         messages = octets = 0
         for spoken in self._spoken:
             messages += sum(spoken.messages[key] for key in spoken.messages if key[0] == "out")
@@ -104,7 +104,7 @@ class PhaseRecorder(Listener):
             self._spoken.append(host.control.network)
 
     def end_waits(self, flows: list[Flow]) -> None:
-        """Count the waits of senders that still wait, since no more messages will be accepted."""
+        """Record the waits of senders whose messages were not accepted before the end."""
         for flow in flows:
             if flow.wanting_since is not None:
                 self._waited(flow.wanting_since)
@@ -120,7 +120,7 @@ class PhaseRecorder(Listener):
         self.phase.sent += 1
 
     def told(self, flow: Flow, entry: Entry) -> None:
-        """Count an outcome that a sender has received, or will never receive."""
+        """Count the outcome of a message, or that its sender will never receive one."""
         phase, outcome = self.phase, entry.outcome
         setattr(phase, outcome, getattr(phase, outcome) + 1)
         if outcome == "accepted":

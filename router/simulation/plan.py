@@ -1,4 +1,4 @@
-"""Expand a topology into named routers and links, including those of its shapes."""
+"""Expand a topology into named routers and links, including those of shapes such as rings."""
 
 from __future__ import annotations
 

@@ -70,7 +70,10 @@ class RouterConnection:
         self.agenda.after(0, lambda: self._try_connect(attempt, self.agenda.now, 0))
 
     def _try_connect(self, attempt: object, began: float, knocks: int) -> None:
-        """Try to connect; repeat that while there is no answer."""
+        """Connect if octets get through; otherwise try again later, like TCP.
+
+        `knocks` is the number of attempts so far that got no answer.
+        """
         if attempt is not self._attempt or not self.dialler.is_alive:
             return
         if self.is_clear:

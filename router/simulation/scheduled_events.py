@@ -1,4 +1,4 @@
-"""Events of a simulated network: those of the topology at their times, and those that undo them."""
+"""Schedule of the events in a topology, and of events that undo them."""
 
 from __future__ import annotations
 

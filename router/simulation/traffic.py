@@ -33,7 +33,7 @@ class Listener:
         """Handle a message that is sent."""
 
     def told(self, flow: Flow, entry: Entry) -> None:
-        """Handle the outcome that a sender has received, or that it will never receive one."""
+        """Handle the outcome of a message, or the fact that its sender will never receive one."""
 
     def delivered(self, sink: Sink, flow: Flow, entry: Entry) -> None:
         """Handle a message that a receiver has received."""

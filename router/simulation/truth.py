@@ -14,18 +14,20 @@ from router.simulation.network import Network
 
 
 class GroundTruth:
-    """Watch on the interior routers of a network, and on the `lines` between them.
+    """Comparison of what interior routers know with the true state of their network.
 
-    It must be made before the routers start. `wrong_paths` are the routers whose paths differ from
-    the true ones; `wrong_keys` has the keys for which a router is wrong about who wants them.
+    It must be made before the routers start. `lines` are the connections between interior routers,
+    as pairs of names. `wrong_paths` are the routers whose paths differ from the true ones.
+    `wrong_keys` maps a router to those address keys for which its list of routers with receivers is
+    wrong.
     """
 
     def __init__(self, network: Network, lines: Iterable[tuple[str, str]]) -> None:
         self.network = network
         self.costs = {pair: network.joints[pair].connector.cost for pair in lines}
-        # costs of the routers that each router can reach
+        # by router, the cost of the cheapest path to each router that it can reach
         self.ways: dict[str, dict[str, int]] = {}
-        # by key, the routers where the key is really wanted
+        # by address key, the routers with receivers, and the interest there
         self.wanted: dict[str, dict[str, Interest]] = {}
         self.wrong_paths: set[str] = set()
         self.wrong_keys: dict[str, set[str]] = {}
@@ -45,7 +47,7 @@ class GroundTruth:
         return not self.wrong_paths and not self.wrong_keys
 
     def is_whole(self) -> bool:
-        """Return whether every joint between routers is up."""
+        """Return whether every connection between routers is up."""
         return all(joint.is_up() for joint in self.network.joints.values())
 
     # Changes at routers.

@@ -20,7 +20,7 @@ from router.net.hub import READ_BYTES, Hub
 from router.net.tracing import Tap
 from router.simulation.virtual_clock import EventScheduler
 
-# Minimum delay of a wire: without it, routers could exchange frames forever at the same time.
+# Minimum delay of a wire: without it, routers could exchange frames forever and time never pass.
 LEAST_DELAY_S = 0.00002
 # Capacity of the socket buffers in each direction while the peer does not read.
 CAPACITY_BYTES = 1024 * 1024

@@ -31,7 +31,7 @@ class Settings:
 
 
 class Example(plugin.Plugin):
-    """Reports containers that connect again and again."""
+    """Plugin that reports containers that connect again and again."""
 
     api_version = (1, 0)
     settings_class: ClassVar[type[attrs.AttrsInstance]] = Settings

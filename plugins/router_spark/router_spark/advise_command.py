@@ -75,11 +75,10 @@ def advise_command(
     gain: float,
     only_measured: bool,
 ) -> None:
-    """Advise costs of the connections between routers.
+    """Advise costs of the connections between routers, here called lines.
 
-    The advice changes one line at a time: apply it, let the network run, and run
-    `trioute-spark advise` again with the same --from. A change that has made messages slower is
-    undone.
+    The advice changes one line at a time: apply it, let the network run, and run `trioute-spark
+    advise` again with the same --from. A change that has made messages slower is undone.
     """
     if advice is not None and not advice.parent.is_dir():
         raise BadInput(f"--advice {advice}: there is no folder {advice.parent}")

@@ -94,17 +94,40 @@ def losses_command(run: Run) -> None:
 
 
 @click.command("incidents")
-@click.option("--steals", default=DEFAULTS.steals, show_default=True, type=click.IntRange(1))
-@click.option("--redirects", default=DEFAULTS.redirects, show_default=True, type=click.IntRange(1))
-@click.option("--closings", default=DEFAULTS.closings, show_default=True, type=click.IntRange(1))
+@click.option(
+    "--steals",
+    default=DEFAULTS.steals,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Minimum number of times that a link is stolen in a steal war.",
+)
+@click.option(
+    "--redirects",
+    default=DEFAULTS.redirects,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Minimum number of redirects of a client in a redirect storm.",
+)
+@click.option(
+    "--closings",
+    default=DEFAULTS.closings,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Minimum number of closed connections of a flapping peer.",
+)
 @click.option(
     "--neighbour-losses",
     default=DEFAULTS.neighbour_losses,
     show_default=True,
     type=click.IntRange(1),
+    help="Minimum number of times that a router loses a flapping neighbour.",
 )
 @click.option(
-    "--route-changes", default=DEFAULTS.route_changes, show_default=True, type=click.IntRange(1)
+    "--route-changes",
+    default=DEFAULTS.route_changes,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Minimum number of times that the reachable routers change.",
 )
 @click.option(
     "--gap",
@@ -116,10 +139,7 @@ def losses_command(run: Run) -> None:
 )
 @run_options
 def incidents_command(run: Run, /, **limits: int) -> None:
-    """Find steal wars, redirect storms, flapping peers and route changes.
-
-    The options set the minimum number of events of each kind of incident.
-    """
+    """Find steal wars, redirect storms, flapping peers and route changes."""
     run_job(
         run,
         "incidents",
@@ -158,7 +178,13 @@ def skew_command(run: Run, top: int) -> None:
     type=click.FloatRange(0, min_open=True),
     help="Deliveries per second that a link can carry.",
 )
-@click.option("--least-hours", default=24, show_default=True, type=click.IntRange(3))
+@click.option(
+    "--least-hours",
+    default=24,
+    show_default=True,
+    type=click.IntRange(3),
+    help="Minimum number of whole hours of data for a link's forecast.",
+)
 @run_options
 def capacity_command(run: Run, limit: float, least_hours: int) -> None:
     """Forecast when links will reach a limit."""

@@ -126,7 +126,7 @@ def _merge(paths: list[Path], merged: Path, dataset: Dataset) -> tuple[int, int]
 
 
 def _ends_of_runs(batch: pa.Table) -> tuple[object, object]:
-    """Return the runs of the first and the last row, which differ if there are several runs."""
+    """Return the runs of the first and the last row of a batch, which may have several runs."""
     epochs = batch.column("router_epoch")
     return epochs[0].as_py(), epochs[-1].as_py()
 
@@ -152,7 +152,7 @@ def _first_of_each(paths: list[Path]) -> dict[Path, Mask]:
 
 
 def _batches(path: Path, schema: pa.Schema, keep: Mask | None) -> Iterator[pa.Table]:
-    """Yield the rows of a file, or only those to keep, in batches within one row group each."""
+    """Yield the rows of a file, or only those in `keep`, in parts of one row group each."""
     begin = 0
     with pq.ParquetFile(path) as file:
         for number in range(file.num_row_groups):

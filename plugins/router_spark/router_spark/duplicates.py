@@ -21,14 +21,17 @@ IDENTITY: Final = ("router", "router_epoch", "seq")
 
 @attrs.frozen
 class SortedFiles:
-    """Files by treatment: rows of `distinct` files are unique, those of `doubtful` may not be."""
+    """Files that share no row with another file (`distinct`), or may do so (`doubtful`)."""
 
     distinct: list[Footer]
     doubtful: list[Footer]
 
 
 def sort_files(footers: Sequence[Footer]) -> SortedFiles:
-    """Sort files into distinct and doubtful ones, and omit copies."""
+    """Sort files into distinct and doubtful ones, and omit copies.
+
+    If the runs in a file are unknown, all files are doubtful, and none is omitted.
+    """
     if not all(each.runs for each in footers):
         # rows of any run may be in the files whose runs are unknown
         return SortedFiles([], list(footers))
@@ -42,7 +45,7 @@ def sort_files(footers: Sequence[Footer]) -> SortedFiles:
 
 
 def _overlapping(files: Sequence[Footer]) -> set[int]:
-    """Return the positions of files that have numbers in common with other files."""
+    """Return the indices of files whose sequence numbers overlap those of another file."""
     ranges: dict[tuple[str, int], list[tuple[int, int, int]]] = {}
     for position, footer in enumerate(files):
         for run in footer.runs:
@@ -51,7 +54,7 @@ def _overlapping(files: Sequence[Footer]) -> set[int]:
     overlapping: set[int] = set()
     for found in ranges.values():
         found.sort()
-        # the last end of the ranges so far, and the file with that range
+        # the greatest end of the ranges so far, and its file
         end, owner = -1, -1
         for first, last, position in found:
             if first <= end:

@@ -6,12 +6,12 @@ import click
 
 
 class BadInput(click.ClickException):
-    """Arguments or files are invalid: exit code 2."""
+    """Invalid arguments or files: exit code 2."""
 
     exit_code = 2
 
 
 class JobFailed(click.ClickException):
-    """Spark could not finish a job: exit code 1."""
+    """Failure of Spark to finish a job: exit code 1."""
 
     exit_code = 1

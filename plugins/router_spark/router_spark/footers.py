@@ -22,7 +22,7 @@ Value = TypeVar("Value", int, str, datetime)
 
 @attrs.frozen(order=True)
 class RowRange:
-    """Range of the sequence numbers, from one run of a router, in a file."""
+    """Range of sequence numbers that a file has from one run of a router."""
 
     router: str
     router_epoch: int
@@ -34,9 +34,9 @@ class RowRange:
 class Footer:
     """Metadata of a file. `earliest` and `latest` are the limits of the dataset's time column.
 
-    `runs` are the runs of routers whose rows the file has; it is empty if they are unknown, because
-    there are no statistics, or a row group has rows of several runs. `greatest_hop` is the greatest
-    hop of its deliveries, or None if it has none, or no statistics.
+    `runs` has one range for each run of a router in the file. It is empty if the runs are unknown,
+    because statistics are missing or a row group has several runs. `greatest_hop` is None if the
+    dataset has no hops, or statistics are missing.
     """
 
     path: Path

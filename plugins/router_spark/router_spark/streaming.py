@@ -57,8 +57,8 @@ def start(spark: SparkSession, stream: Stream, interval_s: float | None = None) 
     It keeps its progress in the folder `_checkpoint`. Raises BadInput if the dataset has no folder.
     """
     folder = dataset_folder(stream.directory, stream.dataset)
-    # A torn file fails the stream, with an error that names it. The batch that has failed stays
-    # planned: it must be able to run without the file once that was moved.
+    # A torn file fails the stream, with an error that names it. Spark repeats the failed batch at
+    # the next start, when the torn file may have been moved away: so missing files are ignored.
     spark.conf.set("spark.sql.files.ignoreCorruptFiles", "false")
     spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")
     writer = (

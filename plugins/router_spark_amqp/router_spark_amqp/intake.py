@@ -165,10 +165,11 @@ class Intake:
             self._changed.notify_all()
 
     async def _live(self) -> None:
-        """Receive, reconnecting when the link is lost, until stopped or out of time.
+        """Receive until stopped; when the link is lost, reconnect within a time limit.
 
-        A link that is lost soon and without a message counts as a failed attempt, unless it is the
-        first one: a peer that accepts each attach and then fails must not be retried for ever.
+        The limit begins anew when the first link is lost, or one that has brought a message or
+        lasted for a while. Otherwise a peer that accepts each attach and then fails would be
+        retried for ever.
         """
         self._token = trio.lowlevel.current_trio_token()
         pause_s = FIRST_PAUSE_S

@@ -87,7 +87,7 @@ class Options:
     def stream_credit(self) -> int:
         """Return the maximum number of messages in transit or unsettled.
 
-        Spark commits a batch when it plans the next one, so the default has room for two.
+        Spark commits a batch when it plans the next one, so the default has room for two batches.
         """
         return 2 * self.rows_per_batch if self.credit is None else self.credit
 

@@ -63,7 +63,7 @@ def _said(given: Filter) -> str | None:
             return None if inner is None else f"NOT ({inner})"
         case IsNull() | IsNotNull():
             name = _identifier(given.attribute)
-            # a message without a priority has 4, so that it is never null
+            # the default of a priority is 4, so a priority is never null
             if name != IDENTIFIERS["subject"]:
                 return None
             return f"{name} IS NULL" if isinstance(given, IsNull) else f"{name} IS NOT NULL"

@@ -159,7 +159,7 @@ class AmqpSpoolReader(AmqpStreamReader):
         self._spool: Spool | None = None
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # type: ignore[override]  # noqa: N802
-        """Return where the next batch ends: with spooled segments, or else with a new segment.
+        """Return the end of the next batch: of spooled segments or, without any, of a new segment.
 
         Returns `start` if there are no rows. Raises SourceLost, OSError if a file cannot be
         written, and OptionError if another query has locked the folder.

@@ -55,7 +55,7 @@ class AmqpStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._schema = schema
         self._run = secrets.token_hex(8)
         self._drains = False
-        # only in the driver: copies of this object are sent to the tasks
+        # set only in the driver; the copies of this object in tasks have none
         self._intake: Intake | None = None
 
     def initialOffset(self) -> Offset:  # type: ignore[override]  # noqa: N802

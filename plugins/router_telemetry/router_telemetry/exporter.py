@@ -84,7 +84,7 @@ class Settings:
 
 
 class Telemetry(plugin.Plugin):
-    """Writes flow records, sampled deliveries and events as Parquet files."""
+    """Plugin that writes flow records, sampled deliveries and events as Parquet files."""
 
     api_version = (1, 0)
     settings_class: ClassVar[type[attrs.AttrsInstance]] = Settings

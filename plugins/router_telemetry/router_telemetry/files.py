@@ -20,10 +20,10 @@ LIMITED = ("schema_version", "router", "router_epoch", "seq", "hop")
 def storage(dataset: Dataset) -> dict[str, Any]:
     """Return how to store a dataset, as arguments of pyarrow's `write_table`.
 
-    They halve the time for writing, and make files smaller. Numbers that grow or vary are stored as
-    differences; ids are random and cannot be compressed; all other columns have few different
-    values. Statistics are kept for the columns by which readers choose files and row groups, and
-    for `hop`, from which they learn how long paths can be.
+    These arguments halve the time for writing, and make files smaller. Numbers that grow or vary
+    are stored as differences; ids are random and cannot be compressed; all other columns have few
+    different values. Statistics are kept for the columns by which readers choose files and row
+    groups, and for `hop`, from which readers learn how long paths can be.
     """
     time = dataset.time_column
     names = [column.name for column in dataset.columns]

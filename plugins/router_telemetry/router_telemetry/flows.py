@@ -32,13 +32,13 @@ class FlowMeter:
         self._detached.add(totals.link.number)
 
     def begin_reading(self) -> None:
-        """Note from now on which links are detached."""
+        """Begin to note which links are detached while their totals are read."""
         self._detached.clear()
 
     def end_interval(self, links: list[LinkTotals], wall: float, now: float) -> None:
         """Add rows for the links, and begin the next interval.
 
-        The totals were read since `begin_reading`.
+        The totals were read after `begin_reading` was called.
         """
         for totals in links:
             # the totals of a link that was detached meanwhile are outdated

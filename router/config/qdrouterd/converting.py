@@ -29,9 +29,8 @@ _TAKEN: Final = "# defaults of Dispatch:"
 def format_converted(moved: LoadedDispatch, folder: Path | None = None) -> str:
     """Return the configuration as TOML.
 
-    Paths of files in it stay relative to the same folder. If there is a `folder`, they are made
-    absolute, starting from it. Defaults of Dispatch that differ from those here are written out, so
-    that the router behaves the same.
+    If `folder` is given, relative file paths are made absolute, starting from it; otherwise they
+    stay as they are. Defaults of Dispatch that differ from those of this router are written out.
     """
     lines = [*_head(moved)]
     tables = sorted(moved.translation.tables, key=lambda table: table.section.line)
@@ -71,7 +70,7 @@ def _entity(table: Table, folder: Path | None) -> Iterator[str]:
 
 
 def _placed(entity: str, key: str, value: object, folder: Path | None) -> object:
-    """Return a value; if it is the path of a file, make it absolute if there is a `folder`."""
+    """Return a value; a relative file path is made absolute, starting from `folder` if given."""
     if folder is None:
         return value
     found = _KINDS[entity, key].read(value)

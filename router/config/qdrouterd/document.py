@@ -13,8 +13,9 @@ from router.config.mistakes import Mistake
 class GivenAttribute:
     """Attribute with its value as written: text in the section syntax, any value in JSON.
 
-    `above` are the comments above it and `beside` the one after it, with their #. `cut` says that
-    a # inside the value was taken for the beginning of that comment.
+    `above` are the comment lines above the attribute, and `beside` is the comment at the end of its
+    line, each with its #. With `cut`, that comment may be a part of the value, because its #
+    directly follows the value.
     """
 
     value: object

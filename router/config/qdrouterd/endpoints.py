@@ -1,6 +1,6 @@
-"""Translate settings of Dispatch's listeners and connectors that take several attributes.
+"""Translate what depends on several attributes of Dispatch's listeners and connectors.
 
-These are authentication, and listeners for HTTP.
+This is authentication, and whether a listener speaks HTTP.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ def _fit_http(table: Table, remark: Remarks) -> None:
     """Keep the attributes that a listener for HTTP has here: metrics and health."""
     values, place = table.values, format_path(table.place)
     table.allowed_attributes = HTTP_ATTRIBUTES
+    # as in Dispatch, where this is the default port even with http
     values.setdefault("port", "amqp")
     if values.get("websockets", True):
         text = "AMQP is not spoken over WebSockets here; metrics and health are served"
@@ -68,7 +69,11 @@ def _fit_http(table: Table, remark: Remarks) -> None:
 
 
 def _fit_authentication(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> None:
-    """Keep the supported SASL mechanisms, without admitting anybody by mistake."""
+    """Keep the SASL mechanisms of a listener that are supported.
+
+    If peers must authenticate and no mechanism is left for that, all peers are admitted. A remark
+    on that loss of security is made, which is a mistake unless weaker security is accepted.
+    """
     values, place = table.values, format_path(table.place)
     wanted = _mechanisms(table)
     known = [name for name in wanted if _takes(fields, "saslMechanisms", [name])]
@@ -95,7 +100,7 @@ def _fit_authentication(table: Table, fields: Mapping[str, Setting], remark: Rem
 
 
 def _fit_login(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> None:
-    """Keep the SASL mechanisms that a connector can use, or leave it out if there is none."""
+    """Keep the SASL mechanisms that a connector can use; without any, leave the connector out."""
     wanted = _mechanisms(table)
     if not wanted:
         return

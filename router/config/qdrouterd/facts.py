@@ -1,8 +1,8 @@
 """Facts about Dispatch 1.19: the entities, attributes, kinds and defaults of its configuration.
 
 They describe Dispatch, not this router. Whether an attribute has an effect here depends on this
-router's model, which uses Dispatch's names. `fate` and `meaning` of an attribute apply only while
-the model does not have the attribute.
+router's model, which uses Dispatch's names. If the model lacks an attribute, `fate` and `meaning`
+say what is lost.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Attribute:
     """Attribute of a Dispatch entity.
 
     `default` is the value that Dispatch uses if the attribute is not given, None if there is none.
-    A tuple as `kind` lists the allowed words, which may also be given by their numbers. `meaning`
-    completes the sentence "not supported: ...". `old` is a former name. A `vain` attribute had no
-    effect in Dispatch, whatever its value.
+    A tuple as `kind` lists the allowed words, which may also be given by their numbers. `fate` is
+    the effect of losing the attribute, and `meaning` explains it after "not supported: ". `old` is
+    a former name. A `vain` attribute had no effect in Dispatch, whatever its value.
     """
 
     kind: Kind = "text"
@@ -41,7 +41,7 @@ class Attribute:
 
 @attrs.frozen
 class Entity:
-    """Entity of Dispatch; `fate` and `meaning` have the same meaning as for attributes."""
+    """Entity of Dispatch; `fate` and `meaning` say what is lost if the model lacks the entity."""
 
     attributes: Mapping[str, Attribute]
     fate: Fate = "missing"

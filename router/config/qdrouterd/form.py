@@ -1,7 +1,7 @@
 """Detect the syntax of a configuration file: TOML, Dispatch's sections, or Dispatch's JSON.
 
-The content decides where it can, since files are renamed and generated under any name. The suffix
-counts only if nothing in the file belongs to one syntax alone.
+The content decides, because the name of a file may be misleading. The suffix decides only if
+nothing in the file belongs to one syntax alone.
 """
 
 from __future__ import annotations

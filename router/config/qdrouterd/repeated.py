@@ -13,7 +13,7 @@ from router.config.mistakes import Data
 
 
 class RepeatedAutoLinks:
-    """Auto-links of one file, in their order."""
+    """Counter of the auto-links of one file, by the names that they get from their attributes."""
 
     def __init__(self) -> None:
         self._seen: Counter[str] = Counter()

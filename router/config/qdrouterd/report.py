@@ -59,8 +59,8 @@ class Report:
     def lines(self, name: str = "") -> Iterator[str]:
         """Yield the report, for people: a title for each sort, and its remarks.
 
-        Remarks that are refused (`refusals`) are omitted. `name` is shown in place of the path of
-        the file.
+        Remarks that `refusals` returns are omitted. `name`, if given, is shown in place of the path
+        of the file.
         """
         for sort, title in _TITLES.items():
             found = self.of(sort)

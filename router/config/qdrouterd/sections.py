@@ -90,9 +90,9 @@ class _Reader:
         return Section(name, line, given, above, beside, tuple(repeated))
 
     def value(self, key: str, text: str, section: str) -> tuple[object, str, bool] | None:
-        """Return the value that begins with `text`, its comment, and whether that cut the value.
+        """Return a value, its comment, and whether the comment may be a part of the value.
 
-        Return None if the value cannot be read.
+        `text` is the rest of the line after the key. Return None if the value cannot be read.
         """
         path = f"{section}.{key}"
         if text.startswith("{"):
@@ -121,7 +121,7 @@ class _Reader:
         return value, comment.rstrip(), cut
 
     def table(self, text: str, path: str) -> tuple[object, str, bool] | None:
-        """Return the JSON that begins with `text`, up to the line on which its braces close."""
+        """Return, as `value` does, JSON that begins with `text` and ends where its braces close."""
         first = self.at
         parts: list[str] = []
         depth = 0

@@ -52,7 +52,7 @@ _SERVICES: Final = {"amqps": 5671}
 class Translation:
     """Result of a translation: data as parsed TOML would be, the line of each part, and remarks.
 
-    `tables` are the entities in the order of the file. `places` maps their paths here to those in
+    `tables` are the entities in the order of the file. `places` maps paths in `data` to paths in
     Dispatch's file.
     """
 
@@ -69,6 +69,7 @@ def translate(document: Document, source: str) -> Translation:
     """Translate a Dispatch file; mistakes are returned in the result, not raised."""
     translator = _Translator(source)
     translator.made.mistakes.extend(document.mistakes)
+    # before the rest, because a vhost may precede the policy
     for section in document.sections:
         if section.name == "policy" and "enableVhostPolicy" in section.given:
             asked = section.given["enableVhostPolicy"].value
@@ -210,7 +211,7 @@ class _Translator:
         if table.name == "autoLink":
             self.tell_apart(table)
         if kept is not table:
-            # an old entity has set attributes of an entity that occurs once
+            # the entity occurs once, but an old entity may add attributes to it: combine both
             kept.data = {**table.data, **kept.data}
             kept.values = {**table.values, **kept.values}
             kept.given = {**table.given, **kept.given}

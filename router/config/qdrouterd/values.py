@@ -33,7 +33,7 @@ def read_value(kind: DispatchKind, value: object) -> object:
 def to_file_value(kind: Kind, value: object) -> object:
     """Return a Dispatch value in the form of this router's file, for an attribute of `kind`.
 
-    Raises `router.config.kinds.ValueNotAllowed`, of the kind itself, if there is no such form.
+    Raises `router.config.kinds.ValueNotAllowed` if there is no such form.
     """
     refused: ValueNotAllowed | None = None
     for form in _forms(value):

@@ -189,7 +189,7 @@ class EdgeRouter:
         return self.proxies.may_be_beyond(name)
 
     def lacks(self, name: str) -> bool:
-        """Return whether a name refers to another router, and every interior says it is unknown."""
+        """Return whether a name refers to another router that no interior can reach."""
         return self.proxies.is_nowhere(name)
 
     def use_of(self, connection: Connection) -> tuple[bool | None, str | None]:

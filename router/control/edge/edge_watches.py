@@ -28,8 +28,8 @@ from router.core.routers.routing_state import (
 from router.engine.deferred import CHANGES_AT_ONCE, emptied
 from router.errors import AmqpError
 
-# Most addresses that an edge watches. It treats all others as having consumers: without any, they
-# get no credit.
+# Most addresses that an edge watches. For all others the edge assumes consumers: if there are none,
+# its links to the interior get no credit.
 MOST_WATCHED: Final = 200_000
 # Prefixes of names that contain a location: a router of this area, or an edge.
 TOPOLOGICAL: Final = "_topo/0/"
@@ -230,7 +230,7 @@ class Watches:
             self._note_watcher(watcher)
 
     def place_of(self, key: str, side: int) -> tuple[bool, int]:
-        """Return whether an address has a consumer on another side, and its treatment."""
+        """Return whether an address has a consumer outside of `side`, and its treatment."""
         name, phase = split_key(key)
         table = self.forwarder.table
         address = table.in_use(table.own_name(name), 0 if phase == MANAGEMENT_WRITERS else phase)

@@ -91,7 +91,7 @@ class Edges:
         self._idle: OrderedDict[Address, float] = OrderedDict()
         # name prefixes of edges that have connected or left in this turn
         self._moved: dict[str, None] = {}
-        # addresses in use that a full pass still has to check
+        # addresses that a pass over all addresses in use has yet to check
         self._again: list[Address] = []
         self._starts: tuple[str, ...] = ()
         self._is_seeing = False
@@ -209,8 +209,8 @@ class Edges:
     def open_route(self, address: Address, side: int) -> bool:
         """Open a link to a connected edge for a message to an address that has no consumer.
 
-        Return whether the address now has a consumer that the message can wait for. A message that
-        came from the edge itself, with its `side`, does not go back there.
+        Return whether the address now has a consumer that the message can wait for. `side` is where
+        the message came from; a message from the edge itself is not sent back.
         """
         edge = self._edge_at(address.name)
         if edge is None or edge.side == side:
@@ -259,14 +259,17 @@ class Edges:
         self.routes.finish()
 
     def _seeings(self) -> Iterator[None]:
-        """Update all addresses that are due; newly due ones go before the rest of a full pass."""
+        """Update the addresses that are due, and those at edges that have connected or left.
+
+        Addresses that become due meanwhile are updated first.
+        """
         while self._due or self._again or self._moved:
             due, self._due = self._due, {}
             for address in due:
                 self._see_to(address)
                 yield
             if self._moved and not self._again:
-                # one full pass, no matter how often edges have switched uplinks
+                # one pass over all addresses, no matter how often edges have switched uplinks
                 self._starts, self._moved = tuple(self._moved), {}
                 self._again = list(self.forwarder.table.addresses())
             for _ in range(min(THINGS_A_STEP, len(self._again))):
@@ -302,7 +305,7 @@ class Edges:
         self.lines.tick(now)
 
     def _looks(self) -> Iterator[None]:
-        """Give up addresses that have been idle for too long."""
+        """Detach the proxy links of addresses that have had no senders for too long."""
         for _ in range(len(self._idle)):
             address = self._first_idle()
             if address is None:

@@ -1,8 +1,8 @@
-"""Send very many keys to the router at the other end of an uplink, a few in each turn.
+"""Send the states of very many keys over an uplink, a few in each turn.
 
-A new connection is sent all keys, with the state of each. Changes in the meantime are sent
-immediately. Therefore the state of a key is looked up only when the key is sent, and a later
-message never has an older state.
+A key stands for an address or a link route. A new connection is sent all keys; changes are sent
+immediately. The state of a key is looked up only when the key is sent, so that a later message
+never has an older state.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class KeyStreams(Generic[C]):
         self._untold: dict[C, deque[Iterator[str]]] = {}
 
     def tell(self, connection: C, keys: Iterable[str]) -> None:
-        """Send these keys on a connection as well. The caller must not modify them afterwards."""
+        """Queue keys to be sent on a connection. The caller must not modify `keys` afterwards."""
         untold = self._untold.get(connection)
         if untold is not None:
             untold.append(iter(keys))
@@ -50,7 +50,7 @@ class KeyStreams(Generic[C]):
             untold.clear()
 
     def go_on(self, connection: C, untold: deque[Iterator[str]]) -> bool:
-        """Send the next keys on a connection; return whether any may be left."""
+        """Send the next of the `untold` keys on a connection; return whether any may be left."""
         if untold:
             keys = list(islice(untold[0], KEYS_A_STEP))
             if len(keys) < KEYS_A_STEP:

@@ -31,8 +31,8 @@ PART_BYTES: Final = 16 * 1024
 LONGEST_BYTES: Final = 64 * 1024
 MOST_KEYS: Final = 1024
 LONGEST_KEY: Final = 48 * 1024
-# Work of handling a message, of each key in it, and of switching an uplink, in frames
-# (`Connection.count_work`).
+# Work of handling a message, of each key in it, and of switching an uplink. The unit is the work of
+# handling one frame (`Connection.count_work`).
 WORK: Final = 256
 WORK_A_KEY: Final = 128
 WORK_OF_USE: Final = 1024
@@ -88,8 +88,8 @@ class Reached:
 class Routes:
     """Message from either end: keys of link routes that have containers, or no longer have any.
 
-    If an edge sends it, the containers are at that edge; if an interior sends it, they are at any
-    other router than the edge that receives it. The routing protocol uses the same keys.
+    If an edge sends it, the containers are at that edge. If an interior sends it, they are at any
+    router except the receiving edge. The routing protocol uses the same keys.
     """
 
     added: tuple[str, ...] = ()
@@ -210,7 +210,7 @@ def _malformed(why: str) -> AmqpError:
 
 
 def work_of(message: Message | None) -> int:
-    """Return the work of handling a message, in frames."""
+    """Return the work of handling a message, as the number of frames that take as much."""
     match message:
         case Watch() | Routes():
             return WORK + WORK_A_KEY * (len(message.added) + len(message.removed))
@@ -249,7 +249,7 @@ def _parts(items: Iterable[tuple[str, T]]) -> Iterator[list[tuple[str, T]]]:
     part: list[tuple[str, T]] = []
     size = 0
     for key, item in items:
-        # including the octets that an entry takes in addition to its key
+        # an entry takes some octets in addition to its key
         size += len(key.encode()) + 16
         if part and size > PART_BYTES:
             yield part

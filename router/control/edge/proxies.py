@@ -1,10 +1,10 @@
 """Decide which proxy links an edge router wants, given its clients' senders and receivers.
 
 If clients receive from an address, the edge receives from its interior, once for all of them. If
-clients send to it, the edge watches the address, and sends to the interior only while there is a
-consumer beyond and, with the treatment closest, none here. Each change makes an address due. All
-due addresses are examined at the end of the turn, or in later turns if there are very many.
-(docs/decisions/0066-proxies.md)
+clients send to an address, the edge watches it: the interior then reports whether the address has
+consumers elsewhere. While it has none, the edge sends no messages there. With the treatment
+closest, the edge also sends none while it has consumers of its own. A changed address is examined
+at the end of the turn, or in a later turn if there are very many (docs/decisions/0066-proxies.md).
 """
 
 from __future__ import annotations
@@ -66,20 +66,20 @@ class Proxies:
         self._mine = (f"{AT_AN_EDGE}{me}/", f"{TOPOLOGICAL}{me}/")
         self.lines = ProxyLines(forwarder, lambda _: MESH)
         self.holding = Holds(forwarder)
-        # the active uplinks, with the state of watched keys from each; the first is the primary,
-        # for messages that may take one path only
+        # the active uplinks, with the states of watched keys as reported there; the first one is
+        # the primary, for messages that may take one path only
         self.told: dict[Connection, ListedTable[str, InteriorAddress]] = {}
         # watched keys; and those without senders here, by the time when the last sender left
         self.watched: ListedTable[str, None] = ListedTable()
         self.idle = KeysByAge()
-        # watched keys with single messages for the interior, by the time of the last one; they are
-        # assumed to have a consumer until the interior reports that they have none
+        # watched keys to which anonymous senders have sent, by the time of the last message; they
+        # are assumed to have a consumer until the interior reports that they have none
         self._asked = KeysByAge()
         self._watch = watch
         self._telling = KeyStreams(forwarder.turn.deferred, self._tell_of)
         self._news: ListedTable[str, bool] = ListedTable()
         self._due: ListedTable[str, None] = ListedTable()
-        # whether another full pass over addresses in use and watched keys follows the present one
+        # whether all watched keys and addresses in use are to be updated once more
         self._once_more = False
         self._again: list[str | Address] = []
         self._then: list[Callable[[], list[str | Address]]] = []
@@ -97,7 +97,7 @@ class Proxies:
             self._due[key_of_address(address)] = None
 
     def _hold_emptied(self, address: Address) -> None:
-        """Examine an address again whose hold has become empty: it may not need one any more."""
+        """Examine an address again, as its hold is now empty and may be unnecessary."""
         self.address_changed(address)
         self.forwarder.network.note_edges()
 
@@ -131,7 +131,7 @@ class Proxies:
             self._telling.drop(connection)
 
     def connection_lost(self, connection: Connection) -> None:
-        """Forget an uplink that has ended; `use` follows if it was active."""
+        """Forget an uplink that has ended. If it was active, the caller calls `use` afterwards."""
         self.lines.connection_lost(connection)
         self._telling.drop(connection)
 
@@ -184,7 +184,7 @@ class Proxies:
         return not self._is_known_unreached(mobile_key(name))
 
     def is_nowhere(self, name: str) -> bool:
-        """Return whether a name refers to another router, and every interior says it is unknown."""
+        """Return whether a name refers to another router that no interior can reach."""
         if not _is_elsewhere(name) or name.startswith(self._mine):
             return False
         return self._is_known_unreached(mobile_key(name))
@@ -240,7 +240,7 @@ class Proxies:
             self.holding.see_to(address, bounds, use)
 
     def hint(self, name: str) -> int | None:
-        """Return the treatment of an address at the interior, for use if no rule here sets one."""
+        """Return the treatment that an interior has reported for an address, or None."""
         for told in self.told.values():
             place = told.get(mobile_key(name))
             if place is not None and place.treatment in (CLOSEST, BALANCED, MULTICAST):
@@ -263,7 +263,10 @@ class Proxies:
                 self._watch(connection, list(news.items()))
 
     def _seeings(self) -> Iterator[None]:
-        """Update all keys that are due; newly due ones go before the rest of a full pass."""
+        """Update the keys that are due and, if the active uplinks have changed, all keys.
+
+        Keys that become due meanwhile are updated first.
+        """
         while self._due or self._again or self._then or self._once_more:
             due, self._due = self._due, ListedTable()
             for key in due:
@@ -306,7 +309,7 @@ class Proxies:
         self.finish()
 
     def _looks(self) -> Iterator[None]:
-        """Give up addresses that have been idle for too long."""
+        """Call `_unwatch` or `_give_up` for each key that has been idle for too long."""
         for idle, give_up in ((self.idle, self._unwatch), (self._asked, self._give_up)):
             for _ in range(len(idle)):
                 key = self._first_of(idle)
@@ -391,7 +394,7 @@ class Proxies:
         self._due[key] = None
 
     def _give_up(self, key: str) -> None:
-        """Stop sending single messages to the interior, once none is waiting or unsettled."""
+        """Forget that anonymous senders used an address, unless it has unsettled messages."""
         self._asked.discard(key)
         address = self.forwarder.table.in_use(*split_key(key))
         if address is not None and (address.waiting.count or _is_under_way(address)):
@@ -399,7 +402,7 @@ class Proxies:
         self._due[key] = None
 
     def _is_multicast(self, key: str, address: Address | None) -> bool:
-        """Return whether each receiver gets a copy, so that two paths would mean two copies."""
+        """Return whether an address is multicast: two paths would then make two copies."""
         if address is not None and address.treatment == MULTICAST:
             return True
         places = (told.get(key) for told in self.told.values())
@@ -427,5 +430,5 @@ def _is_under_way(address: Address) -> bool:
 
 
 def _is_elsewhere(name: str) -> bool:
-    """Return whether a name refers to another router, so that it cannot have receivers here."""
+    """Return whether a name refers to another router, and cannot have receivers here."""
     return name.startswith((AT_AN_EDGE, TOPOLOGICAL))

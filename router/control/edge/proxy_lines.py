@@ -34,7 +34,7 @@ class ProxyLine(SupervisedLink[ProxyLink]):
 class ProxyLines(LinkSupervisor[ProxyLine]):
     """Proxy links of a router.
 
-    `side_of` returns the side of a connection, and `cost` is the cost of the routers beyond it.
+    `side_of` returns the side of a connection. `cost` is that of the path to the receivers.
     """
 
     peer = "router"

@@ -1,11 +1,10 @@
-"""Link routes between an edge and its interiors: each advertises those with containers.
+"""Link routes between an edge and its interiors: each end advertises those with containers.
 
-Both advertise them on every connection as soon as it is open, active or not, so that an uplink that
-takes over already has all routes. An interior uses the containers of an edge while the connection
-is active; an edge uses those that its active interiors advertise. While an edge has no active
-uplink, the last routes stay in effect, though their containers cannot be reached: a link to such a
-container is refused, and is not attached to an address of the same name. If there are very many
-routes, some are added and removed in later turns. (docs/decisions/0072-link-routes-of-edges.md)
+Both ends advertise their routes on every open connection, even if it is on standby, so that an
+uplink that becomes active already has all routes. Links are forwarded on active uplinks only. While
+an edge has no active uplink, it keeps the last routes: a link to such a container is refused, and
+is not attached to an address of the same name. If there are very many routes, some are added and
+removed in later turns (docs/decisions/0072-link-routes-of-edges.md).
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ from router.errors import AmqpError
 
 # Feature in the open of a router that supports link routes on uplinks.
 FEATURE: Final = "edge-routes"
-# Most keys, and octets of keys, that an edge may advertise; and most that an edge keeps of those
-# that an interior advertises, which cover the whole network.
+# Most keys, and octets of keys, that an edge may advertise; then most that an edge keeps of those
+# that an interior advertises. An interior advertises the routes of the whole network.
 MAX_FROM_EDGE: Final = 10_000
 MAX_FROM_EDGE_BYTES: Final = 4 << 20
 MAX_FROM_INTERIOR: Final = 100_000
@@ -63,12 +62,15 @@ def route_bytes(key: str) -> int:
 
 
 class AdvertisedRoutes:
-    """Link routes that the router of one connection has advertised, and their outlets."""
+    """Link routes that the router at the other end of a connection has advertised.
+
+    While the connection is in use, each route has an outlet there: links can be forwarded to it.
+    """
 
     def __init__(self, link_routes: LinkRoutes, connection: Connection, router: str) -> None:
         self.connection = connection
         self.router = router
-        # None until the first message
+        # the advertised keys; None until the first message
         self.keys: ListedTable[str, tuple[str, str]] | None = None
         self.is_open = False
         # number of keys that were refused, or ignored as too many
@@ -90,7 +92,7 @@ class AdvertisedRoutes:
         """Add keys that have containers, and remove keys that no longer have any.
 
         Raises `AmqpError` for an invalid key, and if an edge advertises too many. Excess keys of an
-        interior are ignored instead: it cannot prevent them, and the edge needs its uplink.
+        interior are only ignored, because the edge needs its uplink.
         """
         keys = self.keys = ListedTable() if self.keys is None else self.keys
         for key in removed:
@@ -120,12 +122,12 @@ class AdvertisedRoutes:
         self._see_to_outlets()
 
     def _count(self, by: int, key: str) -> None:
-        """Count a key that was added, or with -1 removed."""
+        """Charge for a key; `by` is 1 if it was added and -1 if it was removed."""
         self._octets += by * len(key.encode())
         self.connection.account.charge(account.ROUTES, by * route_bytes(key))
 
     def _has_no_room(self, octets: int) -> bool:
-        """Return whether a key of this size exceeds a limit; raise `AmqpError` for an edge."""
+        """Return whether an interior's key exceeds a limit; raise `AmqpError` if an edge's does."""
         assert self.keys is not None
         if self.connection.is_client:
             return (
@@ -143,14 +145,14 @@ class AdvertisedRoutes:
         raise AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, reason)
 
     def is_news(self) -> bool:
-        """Return whether the number of refused keys has grown so much that it is logged again."""
+        """Return whether the number of refused keys has grown enough to be logged again."""
         if self.refused < self._said_at:
             return False
         self._said_at = self.refused * LOG_FACTOR
         return True
 
     def use(self, *, is_open: bool) -> None:
-        """Start or stop forwarding links by these routes."""
+        """Start or stop forwarding links by these routes; if there are many, in later turns."""
         if self.is_open == is_open:
             return
         self.is_open = is_open
@@ -238,7 +240,7 @@ class EdgeLinkRoutes:
         self._say(connection, [(key, True) for key in self.forwarder.reach.here])
 
     def left(self, connection: Connection) -> None:
-        """Remove an uplink that has ended; `use` follows if it was active."""
+        """Remove an uplink that has ended. If it was active, the caller calls `use` afterwards."""
         self._hearing.pop(connection, None)
         told = self.told.pop(connection)
         if told.is_open:
@@ -247,7 +249,7 @@ class EdgeLinkRoutes:
             told.leave()
 
     def received(self, connection: Connection, message: Routes) -> None:
-        """Update the routes that an interior has advertised. Raises `AmqpError`."""
+        """Update an interior's link routes; raise `AmqpError` for an invalid key."""
         told = self.told[connection]
         told.change(message.added, message.removed)
         if told.is_news():
@@ -262,10 +264,10 @@ class EdgeLinkRoutes:
         self._see_to()
 
     def _see_to(self) -> None:
-        """Use the routes of the active uplinks; those of a lost one stay until others are known.
+        """Use the routes of the active uplinks, and then close those of all other uplinks.
 
-        The routes of uplinks that are no longer active are closed only when those of all active
-        ones are open, so that a route that both have is never missing.
+        The routes of a lost uplink stay until an active uplink has advertised its routes. In this
+        way, a route that two uplinks have is never missing.
         """
         used = [self.told[each] for each in self._used if each in self.told]
         spoken = [told for told in used if told.keys is not None]
@@ -303,8 +305,7 @@ class EdgeLinkRoutes:
 class InteriorLinkRoutes:
     """Link routes of an interior's edges, and the keys that it advertises to each edge.
 
-    Nearly always, all edges are sent the same keys. These are therefore recorded once for all
-    edges, and the only work of a change for each edge is to send the same octets.
+    Nearly always all edges are sent the same keys, so these are recorded and encoded only once.
     """
 
     def __init__(self, forwarder: Forwarder, tell: TellAll) -> None:
@@ -313,8 +314,8 @@ class InteriorLinkRoutes:
         self.told: dict[Connection, AdvertisedRoutes] = {}
         # connections whose routers have `FEATURE`
         self._hearing: dict[Connection, None] = {}
-        # keys last advertised as having containers, each with the only edge that has any, to which
-        # it is not sent; or with None if there are others
+        # keys last advertised as having containers. If all containers are at one edge, the value is
+        # that edge, to which the key is not sent; otherwise it is None.
         self._said: dict[str, str | None] = {}
         self._due: dict[str, tuple[str, str]] = {}
         self._telling = KeyStreams(forwarder.turn.deferred, self._tell_of)
@@ -362,13 +363,13 @@ class InteriorLinkRoutes:
         self.told.pop(connection).leave()
 
     def use(self, connection: Connection, *, is_active: bool) -> None:
-        """Note whether the edge uses a connection from now on."""
+        """Note whether an edge's connection is now an active uplink."""
         told = self.told.get(connection)
         if told is not None:
             told.use(is_open=is_active)
 
     def received(self, connection: Connection, message: Routes) -> None:
-        """Update the link routes for which an edge has containers. Raises `AmqpError`."""
+        """Update an edge's link routes; raise `AmqpError` for an invalid key, or too many keys."""
         told = self.told[connection]
         added = []
         for key in message.added:
@@ -394,7 +395,7 @@ class InteriorLinkRoutes:
             self.forwarder.network.note_edges()
 
     def _note_said(self, key: str, route: Route | None) -> None:
-        """Record that the present state of a key has been sent."""
+        """Record the present state of a key as the one that was last sent."""
         edges = _edges_of(route)
         if len(edges) > 1:
             self._said[key] = None

@@ -1,11 +1,12 @@
 """Choose which of an edge router's connections to interior routers are active.
 
-Up to the wanted number of connections are active; the others are open and on standby. An active
-uplink stays active while it is open, because switching back would cost senders their credit. If it
-is lost, the first one on standby replaces it, in the order of the configuration. A new uplink waits
-briefly for a preferred one that has not connected yet. Two connections to the same interior are
-never both active, as that has no benefit. This module does no I/O: connections are identified by
-number, and `take` returns the changes. (docs/decisions/0065-uplinks.md)
+Up to the wanted number of connections are active; the others are on standby. An active uplink stays
+active while it is open, because switching back would cost senders their credit. If it is lost, the
+first one on standby replaces it, in the order of the configuration. A new uplink waits briefly if a
+preferred one has not connected yet. Two connections to the same interior are never both active.
+
+This module does no I/O: connections are identified by number, and `take` returns the changes
+(docs/decisions/0065-uplinks.md).
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ class UplinkChange(NamedTuple):
 class Uplink:
     """Uplink, with the connector that made it and the router that it leads to.
 
-    `reason` explains to operators why it is active or not. `since` is when it became active or
-    passive, in seconds, and `came` is when the connection opened.
+    `reason` explains to operators why it is active or on standby. `since` is when that last
+    changed, and `came` is when the connection opened, both in seconds.
     """
 
     connection: int

@@ -63,7 +63,7 @@ OPEN_RCVD = int(ConnectionState.OPEN_RCVD)
 
 
 class Neighbours:
-    """Connections to other routers; `membership` is this router's, `now` is in seconds."""
+    """Connections to other routers; `membership` is the identity of this router."""
 
     def __init__(
         self,
@@ -102,10 +102,10 @@ class Neighbours:
         self._outboxes = Outboxes()
         # whether to ask the protocol for changes at the end of the turn
         self._is_due = True
-        # keys wanted elsewhere that are not noted yet; and whether some are noted this turn
+        # keys wanted elsewhere that are not noted yet; and whether this turn may note some
         self._news = InterestQueue(self.reach, self._interest)
         self._may_want = False
-        # messages of neighbours to process; and whether some are processed this turn
+        # messages of neighbours to process; and whether this turn may process some
         self._inboxes: Inboxes | None = None
         if self.protocol is not None:
             self._inboxes = Inboxes(self.protocol, self._news, self._count_in, self._malformed)
@@ -182,7 +182,7 @@ class Neighbours:
     # Events of connections.
 
     def event_received(self, connection: Connection, event: object) -> None:
-        """Handle a rare event of a connection; the core has acted on it already."""
+        """Handle an event of a connection, such as its open; the core has already handled it."""
         if connection.settings.role not in ROLES:
             return
         if isinstance(event, OpenReceived):
@@ -392,7 +392,7 @@ class Neighbours:
             self._paths_changed(change)
             return True
         elif isinstance(change, InterestChanged):
-            # if keys wait already, these wait for the next check
+            # if other keys wait already, these have to wait for the next `go_on`
             self._may_want = self._may_want or not self._news
             self._news.add(change.router, change.keys, whole=change.whole)
             self._tell(TableChanged(change.router, len(change.keys)))

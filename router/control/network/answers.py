@@ -71,7 +71,7 @@ class Answers:
         return bool(self._to_cut) or self._cutting is not None
 
     def work(self, most: int) -> None:
-        """Divide large requested tables into messages; `most` is how much work to do."""
+        """Divide large requested tables into messages, but do about `most` work only (`steps`)."""
         while most > 0 and self.is_behind:
             if self._cutting is None:
                 router = next(iter(self._to_cut))

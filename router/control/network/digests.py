@@ -22,7 +22,10 @@ def _number(octets: bytes) -> int:
 
 
 def entry_digest(key: str, terms: int) -> int:
-    """Return the digest of one address: over the octet of its terms, then its key in UTF-8."""
+    """Return the digest of one address, over `terms` and then its key in UTF-8.
+
+    `terms` is the octet that encodes the treatment of the address (`messages.TERMS`).
+    """
     return _number(bytes((terms,)) + key.encode())
 
 

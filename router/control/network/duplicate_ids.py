@@ -1,10 +1,12 @@
 """Decide which of two routers with one id keeps it, and which withdrawals to believe.
 
-The older router keeps the id (docs/decisions/0069-one-id.md). It makes the others forget the
-younger one by a withdrawal, a message that any router could forge. So a withdrawal is believed only
-if the winner, the older router, can be seen: its link state was received, and a router that it
-names as its neighbour names it too. A neighbour of the loser does not count, unless its link to
-that id appeared after the loser last sent link state (docs/decisions/0081-who-is-believed.md).
+The older router, the winner, keeps the id (docs/decisions/0069-one-id.md). It floods a withdrawal:
+all routers then forget the younger one, the loser.
+
+Any router could forge a withdrawal. It is therefore believed only if the winner can be seen: its
+link state was received, and a router that it names as its neighbour names it too. A neighbour of
+the loser does not count, unless its link to that id appeared after the loser last sent link state
+(docs/decisions/0081-who-is-believed.md).
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ Key = tuple[str, int]
 
 
 class _Heard:
-    """Neighbours that an instance names, and when it did, by this router's clock in seconds."""
+    """Neighbours in the link state of an instance, and when it was sent, by this router's clock."""
 
     __slots__ = ("links", "said_at")
 
@@ -75,7 +77,7 @@ class DuplicateIds:
     # Messages and their effects.
 
     def refused(self, link: RouterLink, known: int) -> None:
-        """Note that a neighbour is refused: another router, instance `known`, has its id."""
+        """Note that a neighbour is refused because another router, instance `known`, has its id."""
         self.conflicts += 1
         self.news.append(Conflict(link.router, known, link.instance, link.number))
 
@@ -126,7 +128,7 @@ class DuplicateIds:
         self._judge(link.router, message, now)
 
     def _judge(self, teller: str, message: Withdrawal, now: float) -> None:
-        """Believe a withdrawal and pass it on, if the winner can be seen."""
+        """Believe a withdrawal, and flood it, if its winner can be seen; `teller` has sent it."""
         if not self._is_there(message):
             return
         for several in self._waiting.values():

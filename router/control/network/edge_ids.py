@@ -93,7 +93,7 @@ class EdgeIds:
             self._reach.want(key, None)
 
     def _wanted_changed(self, key: str) -> None:
-        """Handle another interior's advertisement of an edge, connected or refused, or its end."""
+        """Handle a change to what other interiors advertise about connected and refused edges."""
         run = edge_run_in(key) if key.startswith((EDGE_RUN, EDGE_AWAY)) else None
         if run is None:
             return

@@ -66,7 +66,7 @@ class Inboxes:
         self._waiting.pop(peering, None)
 
     def work(self, now: float, most: int = MOST_AT_ONCE) -> list[Peering]:
-        """Process messages with about `most` addresses; return the neighbours with room for more.
+        """Process messages with about `most` addresses; return the neighbours that may send more.
 
         `now` is in seconds.
         """

@@ -1,8 +1,8 @@
-"""Queue changes to other routers' interest until the core has noted them.
+"""Queue changes to the interest of other routers in addresses until the core has noted them.
 
 Noting very many changes takes long, so other work is done in between, and more changes may arrive.
-Therefore only the keys are queued: the interest is looked up when a key is noted. A caller that
-adds keys first checks how many keys of the router are queued already.
+Therefore only the keys of the addresses are queued: the interest is looked up when a key is noted.
+A caller that adds keys first checks how many keys of the router are queued already.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ class _Waiting:
 
 
 class InterestQueue:
-    """Keys to be noted in `reach`; `interest` returns a router's present interest in a key.
+    """Keys of addresses whose interest is yet to be noted in `reach`.
+
+    `interest` returns a router's present interest in a key.
 
     Routers take turns, so that one whose interest changes all the time does not delay the others.
     """

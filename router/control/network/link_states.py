@@ -1,6 +1,7 @@
 """Link state of all other routers, the newest of each.
 
-The newest link state is that of the largest instance, with the largest number of that instance.
+The newest link state of a router is that of its largest instance and, of that instance, the one
+with the largest number.
 Link state that is not renewed in time is forgotten, and so is withdrawn link state.
 """
 
@@ -67,12 +68,12 @@ class LinkStates:
         self._winners: dict[str, int] = {}
 
     def instance_of(self, router: str) -> int | None:
-        """Return the known instance of a router, or None."""
+        """Return the known instance of a router; None if the router is unknown."""
         record = self.records.get(router)
         return None if record is None else record.state.instance
 
     def is_news(self, router: str, instance: int, seq: int) -> bool:
-        """Return whether this link state is newer than the known one, and acceptable."""
+        """Return whether link state is newer than the known one of a router, and may be kept."""
         record = self.records.get(router)
         withdrawn = self._withdrawn.get(router, ())
         if instance in withdrawn:
@@ -129,7 +130,7 @@ class LinkStates:
     def withdraw(self, router: str, instance: int, now: float, winner: int | None = None) -> bool:
         """Forget the link state of an instance, and refuse it for a while.
 
-        Return whether that is news. If an id has many withdrawals, only the `winner` is believed.
+        Return whether that is new. If an id has many withdrawals, only the `winner` may use it.
         """
         instances = self._withdrawn.get(router, {})
         if instance in instances or len(instances) >= MOST_OF_AN_ID:

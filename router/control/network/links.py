@@ -190,7 +190,7 @@ class RouterLinks:
         return begun, has_new_costs or before != self.carriers
 
     def measured(self) -> list[tuple[RouterLink, float]]:
-        """Return the round trips to neighbours that are to be reported, in seconds."""
+        """Return the connections with a round trip to report, and that time in seconds."""
         found = ((link, link.trips.take_report()) for link in self.carriers.values())
         return [(link, trip_s) for link, trip_s in found if trip_s is not None]
 
@@ -256,6 +256,7 @@ class RouterLinks:
                     for part in portions(link.wishes.values(), lambda wish: 24 + len(wish.router))
                 ]
                 link.wishes.clear()
+        # link state comes before addresses: those of an unknown router are ignored
         sends = [*self._first, *states, *self._then, *told, *asked]
         self._first, self._then = [], []
         return [send for send in sends if send.link in self.by_number]

@@ -52,7 +52,7 @@ class Summary:
 
 @attrs.frozen
 class Row:
-    """Summary of one router: the versions of its link state and addresses, and their digest."""
+    """Summary of one router: versions of its link state and addresses, digest of the addresses."""
 
     router: str
     instance: int
@@ -63,9 +63,9 @@ class Row:
 
 @attrs.frozen
 class Rows:
-    """Rows of the routers in buckets whose digests differ, or of some routers with news.
+    """Rows of the routers in buckets whose digests differ, or of some routers that have changed.
 
-    With `more`, further rows follow.
+    `more` is False only in the last message of an answer to a `Summary`.
     """
 
     opcode: ClassVar[str] = "RAR"
@@ -131,7 +131,8 @@ class Withdrawal:
 class MobileUpdate:
     """Changes to the addresses of one router, from `base` to `seq`.
 
-    `terms` has an octet for each of `keys`; `digest` is that of the whole table afterwards.
+    `terms` has an octet for each key: its treatment, or `REMOVED`. `digest` is that of the whole
+    table afterwards.
     """
 
     opcode: ClassVar[str] = "MAU"

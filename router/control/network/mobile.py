@@ -48,7 +48,7 @@ LONGEST_LEFT_OUT_S: Final = 3600.0
 
 
 class PendingRequest:
-    """Request for a table as new as `seq`; with `whole` the table is wrong and is replaced."""
+    """Request for a table up to `seq`; with `whole`, the known table is wrong and is replaced."""
 
     def __init__(self, seq: int, link: int | None, due: float) -> None:
         self.seq = seq
@@ -137,7 +137,7 @@ class MobileAddresses:
             if not table.is_right:
                 self._doubt(table, now)
         elif state.mobile_seq < table.seq and now - age_ms / 1000 > table.moved_at + _OVERTAKEN_S:
-            # its origin has not reached this number: another router has made it up
+            # the origin has not reached the number of the table: another router has invented it
             if not state.mobile_seq:
                 self.forget(state.router)
                 self.tables[state.router] = Table(state.router, state.instance)
@@ -150,7 +150,7 @@ class MobileAddresses:
             self._disclaimed(table)
 
     def _disclaimed(self, table: Table) -> None:
-        """Drop a request for entries that the origin does not have; another router was mistaken."""
+        """Drop a request, after some tries, for updates that the origin has not made."""
         want = self.wants.get(table.router)
         if want is not None and want.tries > _ENOUGH_TRIES and table.is_right:
             del self.wants[table.router]
@@ -223,7 +223,7 @@ class MobileAddresses:
         self._note(table.router, changed)
 
     def _is_hearsay(self, link: RouterLink, router: str, instance: int) -> bool:
-        """Return whether this comes from a third router; a neighbour sends its addresses itself."""
+        """Return whether addresses of a neighbour come from another router: these are ignored."""
         carrier = self._links.carriers.get(router)
         return carrier is not None and carrier is not link and carrier.instance == instance
 
@@ -269,7 +269,7 @@ class MobileAddresses:
         del self._assemblies[table.router]
         changed = yield from table.replace(assembly)
         if self.tables.get(table.router) is not table:
-            # it was forgotten meanwhile
+            # the table was forgotten meanwhile
             self._reckon(teller, -assembly.octets)
             return False
         want.whole = False
@@ -355,7 +355,7 @@ class MobileAddresses:
         """Request missing tables that are due."""
         for router, (due, wait_s) in self.partial.items():
             if due <= now:
-                # there may be room again
+                # there may be room again for addresses that were left out
                 wait_s = min(2 * wait_s, LONGEST_LEFT_OUT_S)
                 self.partial[router] = now + wait_s, wait_s
                 self._doubt(self.tables[router], now)
@@ -383,7 +383,7 @@ class MobileAddresses:
             link.wishes[router] = TableRequest(router, table.instance, seq)
 
     def _whom(self, router: str, want: PendingRequest) -> RouterLink | None:
-        """Choose the neighbour to ask: the one that advertised it, then the next hop and others."""
+        """Choose the neighbour to ask for a table: first its advertiser, later others."""
         carriers = self._links.carriers
         link = self._links.by_number.get(-1 if want.link is None else want.link)
         if want.tries == 0 and link is not None and link.carries:

@@ -34,7 +34,7 @@ class Outboxes:
         self._sending: dict[Peering, None] = {}
         # the message that was encoded last: it may be for several neighbours
         self._encoded: tuple[Message | None, bytes] = (None, b"")
-        # octets encoded at this time, or since the last turn for deferred work
+        # octets encoded since `now` changed, or since the last `flush` with `is_all`
         self._encoded_at = 0.0
         self._encoded_bytes = 0
 
@@ -77,7 +77,7 @@ class Outboxes:
         peering.control.send(octets, most)
 
     def flush(self, now: float, *, is_all: bool) -> list[Peering]:
-        """Send messages as far as credit allows; return neighbours that may get more.
+        """Send messages as far as credit allows; return the neighbours that are no longer full.
 
         If more than `MANY` messages wait for a neighbour, they are sent only with `is_all`. A turn
         calls this several times, with `is_all` once at most.

@@ -233,7 +233,7 @@ class Protocol:
             self.mobile.answers.serve_all(known)
 
     def want(self, changes: Iterable[tuple[str, Interest | None]], now: float) -> None:
-        """Note changes to this router's interest, by key; None means that it has none any more."""
+        """Note changes to this router's interest, by key; None means that interest has ended."""
         self.mobile.want(changes)
 
     def tick(self, now: float) -> None:
@@ -296,9 +296,9 @@ class Protocol:
         self.rivals.look_again(state, now)
 
     def _is_told_on(self, link: RouterLink, aged: m.Aged) -> bool:
-        """Return whether this is another router's copy of the link state of a neighbour.
+        """Return whether link state of a neighbour came from another router, and is to be ignored.
 
-        Neighbours send their own. A newer copy is sent to the neighbour, so that it can object.
+        If it is newer than the neighbour's own, it is sent to the neighbour, which can object.
         """
         state = aged.state
         carrier = self.links.carriers.get(state.router)
@@ -306,7 +306,7 @@ class Protocol:
             return False
         record = self.states.records.get(state.router)
         if record is None or record.state.instance != carrier.instance:
-            # it has just connected, and has sent no link state yet
+            # the neighbour has just connected, and has sent no link state yet
             return False
         if (state.instance, state.seq) > (carrier.instance, record.state.seq):
             self.links.send(carrier, m.LinkStateUpdate((aged,)))
@@ -320,7 +320,7 @@ class Protocol:
             # this router is older, and keeps the id
             self.saying.has_changed |= self.rivals.claimed(instance, now)
         elif instance == self.instance:
-            # it is from before a restart in the same millisecond: continue from there
+            # sent before a restart in the same millisecond: continue from its numbers
             if self.comparison.own_seq < seq < _MOST_SAID:
                 self.comparison.own_seq = seq
                 self.saying.has_changed = True
@@ -418,7 +418,7 @@ class Protocol:
         return None if path is None else path.via
 
     def _in_flux(self, now: float) -> None:
-        """Compare more often for a while, as something has changed."""
+        """Compare views with neighbours more often for a while, as something has changed."""
         self._flux_until = now + 2 * self.timing.ra_interval_flux_s
         self._compare_due = min(self._compare_due, now + self.timing.ra_interval_flux_s)
 

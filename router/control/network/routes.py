@@ -50,7 +50,7 @@ class Routes:
         self._is_new = False
 
     def links_changed(self, router: str, *, is_urgent: bool = False) -> None:
-        """Note that a router's links have changed; with `is_urgent` there is no pause."""
+        """Note that a router's links have changed; if `is_urgent`, routes are computed at once."""
         self._changed.add(router)
         self._is_dirty = True
         self._is_urgent |= is_urgent

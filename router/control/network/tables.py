@@ -45,12 +45,12 @@ _INTERESTS: Final = {
 
 
 def interest_of(terms: int) -> Interest | None:
-    """Return the interest that an octet of terms means; None for an address that is gone."""
+    """Return the interest that the octet `terms` encodes; None if it is `REMOVED`."""
     return None if terms == REMOVED else _INTERESTS[terms]
 
 
 def terms_of(interest: Interest | None) -> int:
-    """Return the octet of terms for an interest."""
+    """Return the octet that encodes an interest; `REMOVED` if it is None."""
     if interest is None:
         return REMOVED
     return (interest.treatment & TREATMENT_BITS) | (ANNOTATIONS_BIT if interest.shows else 0)
@@ -75,7 +75,7 @@ class Table:
         # too many: the table is then partial, and always counts as right
         self.first_neighbour = ""
         self.left_out = 0
-        # when its number last changed
+        # when `seq` last changed
         self.moved_at = 0.0
         self._log: deque[MobileUpdate] = deque()
         self._logged = 0
@@ -145,7 +145,7 @@ class Table:
 
     @property
     def is_right(self) -> bool:
-        """Return whether the table's digest is its origin's; always True if a part was left out."""
+        """Return whether the digest matches the announced one; always True for a partial table."""
         return self.left_out > 0 or self.digest == self.declared
 
     def replace(self, assembly: Assembly) -> Steps[list[str]]:
@@ -181,14 +181,14 @@ class Table:
             self.digest = (self.digest + entry_digest(key, terms)) & MASK
 
     def skip_to(self, seq: int) -> None:
-        """Continue from a number that other routers remember, though this process never sent it."""
+        """Continue from a larger number that other routers already know for this table."""
         self.seq = max(self.seq, seq)
         self._log.clear()
         self._logged = 0
         self._parts = ()
 
     def rewind(self) -> None:
-        """Start again from 0: the table is ahead of its origin, and is needed as a whole."""
+        """Reset the number to 0: the table is ahead of its origin, and has to be replaced."""
         self.skip_to(0)
         self.seq = 0
 
@@ -216,6 +216,7 @@ class Table:
             return ()
         if seq > 0 and self._follows(seq):
             return self._after(seq)
+        # a small table is cut anew, without updates to send after the parts
         if self._cut_at < self.seq and len(self.entries) <= SMALL:
             self._parts = ()
         parts = self.whole()
@@ -231,9 +232,9 @@ class Table:
         return not self._parts
 
     def whole(self) -> tuple[MobileTable, ...]:
-        """Return the whole table in parts, as of a number whose later updates are still kept.
+        """Return the whole table in parts, perhaps as of an earlier number.
 
-        All callers get the same objects.
+        All updates since that number are still kept. All callers get the same objects.
         """
         if not self._parts:
             do_all(self.cut())

@@ -1,8 +1,8 @@
 """Multicast trees, each from its root, as this router sees them.
 
-The digest of a branch covers the ids in it and their order: that of a router is BLAKE2b with 16
-octets over its id and the digests of its children, in the order of their ids. So two routers whose
-digests of a branch agree see the same branch, even if they disagree about other parts.
+Each router in a tree has a digest: BLAKE2b, with 16 octets, over its id and the digests of its
+children, in the order of their ids. If two routers have the same digest for the root of a branch,
+they see the same branch, even if they disagree about other parts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Bindings of exchanges, and the addresses that they lead to.
 
-An exchange may have very many bindings. Adding or removing a binding changes nothing for the
-others; a search that has already begun may or may not find it.
+An exchange may have very many bindings, so one binding can be added or removed without touching
+the others. A search that is under way meanwhile may or may not find that binding.
 (docs/decisions/0102-one-change-beside-very-many.md)
 """
 
@@ -40,7 +40,7 @@ class ExchangeRule(NamedTuple):
 
 
 class Binding:
-    """Binding, with the number of deliveries that it has matched."""
+    """Binding of an exchange, with the number of deliveries that it has matched."""
 
     def __init__(self, rule: BindingRule) -> None:
         self.rule = rule
@@ -49,7 +49,7 @@ class Binding:
 
 
 class BindingSet:
-    """Bindings of an exchange. Their addresses are entered before the set is used."""
+    """Bindings of one exchange, with the addresses that they lead to."""
 
     def __init__(
         self, rule: ExchangeRule, bindings: Iterable[Binding], like: BindingSet | None = None
@@ -59,7 +59,7 @@ class BindingSet:
         self.alternate: Address | None = None
         # the addresses that messages may go to, each with the number of bindings that lead there
         self.hops: ListedTable[Address, int] = ListedTable()
-        # the address that is entered for each binding
+        # the address that each binding leads to, which the set keeps in use in the address table
         self.entered: ListedTable[Binding, Address] = ListedTable()
         self.by_name: ListedTable[str, Binding] = ListedTable()
         # the bindings without a key
@@ -79,7 +79,7 @@ class BindingSet:
     def add(self, binding: Binding) -> None:
         """Add a binding.
 
-        If there is one of the same name, the caller has to hide it from searches first.
+        If the set has a binding of the same name, the caller must `hide` that one first.
         """
         self.by_name[binding.rule.name] = binding
         if binding.rule.key is None:
@@ -104,7 +104,7 @@ class BindingSet:
         yield from self.tree.search(subject)
 
     def pieces(self) -> Iterator[object]:
-        """Take the bindings apart in small steps; yield after each (`router.engine.deferred`)."""
+        """Take a discarded set apart in small steps; yield after each (`Deferred.forget`)."""
         yield from self.tree.pieces()
         yield from emptied(self.by_name)
         yield from emptied(self.everything)
@@ -113,8 +113,8 @@ class BindingSet:
 class Exchange:
     """Exchange, with counts of the deliveries that it received.
 
-    Each delivery is counted as forwarded, or as dropped if there was no receiver, which the sender
-    learns from the outcome. Deliveries that went to the alternate address also count as `diverted`.
+    Each delivery counts as `forwarded`, or as `dropped` if no receiver was found. Deliveries that
+    went to the alternate address count as `forwarded` and as `diverted`.
     """
 
     def __init__(self, rule: ExchangeRule) -> None:
@@ -173,9 +173,10 @@ def enter_edit(
     becomes: Binding | None,
     edits: list[BindingEdit],
 ) -> None:
-    """Replace one binding with another in exchanges that are rebuilt (`anew`).
+    """Replace the binding `was` with `becomes`; either may be None.
 
-    The parts of the edit that concern other exchanges are appended to `edits`.
+    `anew` holds the bindings of exchanges that are rebuilt, by exchange and name; it is changed
+    directly. A part of the edit that concerns another exchange is appended to `edits`.
     """
     if was is not None and was.rule.exchange in anew:
         its = anew[was.rule.exchange]

@@ -40,8 +40,8 @@ class Exchanges:
     """Exchanges of a router.
 
     A new configuration is applied in steps, so that very many bindings do not delay other work.
-    `prepare` may run in a thread while the present exchanges are in use. `enter` enters the
-    addresses, which has no effect on messages yet. `take_up` switches messages to the new bindings.
+    `prepare` may run in a thread while the present exchanges are in use. `enter` adds addresses to
+    the address table; messages still follow the old bindings. `take_up` switches to the new ones.
     """
 
     def __init__(self, table: AddressTable, forwarder: Core) -> None:
@@ -50,7 +50,7 @@ class Exchanges:
         self.by_name: ListedTable[str, Exchange] = ListedTable()
         # the configuration of each exchange; if there are very many, some may not be applied yet
         self._bounds: ListedTable[str, BindingSet] = ListedTable()
-        # the bindings that are being entered to replace some of these, by exchange
+        # sets whose addresses are being looked up again, to replace those in `_bounds`
         self._resolving: dict[str, BindingSet] = {}
 
     def configure(self, exchanges: Iterable[ExchangeRule], bindings: Iterable[BindingRule]) -> None:
@@ -66,7 +66,7 @@ class Exchanges:
     def prepare(
         self, exchanges: Iterable[ExchangeRule], bindings: Iterable[BindingRule]
     ) -> ExchangesChange:
-        """Return the change that leads to exactly these exchanges, without applying it."""
+        """Return the change that replaces all exchanges and bindings with these."""
         known = {each.rule: each for old in self._bounds.values() for each in old.bindings}
         bound: dict[str, list[Binding]] = {}
         for rule in bindings:
@@ -91,10 +91,10 @@ class Exchanges:
         exchanges: Iterable[ExchangeEdit],
         bindings: Iterable[tuple[BindingRule | None, BindingRule | None]],
     ) -> ExchangeEdits:
-        """Return a change to these exchanges and bindings only.
+        """Return the change that makes these edits, each from an old rule to a new one.
 
-        The others cost nothing. If the rule of an exchange itself changes, all of its bindings are
-        entered anew.
+        The time that this takes does not depend on the other exchanges. An exchange whose own rule
+        changes gets a new set of all its bindings.
         """
         anew: dict[str, dict[str, Binding]] = {}
         change = ExchangeEdits([], [], [])
@@ -118,14 +118,14 @@ class Exchanges:
         return change
 
     def enter(self, change: ExchangesChange | ExchangeEdits) -> Iterator[None]:
-        """Enter the addresses that a change needs, step by step."""
+        """Add the addresses that a change needs to the address table, step by step."""
         for _, bound in change.changed:
             yield
             if isinstance(change, ExchangeEdits) or change.bounds.get(bound.rule.name) is bound:
                 yield from self._enter(bound)
 
     def take_up(self, change: ExchangesChange | ExchangeEdits) -> None:
-        """Apply a change whose addresses have been entered; call this within a turn.
+        """Apply a change after `enter` has finished; call this within a turn.
 
         Each exchange changes as a whole. If very many exchanges change, the last ones are switched
         in later turns.
@@ -166,7 +166,7 @@ class Exchanges:
             self._note(bound.address)
 
     def _edit(self, was: Binding | None, becomes: Binding | None) -> list[BindingSet]:
-        """Replace, add or remove a binding, and enter its next hop.
+        """Replace, add or remove a binding, together with its next hop.
 
         Return the sets of bindings that contain the old or the new binding.
         """
@@ -188,9 +188,10 @@ class Exchanges:
         return [*old, *new]
 
     def _having(self, binding: Binding) -> list[BindingSet]:
-        """Return the `BindingSet`s that a binding belongs to.
+        """Return the `BindingSet`s that contain a binding.
 
-        These are the configured set of its exchange, and the one that is being resolved, if any.
+        They are the present set of its exchange and, while `resolve` works on that exchange, the
+        set that will replace it.
         """
         name = binding.rule.exchange
         bound, resolved = self._bounds[name], self._resolving.get(name)
@@ -198,7 +199,7 @@ class Exchanges:
         return [bound] if resolved is None or not is_same else [bound, resolved]
 
     def give_up(self, change: ExchangesChange | ExchangeEdits) -> None:
-        """Leave the addresses entered for a change that is not applied after all."""
+        """Release the addresses that `enter` added for a change that will not be applied."""
         self._forwarder.turn.deferred.work_off(
             piece
             for _, bound in drained(change.changed)
@@ -228,7 +229,7 @@ class Exchanges:
                     break
 
     def _would_differ(self, bound: BindingSet) -> Iterator[bool]:
-        """Yield for each address of an exchange whether it would differ if it were entered now."""
+        """Yield for each address of an exchange whether the table would now return another one."""
         rule = bound.rule
         yield self._table.enter(rule.address, rule.phase) is not bound.address
         if bound.address is None:
@@ -248,7 +249,7 @@ class Exchanges:
             # no message can reach its next hops
             yield
             return
-        # so the address stays in use from now on, as if it led to itself
+        # a tie of the address to itself keeps it in use until `_become` makes it the exchange's
         ties_of(bound.address).fed_by[bound] = bound.address
         yield
         for binding in list(bound.bindings):
@@ -258,7 +259,7 @@ class Exchanges:
             bound.alternate = self._hop(bound, rule.alternate, rule.alternate_phase)
 
     def _enter_hop(self, bound: BindingSet, binding: Binding) -> None:
-        """Enter a binding's next hop, unless that has been done or the binding has been removed."""
+        """Add a binding's next hop to the address table, unless it is there or the binding gone."""
         rule = binding.rule
         if binding in bound.entered or bound.by_name.get(rule.name) is not binding:
             return
@@ -267,9 +268,10 @@ class Exchanges:
             bound.entered[binding] = binding.hop
 
     def _leave_hop(self, bound: BindingSet, binding: Binding) -> None:
-        """Leave the address that a binding leads to.
+        """Release the next hop of a binding.
 
-        If no other binding of the exchange leads there, untie the address from the exchange.
+        If no other binding of the exchange leads to the same address, the address is untied from
+        the exchange and may leave the address table.
         """
         hop = bound.entered.pop(binding, None)
         if hop is None:
@@ -296,9 +298,9 @@ class Exchanges:
     def _become(
         self, exchange: Exchange, bound: BindingSet
     ) -> tuple[BindingSet, BindingSet | None]:
-        """Switch an exchange to these bindings, unless they are outdated.
+        """Switch an exchange to the set `bound`, unless a newer set is configured by now.
 
-        Return the set of bindings to release, and the set that replaces it in the exchange.
+        Return the set that the exchange no longer needs, and the set that it uses.
         """
         name = bound.rule.name
         current = self._bounds.get(name)
@@ -317,7 +319,7 @@ class Exchanges:
         return before, bound
 
     def _released(self, bound: BindingSet, by: BindingSet | None) -> Iterator[object]:
-        """Release what was entered for bindings, step by step; the set `by` replaces them."""
+        """Release the addresses of a set that `by` replaces; yield after each step."""
         address, hops = bound.address, list(bound.hops)
         if address is not None and address not in bound.hops:
             hops.append(address)
@@ -332,7 +334,7 @@ class Exchanges:
         yield from emptied(bound.entered)
 
     def _note(self, address: Address | None) -> None:
-        """Note that an address's exchange has changed, so that credit and interest are updated."""
+        """Have the credit for an address and its routes in the network updated."""
         self._forwarder.credit.note(address, None)
         if address is not None:
             self._forwarder.network.address_changed(address)
@@ -349,8 +351,8 @@ def _has_just(bound: BindingSet, bindings: list[Binding]) -> bool:
 def destinations_of(address: Address, frame: TransferFrame) -> Iterator[Address | None]:
     """Yield the addresses with receivers that an exchange sends a message to.
 
-    Also yield None for each step of the search that finds none. If the first frame of a message
-    ends before its subject, the message counts as having none.
+    Also yield None for each step of the search that finds none. A message whose first frame ends
+    before the subject is treated as one without a subject.
     """
     subject = find_subject(frame.octets, frame.payload_at, frame.end) or ""
     return _lead(address, subject, set(), {address})
@@ -359,9 +361,10 @@ def destinations_of(address: Address, frame: TransferFrame) -> Iterator[Address 
 def _lead(
     address: Address, subject: str, known: set[Address], seen: set[Address]
 ) -> Generator[Address | None, None, bool]:
-    """Yield the destinations of a message that are not in `known`.
+    """Yield the receiving addresses of a message at an exchange, except those in `known`.
 
-    Return whether the message has any destination, in `known` or not.
+    The addresses found are added to `known`, and exchanges that were passed to `seen`. Return
+    whether the message has any receiver.
     """
     exchange: Exchange = ties_of(address).exchange
     exchange.received += 1

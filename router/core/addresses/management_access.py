@@ -75,9 +75,9 @@ def declares_change(link: Link) -> bool:
 
 
 def effective_right(connection: Connection, said: bool) -> str:
-    """Return the right of messages from a connection.
+    """Return the management right of a message that was received on a connection.
 
-    `said` tells whether the link that they were received on declares CHANGE.
+    `said` is whether the message's link declares CHANGE (`declares_change`).
     """
     allowed = of_connection(connection)
     if allowed == CHANGE and connection.settings.role in ROLES and not said:
@@ -86,9 +86,10 @@ def effective_right(connection: Connection, said: bool) -> str:
 
 
 def phase_of(link: Link, name: str, me: str, phase: int) -> int:
-    """Return the phase at which a peer's link to an address enters it.
+    """Return the phase at which a peer's link is attached to an address.
 
-    Senders that may make changes at other routers reach their management by a separate phase.
+    It is `phase`, except for senders to another router's management that may make changes there:
+    these have a phase of their own.
     """
     if phase or not is_management_elsewhere(name, me):
         return phase

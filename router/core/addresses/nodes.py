@@ -39,8 +39,8 @@ DIST_MODES = Symbol("supported-dist-modes")
 TOPICS = (Symbol("topic"), Symbol("temporary-topic"))
 # Nodes examined in each turn: a peer may leave thousands of nodes with a message each.
 MOST_LOOKED_AT = 16
-# Units of work that the turn in which a node is deleted may spend on its links, and how many of
-# them detaching one link takes. The other links are detached in later turns.
+# How many links are examined in the turn in which a node is deleted; a detach counts as examining
+# LOOKS_A_DETACH links. The remaining links are detached in later turns.
 LOOKS_AT_ONCE = 1024
 LOOKS_A_DETACH = 8
 _LASTING = (DeleteOnNoLinks, DeleteOnNoMessages, DeleteOnNoLinksOrMessages)

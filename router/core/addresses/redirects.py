@@ -56,7 +56,7 @@ class Redirects:
             add(pattern, redirect)
 
     def pieces(self) -> Iterator[object]:
-        """Take the redirects apart in small steps; yield after each (`router.engine.deferred`)."""
+        """Take discarded redirects apart in small steps; yield after each (`Deferred.forget`)."""
         yield from emptied(self._of_hosts)
         yield from self._of_senders.pieces()
         yield from self._of_receivers.pieces()
@@ -66,7 +66,7 @@ class Redirects:
         return self._of_hosts.get((hostname or "").lower())
 
     def place_of(self, name: str, *, is_sender: bool) -> Redirect | None:
-        """Return the redirect for peers' senders to this address, or their receivers, or None."""
+        """Return the redirect for a peer's link to this address, or None."""
         return (self._of_senders if is_sender else self._of_receivers).match(name)
 
     def error_for_connection(self, hostname: str | None) -> AmqpError | None:

@@ -68,9 +68,9 @@ def has_senders(address: Address) -> bool:
 
 
 def served_by(address: Address) -> Address:
-    """Return the address whose receivers are served: the fallback if the address has no receivers.
+    """Return the address whose receivers get the messages: the address itself or its fallback.
 
-    Otherwise, and if the fallback has no receivers either, that is the address itself.
+    It is the fallback if only the fallback has receivers.
     """
     ties = address.related_addresses
     if ties is None or ties.fallback is None or address.consumers:
@@ -79,7 +79,7 @@ def served_by(address: Address) -> Address:
 
 
 def is_leaving(address: Address) -> bool:
-    """Return whether the messages that wait at an address are being moved away (`fallbacks`)."""
+    """Return whether messages that wait here are being moved to the fallback or primary address."""
     if address.related_addresses is None:
         return False
     primary = address.related_addresses.primary or address

@@ -98,7 +98,7 @@ class Rules:
     ) -> None:
         """Remove some rules, add others and set the default treatment.
 
-        Only these rules take time; the rules that stay cost nothing.
+        The time that this takes does not depend on the number of other rules.
         """
         for rule in removed:
             same = _same(rule)
@@ -118,17 +118,14 @@ class Rules:
         self.default = TREATMENTS[default_treatment]
 
     def _count(self, rule: AddressRule, by: int) -> None:
-        """Count a rule that was added (`by` is 1) or removed (`by` is -1).
-
-        Thanks to these counts, facts that each message needs are known without a search.
-        """
+        """Count a rule that was added (`by` is 1) or removed (`by` is -1)."""
         self._dead_letters[rule.dead_letter] += by
         if not self._dead_letters[rule.dead_letter]:
             del self._dead_letters[rule.dead_letter]
         self.ingress_phased += by * (rule.ingress_phase != 0)
 
     def pieces(self) -> Iterator[object]:
-        """Take the rules apart in small steps when they are no longer used; yield after each."""
+        """Take discarded rules apart in small steps; yield after each (`Deferred.forget`)."""
         yield from emptied(self._by_pattern)
         yield from emptied(self._dead_letters)
         yield from self._tree.pieces()

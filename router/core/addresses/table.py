@@ -45,21 +45,21 @@ def address_name(text: str) -> str:
 
 
 def path_of(text: str) -> str:
-    """Return an address text without its scheme and authority, which name this router."""
+    """Return an address text without its scheme and authority."""
     return _AUTHORITY.sub("", text)
 
 
 def _word(name: str) -> str:
-    """Return a name for use within another name: shortened, and without separators."""
+    """Shorten a name and replace its separators, for use as a part of another name."""
     return _NO_WORD.sub("-", name)[:MAX_WORD]
 
 
 class AddressTable:
     """Addresses of a router.
 
-    The `rules` say how names are treated. `new_name` makes a hard-to-guess name for a dynamic node,
-    which ends with its argument. `redirects` are for addresses or hosts that are at another place.
-    Rules and redirects may be replaced as a whole.
+    `rules` give the treatment of each name, and `redirects` the names that are served at another
+    place; both may be replaced as a whole. `new_name` returns a name for a dynamic node: hard to
+    guess, and with its argument at the end.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class AddressTable:
         return self.rules.match(name)
 
     def place_of(self, name: str, *, is_sender: bool) -> Redirect | None:
-        """Return the redirect for links to this name, or None, without counting it as issued."""
+        """Return the redirect for links to this name, or None; do not count it as issued."""
         if not self.redirects.concern_addresses or self.is_here_alone(name):
             return None
         return self.redirects.place_of(name, is_sender=is_sender)
@@ -180,17 +180,16 @@ class AddressTable:
         return BALANCED if treatment == UNAVAILABLE and self._claims[name] else treatment
 
     def claim(self, claims: Counter[str]) -> Counter[str]:
-        """Set the number of auto-links for each name; return the former numbers.
+        """Set the number of configured auto-links for each name; return the former numbers.
 
-        Auto-links count even before they are attached. Addresses with these names are available,
-        whatever the rules say. `claims_changed` has to be called for each name that was not claimed
-        before, or is no longer claimed.
+        A name that has auto-links is available even if its rule says `unavailable`. The caller then
+        calls `claims_changed` for each name that has gained its first or lost its last auto-link.
         """
         before, self._claims = self._claims, claims
         return before
 
     def claims_changed(self, name: str) -> None:
-        """Update whether new links may use a name whose number of auto-links has changed."""
+        """Allow or refuse new links to a name that has gained or lost its auto-links."""
         for phase in PHASES:
             address = self._used(key_of(name, phase))
             if address is not None:
@@ -199,8 +198,7 @@ class AddressTable:
     def add_own_node(self, name: str, *others: str) -> None:
         """Add a node of the router's own; `others` are its other names.
 
-        The node is available unless a rule for exactly this name says otherwise; `attach` decides
-        which peers may receive from it.
+        Only a rule for exactly this name applies to the node, not one whose pattern matches it.
         """
         for each in (name, *others):
             self._own_nodes[each] = name
@@ -248,7 +246,7 @@ class AddressTable:
         return address is not None and address.is_dynamic
 
     def phase_of(self, name: str, *, is_sender: bool) -> int:
-        """Return the phase at which senders to this name, or receivers from it, enter."""
+        """Return the phase at which a peer's link to this name attaches."""
         rule = self.rules.match(name)
         if rule is None or self.is_here_alone(name):
             return 0
@@ -257,8 +255,8 @@ class AddressTable:
     def enter(self, text: str, phase: int = 0, *, is_fallback: bool = False) -> Address | None:
         """Return the address for a link that attaches; None if the treatment is `unavailable`.
 
-        `phase` is the one configured for the link, or the result of `phase_of`. A fallback receiver
-        (`is_fallback`), which takes messages that no other receiver takes, enters at no phase.
+        An address that is not in use is created. `phase` is the one configured for the link, or the
+        result of `phase_of`. Links of the fallback (`is_fallback`) have no phase.
         """
         name = address_name(text)
         key = key_of(name, FALLBACK if is_fallback else phase)
@@ -289,10 +287,10 @@ class AddressTable:
         return address
 
     def pair(self, address: Address) -> None:
-        """Tie an address in use to its fallback, or untie it, as its present rule says.
+        """Tie an address to its fallback, or untie them, as the current rule says.
 
-        `address` may be either of the two. The primary address stays in use as long as it has a
-        fallback, so that messages find their way to the fallback.
+        `address` may be either of the two. Nothing is done while the fallback is not in use. The
+        primary address is created if necessary, and stays in use while it is tied.
         """
         name = address.name
         fallback = self._used(key_of(name, FALLBACK))
@@ -311,7 +309,7 @@ class AddressTable:
     def create_dynamic(self, *words: str, treatment: int = BALANCED) -> tuple[str, Address]:
         """Create an address for one link; return the text to tell the peer, and the address.
 
-        Its name ends with `words`, shortened to fit: they name the peer that it is made for.
+        The name ends with the `words`, which identify the peer; long ones are shortened.
         """
         text = self._new_name(".".join(_word(name) for name in words))
         name = address_name(text)
@@ -321,10 +319,10 @@ class AddressTable:
         return text, address
 
     def find(self, text: str, phase: int = 0) -> Address | None:
-        """Return the address for a single message; `unused` if the address is not in use.
+        """Return the address for a single message, or `unused` if that address is not in use.
 
-        A message that has passed a waypoint continues at its `phase`; a message of phase 0 enters
-        at the phase of the senders. Returns None if the address is unavailable.
+        `phase` is the phase that the message has reached; if it is 0, the phase of senders applies.
+        Return None if the address is unavailable.
         """
         key = name = address_name(text)
         if phase or self.rules.ingress_phased:
@@ -343,7 +341,7 @@ class AddressTable:
         return self._used(key_of(name, phase))
 
     def is_in_use(self, address: Address) -> bool:
-        """Return whether this very object is in use, rather than one that has replaced it."""
+        """Return whether the table has this very object, not another one of the same name."""
         return self._used(address.key) is address
 
     def own_name(self, name: str) -> str:
@@ -373,7 +371,7 @@ class AddressTable:
             address.successor = heir
 
     def enter_routed(self, address: Address) -> None:
-        """Add the address of a routed link, so that its traffic counts; it is not found by name."""
+        """Add the address of a routed link, so that the router's counts include its traffic."""
         self.routed[address] = None
 
     def leave_routed(self, address: Address) -> None:

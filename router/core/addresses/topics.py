@@ -19,7 +19,7 @@ MQTT: Final = "mqtt"
 
 
 class TopicTree(Generic[T]):
-    """Map from keys to values that finds the values of all keys that match a subject."""
+    """Multimap whose keys may contain wildcards; a subject finds the values of matching keys."""
 
     def __init__(self, method: str) -> None:
         self._separator = "/" if method == MQTT else "."
@@ -57,8 +57,8 @@ class TopicTree(Generic[T]):
     def search(self, subject: str) -> Iterator[T | None]:
         """Yield the values of all keys that match, each once, and None for each step in between."""
         names = self._tokens(subject)
-        # No position is tried again for several `#`, so there are at most nodes x tokens steps. The
-        # nodes are kept so that the id of a removed one is not reused.
+        # Each node is tried once at each position, even if several `#` lead there: at most nodes x
+        # tokens steps. The nodes are kept so that the id of a removed one is not reused.
         tried: dict[tuple[int, int], Node[T]] = {}
         pending = [(self._root, 0)]
         while pending:
@@ -79,7 +79,7 @@ class TopicTree(Generic[T]):
                 pending.append((exact, at + 1))
 
     def pieces(self) -> Iterator[object]:
-        """Take the tree apart in small steps; yield after each (`router.engine.deferred`)."""
+        """Take a discarded tree apart in small steps; yield after each (`Deferred.forget`)."""
         return self._root.pieces()
 
     def _tokens(self, text: str) -> list[str]:

@@ -1,11 +1,11 @@
 """Share credit if an address has senders or receivers on several sides of a network.
 
-Each sender's credit is backed by the receivers that may get its messages (`sides`). All senders
-together hold no more credit than all receivers have given, plus one message ahead each, as in
-`credit` for one side. Any two sides of senders share a receiver unless there are only these two
-sides, so it is enough to limit each side by itself and all sides together. Nothing here runs for
-addresses whose links are all on one side. Each sender and receiver is examined once, however many
-sides there are; if there are very many, a few at a time in later turns (`Sharing`).
+A sender gets credit only for receivers that may get its messages (`sides`). The senders of one side
+together hold no more credit than these receivers have given, and all senders together no more than
+all receivers have given. As in `credit`, one message ahead for each sender may come on top of that.
+
+Nothing here runs for addresses whose links are all on one side. Each link is examined once, however
+many sides there are. If there are very many links, they are examined in later turns (`Sharing`).
 """
 
 from __future__ import annotations
@@ -29,19 +29,20 @@ if TYPE_CHECKING:
     from router.core.ports import Core
     from router.engine.link import IncomingLink
 
+# the same values as in `model.address`; typed in the .pxd file, for fast comparison
 CLOSEST = 0
 MULTICAST = 2
 HERE = 0
-# Up to this many links of an address are examined in one turn; if it has more, how many in each
-# step.
+# Up to this many links of an address are examined in one turn; if it has more, A_STEP links are
+# examined in each step of later turns.
 AT_ONCE = 2048
 A_STEP = 128
 
 
 class Capacity:
-    """Number of deliveries that receivers can take: all of them, or only the nearest with closest.
+    """Number of deliveries that the receivers of an address can take, in total and by their side.
 
-    `by_side` splits the number by the receivers' sides.
+    If the treatment is closest, only the nearest receivers count.
     """
 
     def __init__(self) -> None:
@@ -87,7 +88,7 @@ class Capacity:
 def capacity_of(address: Address, without: int) -> Capacity:
     """Return the capacity of an address's receivers, except those on the side `without`.
 
-    With closest only the nearest of them count.
+    If the treatment is closest, only the nearest of these receivers count.
     """
     found = Capacity()
     found.add(address, without, 0, len(address.consumers))
@@ -116,7 +117,7 @@ def finish(forwarder: Core, address: Address) -> None:
         replenish_trees(address)
         return
     if address.waiting.count:
-        # nearer receivers may have left since
+        # a nearer receiver may have left: farther ones may now get the waiting messages
         for consumer in list(address.consumers):
             forwarder.queues.serve(consumer)
     farther = forwarder.network.farther
@@ -138,7 +139,11 @@ def replenish_across(address: Address) -> None:
 
 
 class Shares:
-    """Credit that the senders of an address are to hold, computed one link after the other."""
+    """Computation of the credit that each sender of an address may hold.
+
+    The methods are called in this order: `nearest.add`, `add_holdings`, `divide`, `offer`. All but
+    `divide` handle a range of links, so that the work may be spread over several turns.
+    """
 
     def __init__(self, address: Address) -> None:
         self.address = address
@@ -152,7 +157,7 @@ class Shares:
         self.held_up: dict[IncomingLink | None, int] | None = None
 
     def add_holdings(self, start: int, end: int) -> None:
-        """Add the credit that some senders hold; call it after all receivers have been added."""
+        """Add up the credit that some senders hold, by their side."""
         address = self.address
         producers = address.producers
         waiting = address.waiting.by_side()
@@ -183,7 +188,7 @@ class Shares:
             self.held_up = address.waiting.senders()
 
     def offer(self, start: int, end: int) -> None:
-        """Give credit to some senders, or revoke it."""
+        """Give some senders credit, or revoke it if no receiver may get their messages."""
         producers = self.address.producers
         for at in range(start, end):
             producer = producers[at]
@@ -213,7 +218,7 @@ class Shares:
 
 
 class Sharing:
-    """Task that does the work of `finish` for very many links, as `credit.Sharing` does."""
+    """Deferred task that does the work of `finish` for an address with very many links."""
 
     def __init__(self, forwarder: Core, address: Address) -> None:
         self.is_again_due = False
@@ -252,7 +257,7 @@ class Sharing:
             yield from _in_steps(spread.offer, producers)
             return
         if address.waiting.count:
-            # nearer receivers may have left since
+            # a nearer receiver may have left: farther ones may now get the waiting messages
             for at in range(0, len(consumers), A_STEP):
                 for consumer in consumers[at : at + A_STEP]:
                     forwarder.queues.serve(consumer)
@@ -270,7 +275,7 @@ class Sharing:
 
 
 def _in_steps(look: Callable[[int, int], object], links: Sized) -> Iterator[None]:
-    """Call `look` for a few links at a time; yield after each call.
+    """Call `look` with the start and end of each range of A_STEP `links`; yield after each call.
 
     Links may be added or removed meanwhile.
     """
@@ -295,9 +300,10 @@ class SideSenders:
 
 
 def share_out(groups: list[SideSenders], total: int, count: int) -> dict[int, int]:
-    """Return how much credit a sender of each side may hold.
+    """Return how much credit each sender of a side may hold, by side.
 
-    If a side has room for less than its share, the other sides get the rest.
+    `total` is divided equally among all `count` senders. If the receivers of a side's messages have
+    room for less than its share, the other sides get the rest.
     """
     shares = {}
     groups.sort(key=_room_each)

@@ -17,6 +17,7 @@ from router.engine import serial
 from router.engine.held_up import block
 from router.engine.link import IncomingLink
 
+# the same values as in `model.address`; typed in the .pxd file, for fast comparison
 MULTICAST = 2
 ROUTED = 4
 HERE = 0
@@ -26,11 +27,11 @@ OWN_TREE = 0
 UNSETTLED_LIMIT = 65536
 # Credit for another router's messages that no longer have a receiver here.
 CREDIT_WITHOUT_RECEIVER = 16
-# Up to this many links of an address are examined in one turn; if it has more, this many in each
-# step.
+# Up to this many links of an address are examined in one turn; if it has more, A_STEP links are
+# examined in each step of later turns.
 AT_ONCE = 2048
 A_STEP = 128
-# Phases of a `Sharing`: receivers, the credit that senders hold, the credit they are granted.
+# Phases of a `Sharing`: add up the receivers' credit, add up the senders' credit, grant credit.
 RECEIVERS = 0
 HOLDINGS = 1
 OFFERS = 2
@@ -48,7 +49,7 @@ def receiver_room(address: Address) -> int:
         credit = room_of(consumer)
         total += credit
         if address.remote_ends and consumer.side == MESH and consumer.tree != OWN_TREE:
-            # only for messages from elsewhere, if this is a multicast
+            # in a multicast, this link only takes messages that come from other routers
             continue
         left = max(0, credit - consumer.waiting.count)
         if slowest < 0 or left < slowest:
@@ -116,11 +117,11 @@ def replenish_at_once(address: Address) -> None:
 
 
 class Sharing:
-    """Task of `Deferred` that does the work of `replenish_at_once` for very many links.
+    """Deferred task that does the work of `replenish_at_once` for an address with very many links.
 
-    The receivers' credit, less what the senders hold, does not change when a message is sent, so
-    the steps may be spread over several turns. If a link is added or removed in the meantime, the
-    address is examined again (`is_again_due`).
+    A message that is sent meanwhile uses up as much credit of its sender as of the receivers, so
+    their difference stays valid from step to step. If the address needs new credit before the task
+    has ended, the task begins again (`is_again_due`).
     """
 
     def __init__(self, address: Address) -> None:
@@ -207,7 +208,7 @@ class Sharing:
 
 
 def replenish_trees(address: Address) -> None:
-    """Share the receivers' credit of a multicast among senders on several sides."""
+    """Share the receivers' credit among the senders of a multicast that has several sides."""
     count = len(address.producers)
     if count == 0:
         return
@@ -218,10 +219,11 @@ def replenish_trees(address: Address) -> None:
 
 
 class TreeCredit:
-    """Credit that the senders of a multicast with several sides are to hold.
+    """Computation of the credit that each sender of a multicast with several sides may hold.
 
-    Messages from the senders of each router follow that router's tree, whose links do not affect
-    the credit of other senders. Receivers here or at an edge take messages of all trees.
+    Messages that enter the network at a router follow that router's multicast tree. So the links of
+    a tree limit only the credit of senders whose messages follow it. Receivers here or at an edge
+    limit the credit of all senders.
     """
 
     def __init__(self, address: Address) -> None:
@@ -267,7 +269,7 @@ class TreeCredit:
         for at in range(start, end):
             producer = producers[at]
             tree = producer.tree
-            # without a receiver messages are dropped, as if there were one that takes everything
+            # without a receiver here or at an edge, only the links of the tree limit the credit
             room = self.slowest
             share = left = UNSETTLED_LIMIT
             if self.only_side != HERE and producer.side == self.only_side:
@@ -297,10 +299,11 @@ class TreeCredit:
 
 
 def offer(producer: Producer, share: int, room: int, left: int) -> int:
-    """Grant a sender credit up to its share of the receivers' room; return how much.
+    """Grant a sender credit up to its `share`; return how much credit was added.
 
-    `left` is the room for which no sender holds credit yet. If none is left, a sender without
-    credit is granted one message ahead.
+    `room` is how many deliveries the receivers can take, and `left` the part of it for which no
+    sender holds credit. If `left` is 0, a sender without credit gets a credit of one. If `room` is
+    0, nothing is granted.
     """
     link = producer.link
     held = link.credit
@@ -348,7 +351,7 @@ def revoke(link: IncomingLink) -> None:
 
 
 def replenish_anonymous(producer: Producer) -> None:
-    """Grant credit to an anonymous sender; those of its deliveries that wait limit it."""
+    """Grant an anonymous sender credit for its capacity, less its deliveries that wait."""
     link = producer.link
     if not link.is_attached():
         return

@@ -1,8 +1,8 @@
 """Move messages whose ttl ended while they waited to their address's dead-letter address.
 
 There they wait like any other messages, without a ttl, and their outcome comes from the receiver
-there. A message is moved only once: a dead-letter address has no dead-letter address itself. If the
-dead-letter address has no receiver, the sender is told the same as without such an address.
+there. A message is moved only once: a dead-letter address has no dead-letter address itself. A
+message that cannot be moved, for example because no receiver is there, is rejected.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ REJECTED = int(Descriptor.REJECTED)
 
 
 def expire(forwarder: Core, delivery: Delivery) -> None:
-    """Move an expired message to the dead-letter address, or reject it."""
+    """Move an expired message to the dead-letter address, or reject it if that is impossible."""
     forwarder.credit.note(delivery.address, None)
     forwarder.outcomes.expired(delivery)
     if move(forwarder, delivery):

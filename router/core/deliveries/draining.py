@@ -1,11 +1,10 @@
 """Drains: give a draining receiver all available messages, including those of its senders.
 
-In section 2.6.7 the sender of a drained link sends all available messages, then uses up the credit.
-A router has no messages of its own: senders hold credit only if receivers do (`credit`), so nothing
-waits for a receiver that had no credit. If only waiting messages counted as available, a receiver
-that polls by draining would never get a message. So if a drain lets senders send more than before,
-they get a short time to do so. If it does not, they have had that time already, and the drain ends
-immediately (docs/decisions/0031).
+A drain asks the sender of a link to send all available messages and then use up the credit (section
+2.6.7). In a router usually no message waits for a receiver without credit, because senders get
+credit only when receivers give some (`credit`). A receiver that polls by draining would therefore
+never get a message. So if a drain lets the address's senders send more than before, they get a
+short time to do so; otherwise the drain ends immediately (docs/decisions/0031).
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from router.core.model.address import Consumer, Producer
 if TYPE_CHECKING:
     from router.core.ports import Core
 
-# How much time senders get, in seconds: more than the round trip of most networks. Timers are
-# checked at this interval too, so it may be twice as long.
+# How much time senders get, in seconds: more than the round trip of most networks. Because timers
+# are checked at this interval, a drain may take twice as long.
 PATIENCE_S = 0.25
 # How many drains one call of `finish` ends.
 MOST_FINISHED = 1000
@@ -33,9 +32,9 @@ MOST_ASKED = 2048
 
 
 def answer(forwarder: Core, consumer: Consumer) -> None:
-    """Answer a drain for whose receiver nothing waits: use up the receiver's credit.
+    """Answer the drain of a receiver for which no message waits, by using up the credit.
 
-    If its senders may now send more than before, that is done after a short time.
+    If senders may now send more than before, the credit is used up only after PATIENCE_S.
     """
     if consumer.link.is_routed:
         # the sender at the other end answers
@@ -78,7 +77,7 @@ def _is_draining(consumer: Consumer) -> bool:
 
 
 def _ask(forwarder: Core, consumer: Consumer) -> bool:
-    """Grant senders the credit that the drain makes room for; return whether any may send more."""
+    """Share the draining receiver's credit among senders; return whether any may now send more."""
     address = consumer.address
     if (
         address.related_addresses is None

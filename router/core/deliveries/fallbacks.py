@@ -42,7 +42,7 @@ def last_consumer_left(forwarder: Core, address: Address) -> None:
 
 
 def _move(forwarder: Core, primary: Address, source: Address, to: Address) -> None:
-    """Move waiting messages from `source` to `to`, as far as receivers there accept them."""
+    """Begin to move the waiting messages that receivers at `to` accept from `source` to `to`."""
     ties = primary.related_addresses
     assert ties is not None
     if ties.moving is not None:
@@ -60,8 +60,8 @@ class FallbackMove:
         self._primary = primary
         self.source = source
         self._to = to
-        # how many are still to be examined: deliveries not accepted at the other address stay, at
-        # the queue's end
+        # how many deliveries are still to be examined; those that receivers at the other address do
+        # not accept go to the end of the source's queue
         self.left = source.waiting.count
         self.is_over = False
         self._is_later = False

@@ -65,7 +65,7 @@ def refuse(forwarder: Core, address: Address, delivery: Delivery) -> None:
 def largest(address: Address) -> int:
     """Return the largest message size that any receiver of an address accepts."""
     if address.remote_ends:
-        # links to other routers are among the consumers before their attach is answered
+        # not cached: a link to another router is added before its limit is known
         return max((each.link.max_message_size for each in address.consumers), default=0)
     return int(address.largest_taken())
 
@@ -100,10 +100,10 @@ def chooses_by_sides(consumer: Consumer) -> bool:
 
 
 def take(forwarder: Core, consumer: Consumer) -> Delivery | None:
-    """Take the next delivery that is not too large for a consumer out of its queue.
+    """Remove and return the next delivery in a consumer's queue that is not too large for it.
 
-    Returns None if there is none, or if the search is unfinished, as the queue's `is_unfinished`
-    says. The caller accounts for the deliveries that were examined (`looked_at`).
+    Return None if no delivery is found; the queue's `is_unfinished` then says whether the search
+    may be continued. Its `looked_at` is the number of deliveries examined, which the caller counts.
     """
     waiting = consumer.waiting
     limit = consumer.link.max_message_size
@@ -162,7 +162,7 @@ def abort_outgrown(forwarder: Core, delivery: Delivery) -> None:
 def _leave_out(forwarder: Core, copy: Delivery, limit: int) -> None:
     """Drop a copy that is too large for its receiver.
 
-    The message is rejected if this is its last open copy and no other receiver has told an outcome.
+    If it is the last open copy and no other copy has an outcome, the message is rejected.
     """
     copy.discarded = True
     parent = copy.parent
@@ -174,15 +174,15 @@ def _leave_out(forwarder: Core, copy: Delivery, limit: int) -> None:
 
 
 def receiver_lost(forwarder: Core, address: Address) -> None:
-    """Schedule a check of waiting deliveries at the end of the turn, as a receiver has left."""
+    """Note that a receiver has left, so that `refuse_too_large` checks the waiting deliveries."""
     if address.waiting.count and address not in forwarder.sizes_due:
         forwarder.sizes_due[address] = None
 
 
 def refuse_too_large(forwarder: Core) -> None:
-    """Reject waiting deliveries too large for all receivers; call it at the end of a turn.
+    """Reject waiting deliveries that are too large for all receivers that are left.
 
-    If very many wait, the last ones are checked in later turns.
+    Call it at the end of a turn. If very many wait, the last ones are checked in later turns.
     """
     due, forwarder.sizes_due = forwarder.sizes_due, {}
     for address in due:
@@ -197,7 +197,10 @@ def refuse_too_large(forwarder: Core) -> None:
 
 
 class _Refusing:
-    """Task that rejects waiting deliveries of an address that are too large, pass by pass."""
+    """Task that rejects the waiting deliveries of an address that are too large.
+
+    It passes through them once more if another receiver has left meanwhile.
+    """
 
     def __init__(self, forwarder: Core, address: Address) -> None:
         self._forwarder = forwarder
@@ -239,7 +242,7 @@ class _Refusing:
 
 
 def _limits(address: Address) -> dict[int, int]:
-    """Return the size of the largest message that any receiver accepts, by the message's side."""
+    """Return, by side, the size of the largest message from there that any receiver accepts."""
     if not is_spread_by_sides(address):
         return dict.fromkeys(address.waiting.by_side(), largest(address))
     return {

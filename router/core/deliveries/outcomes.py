@@ -21,7 +21,7 @@ from router.engine.outbox import Turn
 
 
 class OutcomeObserver(Protocol):
-    """Observer of outcomes, called once for a run of deliveries."""
+    """Observer of outcomes; each call is for one or several deliveries."""
 
     def settled(
         self,
@@ -31,9 +31,10 @@ class OutcomeObserver(Protocol):
         age_s: float,
         count: int,
     ) -> None:
-        """Note that the sender of `count` deliveries of a link was told the same outcome for each.
+        """Note that `count` deliveries of the link `incoming` ended with the same outcome, `code`.
 
-        `outgoing` is the link on which they left; None if they have not left, or were copied.
+        `outgoing` is the link on which they were sent, or None if they were not sent or were
+        copied. `age_s` is the time since they arrived.
         """
 
     def expired(self, incoming: IncomingLink, address: str, count: int) -> None:
@@ -41,7 +42,7 @@ class OutcomeObserver(Protocol):
 
 
 class OutcomeCounter:
-    """Counter of outcomes: its current run is `count` deliveries with equal links and outcome."""
+    """Counter of outcomes, with the current run of deliveries whose links and outcome are equal."""
 
     def __init__(self, turn: Turn) -> None:
         self.turn = turn
@@ -61,7 +62,7 @@ class OutcomeCounter:
         self.expired_count = 0
 
     def settled(self, delivery: Delivery, code: int) -> None:
-        """Count a delivery that its receiver has settled, and whose sender is told immediately."""
+        """Count the outcome of a settled delivery, both for its receiver and for its sender."""
         if delivery.sample is not None:
             self._record(delivery, code)
         if not delivery.incoming_open:
@@ -111,7 +112,7 @@ class OutcomeCounter:
             self.address = None
 
     def receiver_told(self, delivery: Delivery, code: int) -> None:
-        """Count an outcome from a delivery's receiver, independently of its sender."""
+        """Count a delivery's outcome for its receiver only."""
         if delivery.sample is not None:
             self._record(delivery, code)
         address = delivery.address
@@ -123,7 +124,7 @@ class OutcomeCounter:
             link.count_delay(self.turn.now - delivery.arrived, 1)
 
     def sender_told(self, delivery: Delivery, code: int) -> None:
-        """Count an outcome that a delivery's sender is told, if it awaits one."""
+        """Count a delivery's outcome for its sender only, if the sender awaits one."""
         if delivery.sample is not None:
             self._record(delivery, code)
         if delivery.incoming_open:
@@ -172,8 +173,8 @@ class OutcomeCounter:
     def decided_here(self, delivery: Delivery, code: int, state: bytes) -> None:
         """Record an outcome that the router itself has decided for a sampled delivery.
 
-        `accepted` counts as the receiver's outcome, because a receiver to which messages are sent
-        settled accepts them.
+        `accepted` is recorded as decided by the receiver, because it stands for a message that was
+        sent to a receiver settled.
         """
         if self.sampler is None:
             return

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MAX_BYTES = 32768
 # At most this many receivers are tried for one message.
 MAX_ATTEMPTS = 8
-# The limit of kept octets is the router's memory limit divided by this; it comes on top of that.
+# The limit of kept octets is the router's memory limit divided by this, and in addition to it.
 PART_KEPT = 8
 # Work of an attempt, and of each receiver that is asked, counted in frames
 # (`Connection.count_work`).
@@ -42,9 +42,10 @@ MOST_ASKED = 64
 
 
 class Kept:
-    """Kept octets of a message as last sent, when that was, and the links that released it.
+    """Octets of a message that may have to be sent again, as they were last sent.
 
-    Created by `Kept.__new__(Kept)`.
+    `since` is the time when they were sent. `had` are the links whose receivers have given the
+    message back. Instances are created by `Kept.__new__(Kept)`.
     """
 
     octets: bytes
@@ -78,7 +79,7 @@ class Redelivery:
         self.kept_bytes += count
 
     def drop(self, delivery: Delivery) -> None:
-        """Drop the kept octets of a delivery that is settled, or whose outcome is known."""
+        """Drop the kept octets of a delivery, if there are any."""
         kept = delivery.kept
         if kept is not None:
             delivery.kept = None
@@ -123,9 +124,10 @@ def _has_several(address: Address) -> bool:
 
 
 def _offer(redelivery: Redelivery, core: Core, delivery: Delivery, frame: DispositionFrame) -> bool:
-    """Send a delivery that its receiver releases or modifies to another receiver.
+    """Offer a delivery that its receiver released or modified to another receiver.
 
-    Return whether it has been sent to one, or waits for one that is farther away.
+    Return False if the delivery goes back to its sender. Otherwise it has been sent to another
+    receiver, or waits for one that is farther away.
     """
     address = delivery.address
     kept = delivery.kept
@@ -185,7 +187,7 @@ def go_on(core: Core, delivery: Delivery) -> bool:
 def _send_again(
     redelivery: Redelivery, core: Core, consumer: Consumer, delivery: Delivery, octets: bytes
 ) -> None:
-    """Send a delivery to a receiver that has not had it, and remember which receivers have."""
+    """Send a delivery to another receiver, and remember which receivers have had it."""
     had = delivery.kept.had
     redelivery.drop(delivery)
     _send(redelivery, core, consumer, delivery, octets)
@@ -242,7 +244,7 @@ def _other(
 
 
 def _asked(address: Address) -> list[Consumer]:
-    """Return the consumers to offer a delivery to; if there are very many, some in rotation."""
+    """Return the consumers to offer a delivery to; of very many, MOST_ASKED in rotation."""
     consumers = address.consumers
     count = len(consumers)
     # an address with sides has few consumers, near ones and far ones
@@ -255,7 +257,10 @@ def _asked(address: Address) -> list[Consumer]:
 
 
 def _revised(delivery: Delivery, frame: DispositionFrame, now: float) -> bytes | None:
-    """Return the message as it is to be sent next, or None if it cannot be sent."""
+    """Return the message to send again: its ttl is reduced, and a modified outcome changes it.
+
+    Return None if it cannot be sent again, for example because its ttl has ended.
+    """
     kept = delivery.kept
     octets: bytes = kept.octets
     modified = Modified()

@@ -1,7 +1,7 @@
-"""Credit of senders whose messages may go to other addresses than the one that they send to.
+"""Credit of senders to addresses with an exchange or a fallback.
 
-It depends on the receivers at those addresses. If there are very many addresses, the last ones are
-examined in later turns. None of this runs for addresses without ties.
+Their messages may go to other addresses, so their credit depends on the receivers there. If there
+are very many such addresses, the last ones are examined in later turns.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def finish(forwarder: Core, addresses: Iterable[Address]) -> None:
 
 
 def _serve(forwarder: Core, address: Address) -> None:
-    """Send waiting messages to an address's receivers; the last of very many in later turns."""
+    """Send waiting messages to an address's receivers; very many are served in later turns."""
     consumers = list(address.consumers)
     if len(consumers) <= AT_ONCE:
         for consumer in consumers:
@@ -64,10 +64,9 @@ def _serve(forwarder: Core, address: Address) -> None:
 
 
 def replenish(forwarder: Core, addresses: Iterable[Address]) -> bool:
-    """Share the credit of some addresses' receivers among all senders that feed them.
+    """Share the credit of some addresses' receivers among all senders whose messages they get.
 
-    This does what `credit.replenish` does for a single address. Return whether some of the work is
-    done in later turns.
+    Return whether a part of this is left for later turns.
     """
     is_put_off = False
     for source in {id(each): each for one in addresses for each in feeding_addresses(one)}.values():
@@ -77,7 +76,7 @@ def replenish(forwarder: Core, addresses: Iterable[Address]) -> bool:
 
 
 def _share(forwarder: Core, address: Address) -> bool:
-    """Share credit among the senders of one address; return whether any of that is deferred."""
+    """Share credit among the senders to one address; return whether any of that is deferred."""
     ties = ties_of(address)
     if ties.sharing is not None:
         ties.sharing.is_outdated = True
@@ -92,11 +91,10 @@ def _share(forwarder: Core, address: Address) -> bool:
 
 
 class _Sharing:
-    """Task that shares the credit of receivers among the senders of an address.
+    """Task that shares credit among the senders to one address, whose receivers are at others.
 
-    The receivers may be at very many addresses. A message that is sent in the meantime uses up as
-    much of the sender's credit as of the receivers' credit, so amounts that are already known stay
-    valid.
+    A message that is sent meanwhile uses up as much credit of its sender as of the receivers, so
+    the sums computed in earlier steps stay valid.
     """
 
     def __init__(self, address: Address) -> None:

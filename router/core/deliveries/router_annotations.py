@@ -65,11 +65,10 @@ def is_own(key: str) -> bool:
 
 
 def remove_annotations(delivery: Delivery, frame: TransferFrame) -> TransferFrame:
-    """Return the frame without the routers' annotations.
+    """Return a frame without the routers' annotations; it must contain the message's whole head.
 
-    The frame contains the whole head of its message. The annotations are kept as the delivery's
-    `passage` if its connection honours them. Raises `AmqpError` if the message annotations are not
-    a map.
+    The annotations are kept as the delivery's `passage` if its connection honours them. Raises
+    `AmqpError` if the message annotations are not a map.
     """
     payload = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
     octets, entries = take_annotations(payload, is_own)
@@ -79,10 +78,7 @@ def remove_annotations(delivery: Delivery, frame: TransferFrame) -> TransferFram
 
 
 def passage_of(entries: tuple[Entry, ...]) -> RouterAnnotations:
-    """Return the passage that the routers' annotations describe.
-
-    A value of the wrong type is ignored (section 3.2.10).
-    """
+    """Return the annotations as one object; values of the wrong type are ignored (3.2.10)."""
     ingress = to = None
     phase = 0
     trace: tuple[str, ...] = ()
@@ -114,9 +110,8 @@ def _is_phase(value: object) -> TypeGuard[int]:
 def with_annotations(consumer: Consumer, delivery: Delivery, octets: bytes) -> bytes:
     """Return a message with the router's annotations, for a link that shows them.
 
-    `octets` contains its whole head. The message is returned unchanged if its annotations can be
-    skipped (`annotations`) but not decoded, which is not the receiver's fault, or if it would
-    become larger than the link's max-message-size.
+    `octets` must contain the message's whole head. The message is returned unchanged if its
+    annotations cannot be decoded, or if it would become larger than the link's max-message-size.
     """
     if delivery.message_format:
         return octets
@@ -153,7 +148,7 @@ def _entries(here: str, to: str, phase: int, passed: RouterAnnotations) -> tuple
 
 @lru_cache(maxsize=64)
 def _fresh_entries(here: str, to: str, phase: int) -> tuple[bytes, ...]:
-    """Return the entries for a message that enters here; most messages have the same ones."""
+    """Return the encoded annotations for a message that enters the network at this router."""
     return _entries(here, to, phase, RouterAnnotations())
 
 

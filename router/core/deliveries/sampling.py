@@ -72,7 +72,7 @@ class Sample:
     threshold: int
     ingress: str | None
     origin: str | None
-    # when it left, on the turn's clock; 0 until then
+    # when the delivery left, on the turn's clock; 0 until then
     left: float
     is_leaving: bool
     # whether its outcome is known, or there will be none
@@ -83,7 +83,7 @@ class Sample:
     reason: str | None
 
     def copied(self) -> Sample:
-        """Return a sample for a copy of the delivery; the copies are recorded, not the original."""
+        """Return a sample for a copy of the delivery; from then on only copies are recorded."""
         self.is_over = True
         copy = Sample.__new__(Sample)
         copy.high = self.high
@@ -132,8 +132,8 @@ class Sampler:
     """Sampler of a router's deliveries, which writes their rows.
 
     Of the deliveries that enter the network here, the fraction `share` (0 to 1) is sampled. At most
-    `capacity` rows are kept until they are taken; `lost` counts those for which there was no room.
-    `describe` returns the description of a link, and numbers the link.
+    `capacity` rows are kept until `take` is called; `lost` counts rows beyond that. `describe`
+    returns a description of a link, and sets the link's `number`.
     """
 
     def __init__(
@@ -198,7 +198,7 @@ class Sampler:
             self._leaving.append(delivery)
 
     def sent(self, now: float) -> None:
-        """Record when the deliveries of this turn were sent; those sent settled have ended."""
+        """Record when this turn's deliveries left; write the rows of those that have ended."""
         if not self._leaving:
             return
         for delivery in self._leaving:
@@ -285,7 +285,7 @@ class Sampler:
         words[at] = self._text(sample.origin)
 
     def _number(self, link: Link) -> int:
-        """Return the number of a link, which is described once for each batch."""
+        """Return the number of a link, and add its description to the batch if it is missing."""
         if link.sampled_in != self._batch:
             described = self._describe(link)
             link.sampled_in = self._batch

@@ -1,10 +1,10 @@
 """Sides of a network: which consumers a delivery may go to, by the side that it comes from.
 
 A message from one side may go to any consumer here, and to those on every other side. It never goes
-back to the edge that it came from, and passes from one router of the network to the next only on a
-link made for it. With closest it goes to the nearest of these consumers. All of this is for
-addresses that have links to other sides (`Address.remote_ends`); it runs only for deliveries that
-wait, not per message.
+back to the edge that it came from. A message from an interior router goes to other interior routers
+only on links that were made for this (`network.transit`). If the treatment is closest, it goes to
+the nearest of these consumers. This module is for addresses that have links to other sides
+(`Address.remote_ends`). It runs only for deliveries that wait, not per message.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def serves(consumer: Consumer, side: int) -> bool:
 
 
 def serving(address: Address, side: int) -> Iterator[Consumer]:
-    """Return the consumers of an address that may get messages from a side, near or far."""
+    """Return the consumers of an address that may get messages from a side, at any distance."""
     return (consumer for consumer in address.consumers if serves(consumer, side))
 
 
@@ -36,9 +36,9 @@ def has_receiver(address: Address, side: int) -> bool:
 
 
 def may_take(consumer: Consumer, side: int) -> bool:
-    """Return whether messages from a side are for a consumer.
+    """Return whether a waiting message from a side may go to a consumer now.
 
-    With closest they are only for the nearest consumers.
+    Like `serves`, but if the treatment is closest, only the nearest consumers may get it.
     """
     if not serves(consumer, side):
         return False

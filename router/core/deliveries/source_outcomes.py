@@ -83,11 +83,11 @@ def granted_outcomes(agreed: OutcomeTerms | None) -> tuple[Symbol, ...]:
 
 
 def apply_terms(settler: Settlement, delivery: Delivery, frame: DispositionFrame) -> bool:
-    """Apply the terms of its receiver's link to a disposition.
+    """Check a receiver's disposition against the outcomes agreed on for its link.
 
-    Return whether the disposition needs no further handling. If its outcome was not agreed on, the
-    link is detached with an error, and no sender is told. The default outcome is applied to a
-    delivery that is settled without one.
+    If the outcome is not among them, the link is detached with an error. If the receiver settles
+    without an outcome, the link's default outcome applies, if it has one. Return whether one of
+    these has been done, so that the disposition needs no further handling.
     """
     link = delivery.outgoing
     agreed: OutcomeTerms = link.terms

@@ -60,7 +60,7 @@ def _understands(connection: Connection) -> bool:
 
 
 def write(delivery: Delivery, octets: bytes) -> bytes:
-    """Return a message with the trace of its delivery; `octets` contains its whole head."""
+    """Return a message with the trace of its delivery; `octets` must contain its whole head."""
     sample: Sample = delivery.sample
     connection = delivery.incoming.session.connection
     ingress = connection.settings.container_id if sample.ingress is None else sample.ingress
@@ -81,7 +81,7 @@ def write(delivery: Delivery, octets: bytes) -> bytes:
 
 @lru_cache(maxsize=256)
 def _section(hop: int, threshold: int, ingress: str, origin: str) -> bytes:
-    """Return the encoded section without the octets of the trace-id, which are its last ones."""
+    """Return the encoded delivery annotations up to the trace-id, which comes last."""
     trace = [UByte(hop), threshold / 2.0**64, ingress, origin, bytes(ID_BYTES)]
     return (_SECTION + encode_value({KEY: trace}))[:-ID_BYTES]
 

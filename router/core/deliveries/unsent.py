@@ -58,8 +58,9 @@ def give_up(
 ) -> None:
     """Settle the deliveries in a queue that no longer has a consumer.
 
-    If there are very many, the last ones are settled in later turns; deliveries that a new consumer
-    may take by then stay in the queue. `and_then` is called at the end, if anything waited.
+    If there are very many, the last ones are settled in later turns; if a new consumer attaches
+    before, the remaining ones stay in the queue. `and_then` is called at the end, unless the queue
+    was empty from the start.
     """
 
     def taken() -> Iterator[Delivery]:

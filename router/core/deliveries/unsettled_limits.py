@@ -3,8 +3,7 @@
 Credit limits the unsettled deliveries of each sender, but not the number of a connection's senders.
 Deliveries are not charged one by one, but counted whenever the router checks its timers. If a
 connection exceeds its limit because of its deliveries, its senders with the most unsettled
-deliveries are detached (docs/decisions/0079), the last of very many in later turns
-(docs/decisions/0090).
+deliveries are detached (docs/decisions/0079, 0090).
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ LOOKS_A_DETACH: Final = 8
 
 
 class UnsettledLimits:
-    """Periodic check of a router's connections: in rounds, a few connections at each check."""
+    """Periodic check of the unsettled deliveries of all `connections`, a few at each call."""
 
     def __init__(self, ledger: Ledger, connections: Callable[[], Iterable[Connection]]) -> None:
         self._ledger = ledger
@@ -75,9 +74,10 @@ class UnsettledLimits:
                 self._relieve(connection, min(held - limit, deliveries), allowed)
 
     def _limit(self) -> tuple[int, str]:
-        """Return the octets that a connection may have, and which limit that is; 0 for no limit.
+        """Return the limit of octets for a connection, and the setting that it comes from.
 
-        Once all connections together have reached the router's limit, that is an equal share.
+        0 means no limit. Once all connections together have reached the router's limit, an equal
+        share of it applies to each.
         """
         ledger = self._ledger
         limit = ledger.connection_limit_bytes
@@ -88,7 +88,7 @@ class UnsettledLimits:
         return limit, OWN_LIMIT
 
     def _relieve(self, connection: Connection, excess: int, allowed: str) -> None:
-        """Detach senders of a connection until this many octets of deliveries are released."""
+        """Detach senders of a connection until `excess` octets of deliveries are released."""
 
         def detach(link: IncomingLink) -> None:
             described = f"{link.unsettled} deliveries are unsettled, and {allowed}"

@@ -1,7 +1,7 @@
 """Reasons why messages do not flow: why a sender has no credit, or a receiver gets no messages.
 
-No state is kept for this. The reasons are derived on request from the state that forwarding and
-credit use. A `Survey` does this for many links at one moment, and examines each address once.
+They are derived on request from the state that forwarding and credit use. A `Survey` does this for
+many links at one moment, and examines each address once.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ MOST_NAMED = 3
 
 
 class Reason(StrEnum):
-    """Reason why no messages flow on a link or at an address; programs may compare the values."""
+    """Reason why no messages flow on a link or at an address; the values are a stable interface."""
 
     # of an address, and of its senders
     NO_CONSUMER = "no_consumer"
@@ -96,28 +96,26 @@ _WITH_CREDIT = frozenset(
 
 @attrs.frozen
 class AddressState:
-    """State of an address; if it has very many links, the first of them stand for all.
+    """State of an address; if it has very many links, the first of them stand for all."""
 
-    `credit_reason` says why a sender without credit gets none there, and `flow_reason` why a
-    message sent there now has to wait; each is None if that is not the case. `receivers` counts the
-    receivers by reason; those under None can take a delivery now. `room` is the number of
-    deliveries that all of them together can still take; for multicast, the number that the slowest
-    of them can take. `held` is the credit that senders have. `waiting` counts the deliveries that
-    wait in the router, for any receiver or as copies. `far` are some of the links to other routers
-    that the reasons apply to, and `are_all_far` says whether all links that the reasons apply to
-    are of this kind. If the address's name contains a router that is absent, `absent` describes
-    that router.
-    """
-
+    # why the address's senders get no further credit; None if the receivers have room
     credit_reason: Reason | None
+    # why a message that arrives now has to wait; None if it can be sent
     flow_reason: Reason | None
+    # how many receivers are blocked for each reason; None counts those that are not blocked
     receivers: dict[Reason | None, int]
     senders: int
+    # how many more deliveries the receivers can take; for multicast, the slowest receiver decides
     room: int
+    # the credit that senders have
     held: int
+    # how many deliveries or copies wait in the router
     waiting: int
+    # other routers whose receivers cause the reasons; a few of them, if there are many
     far: tuple[FarEnd, ...] = ()
+    # whether no receiver here causes the reasons
     are_all_far: bool = False
+    # text about the router in the address's name, if that router is unreachable
     absent: str | None = None
 
     def words(self, reason: Reason) -> str:
@@ -131,7 +129,7 @@ class AddressState:
 
 @attrs.define
 class Survey:
-    """State of many links at one moment: use it within one turn only."""
+    """State of links and addresses at one moment; a survey is used within one turn only."""
 
     forwarder: Forwarder
     # how many receivers and senders were examined; an address counts as several
@@ -143,7 +141,7 @@ class Survey:
     def address(self, address: Address, side: int = HERE, tree: int = OWN_TREE) -> AddressState:
         """Return the state of an address for messages that come from a side of the network.
 
-        For a multicast it also depends on the tree along which they come.
+        For a multicast, `tree` is the multicast tree along which the messages come.
         """
         where = id(address), side, tree
         state = self._states.get(where)
@@ -179,7 +177,7 @@ class Survey:
         if not isinstance(link, IncomingLink):
             return words_of_receiver(link, reason)
         if link.is_routed:
-            # it has what the other end has
+            # its credit is what the receiver at the other end of the routed link gives
             if link.credit and not link.drain:
                 return MEANINGS[reason]
             return words_of_receiver(link.terminus.other(link), reason)
@@ -205,7 +203,7 @@ class Survey:
         if link.credit and not link.drain:
             return self._frames(link)
         if link.is_routed:
-            # it has what the other end has
+            # its credit is what the receiver at the other end of the routed link gives
             other = link.terminus.other(link).owner
             return (other and of_receiver(other)) or Reason.NO_CREDIT
         if has_too_much_unsettled(link) or producer.capacity == 0:
@@ -254,8 +252,7 @@ def of_receiver(consumer: Consumer) -> Reason | None:
 def _is_too_large(consumer: Consumer) -> bool:
     """Return whether the deliveries that wait for a receiver are all too large for it.
 
-    Only the first `LONGEST_LOOK` deliveries are examined. A smaller one after them would be sent,
-    and not wait.
+    Only the first `LONGEST_LOOK` deliveries are examined.
     """
     limit = consumer.link.max_message_size
     return all(delivery.size > limit for delivery in islice(consumer.waiting, LONGEST_LOOK))
@@ -347,7 +344,7 @@ def _held(address: Address) -> int:
 
 
 def _room(address: Address, consumers: list[Consumer], side: int) -> int:
-    """Return how many more deliveries from a side the consumers for it can take."""
+    """Return how many more deliveries from a side an address's consumers can take."""
     if not address.remote_ends and len(address.consumers) <= MOST_LOOKED_AT:
         return receiver_room(address)
     if address.remote_ends and address.treatment != MULTICAST:
@@ -376,5 +373,5 @@ def _reason(
 
 
 def _left(consumer: Consumer) -> tuple[bool, int]:
-    """Return a sort key for slowness: blocked receivers first, then those with little room."""
+    """Return a sort key for slowness: blocked receivers first, then by the credit left."""
     return of_receiver(consumer) is None, int(consumer.link.credit) - len(consumer.waiting)

@@ -26,7 +26,7 @@ STEPS = 1000
 
 
 class StuckDeliveries:
-    """Periodic check of the links and deliveries of all `connections`, in rounds."""
+    """Periodic check of the links and deliveries of all `connections`, a few at each call."""
 
     def __init__(self, connections: Callable[[], Iterable[Connection]]) -> None:
         self._connections = connections
@@ -85,7 +85,10 @@ class StuckDeliveries:
                     break
 
     def _is_old(self, delivery: Delivery | None, bit: int) -> bool:
-        """Mark a stuck delivery; return whether the deliveries after it have to be checked, too."""
+        """Mark a delivery if it is stuck; return whether later deliveries have to be checked, too.
+
+        `bit` says for which of its two links: STUCK_INCOMING or STUCK_OUTGOING.
+        """
         if delivery is None or delivery.arrived == 0:
             # the delivery is settled, or its head has not been received yet
             return True
@@ -116,7 +119,7 @@ def _in_order(unsettled: Unsettled) -> Iterator[Delivery | None]:
 
 
 def sample(link: Link, now: float) -> None:
-    """Record how many deliveries a link has settled by now, and keep the record before."""
+    """Record how many deliveries a link has settled by now; keep this and the previous record."""
     count = _settled(link)
     if link.samples is None:
         link.samples = (now, count, now, count)

@@ -7,9 +7,8 @@ been stuck for too long and holds up other receivers: its copies are settled as 
 link is closed with an error (docs/decisions/0084).
 
 All receivers of multicasts are checked in rounds, a limited number each time that timers are
-checked. A link to another router or an edge stands for many receivers and is never dropped here:
-the router to which these are attached drops them. A link that this router attached by itself is not
-dropped either.
+checked. Links to other routers are never dropped: each router drops only receivers that are
+attached to itself. A link that this router attached by itself is not dropped either.
 """
 
 from __future__ import annotations
@@ -126,10 +125,7 @@ class StuckReceivers:
                 self._round = self._walk()
 
     def _walk(self) -> Iterator[None]:
-        """Check each receiver of a multicast once, one in each step.
-
-        Skipping other addresses takes steps, too.
-        """
+        """Check each receiver of each multicast once; yield about once for each."""
         for number, address in enumerate(self._forwarder.table.addresses()):
             if number % A_STEP == 0:
                 yield
@@ -140,7 +136,7 @@ class StuckReceivers:
             yield from self._look_at(address)
 
     def _look_at(self, address: Address) -> Iterator[None]:
-        """Check the receivers of one multicast address."""
+        """Check the receivers of one multicast address; note those to drop in `_doomed`."""
         is_wanted = _has_waiting_sender(address)
         limit_s = address.drop_after_s
         doomed = []
@@ -156,7 +152,7 @@ class StuckReceivers:
             if limit_s and stuck_s >= limit_s:
                 doomed.append(consumer)
             elif stuck_s < limit_s / 2 and of_receiver(consumer) in _FIT:
-                # unlike one that got stuck at about the same time, this receiver is held up
+                # this receiver is held up; those that have been stuck for long do not count
                 holds_up_others = True
         if holds_up_others:
             self._doomed.extend(doomed)
@@ -171,9 +167,9 @@ def _has_waiting_sender(address: Address) -> bool:
 
 
 def _has_receivers_elsewhere(address: Address) -> bool:
-    """Return whether messages may also be for receivers at other addresses or routers.
+    """Return whether messages to an address may also go to receivers at other addresses or routers.
 
-    Their state is not known here, but they are delayed together with the receivers here.
+    These are delayed by a stuck receiver here, too, but their state is not known here.
     """
     if address.related_addresses is not None and address.related_addresses.fed_by:
         return True

@@ -33,7 +33,7 @@ class CreditSharing:
             self.due.append(producer)
 
     def share(self) -> None:
-        """Check all that was marked, and grant credit to the senders."""
+        """Check the marked addresses and anonymous senders, and grant credit."""
         due, self.due = self.due, []
         related_due: list[Address] = []
         for item in due:

@@ -62,7 +62,8 @@ class Distributor:
     def choose(self, address: Address, size: int) -> Consumer | None:
         """Return the consumer for a delivery of this many octets, or None if none has room.
 
-        Balanced takes the one with the fewest unsettled deliveries; closest takes them in turn.
+        If the treatment is balanced, it is the consumer with the fewest unsettled deliveries; if it
+        is closest, consumers take turns.
         """
         consumers = address.consumers
         count = len(consumers)
@@ -89,9 +90,9 @@ class Distributor:
     def choose_across(self, address: Address, size: int, side: int, lane: int) -> Consumer | None:
         """Return the consumer for a delivery that comes from a side; None if none has room.
 
-        The consumer serves that side (`deliveries.sides`) and takes the lane (`network.lanes`).
-        With closest it is one of the nearest, even if only farther ones have room. With balanced it
-        has the lowest sum of path cost and unsettled deliveries.
+        The consumer serves that side (`deliveries.sides`) and takes the lane (`network.lanes`). If
+        the treatment is closest, only the nearest consumers count, even if none of them has room.
+        If it is balanced, the consumer has the lowest sum of path cost and unsettled deliveries.
         """
         consumers = address.consumers
         count = len(consumers)
@@ -137,7 +138,8 @@ class Distributor:
     ) -> int:
         """Return the lane for a delivery to other routers, by its priority and its sender.
 
-        Senders that settle second have separate lanes. A lane that is not open yet is opened.
+        Senders with rcv-settle-mode second have separate lanes. If the lane is not open yet, it is
+        opened.
         """
         priority = address.priority
         if priority < 0:
@@ -160,8 +162,8 @@ class Distributor:
     def take_stripe(self, address: Address, producer: Producer) -> int:
         """Choose the stripe that a sender uses from its first large message on, and return it.
 
-        Stripes are the lanes of one priority. Return 0, and choose none, while an earlier delivery
-        is under way that the next message could overtake.
+        A stripe is one of the lanes for the same priority. While earlier deliveries of the sender
+        are unsettled, return 0 and choose none, so that its messages do not overtake each other.
         """
         link = producer.link
         if link.unsettled + link.presettled > 1:
@@ -178,7 +180,7 @@ class Distributor:
         return least
 
     def open_lane(self, address: Address, lane: int) -> bool:
-        """Open a lane to each router that an address leads to; return whether there are lanes."""
+        """Open a lane to each router that an address leads to; return whether it has any lanes."""
         return self.core.network.outward.lanes.open(address, lane)
 
     def has_receiver(self, address: Address, side: int) -> bool:
@@ -207,7 +209,7 @@ class Distributor:
         return self.core.network.open_route(address, side)
 
     def fan_out(self, address: Address, delivery: Delivery, frame: TransferFrame) -> None:
-        """Give every consumer a copy; a settled copy may be dropped if a consumer has no room."""
+        """Give every consumer of a multicast a copy; see `copy_to_each`."""
         link = delivery.incoming
         producer = link.owner
         if producer.address is None:
@@ -216,7 +218,7 @@ class Distributor:
             self.no_destination(address, delivery)
             return
         copies: list[Delivery] = []
-        # one too many, so that the delivery is not settled while copies are still being made
+        # counts one copy too many, so that the delivery is not settled before all copies are made
         delivery.open_copies = 1
         consumers = address.consumers
         if len(consumers) > self.copies_at_once:
@@ -243,7 +245,11 @@ class Distributor:
         copies: list[Delivery],
         producer: Producer,
     ) -> None:
-        """Give a copy to each of some consumers that gets the producer's messages."""
+        """Give a copy to each consumer, unless its side or max-message-size excludes it.
+
+        A copy of a settled delivery may be dropped if the consumer has no room. The copies made are
+        appended to `copies`.
+        """
         sided = address.remote_ends
         for consumer in consumers:
             if sided and not gets_multicast_from(consumer, producer):
@@ -269,7 +275,7 @@ class Distributor:
     def copy_to_one(
         self, address: Address, delivery: Delivery, frame: TransferFrame, copies: list[Delivery]
     ) -> None:
-        """Give a copy to one consumer of an address, or queue it until one has room."""
+        """Give a copy to one consumer of an address, or queue the copy until one has room."""
         consumer = None
         lane = 0
         if address.remote_ends:
@@ -308,7 +314,7 @@ class Distributor:
         return copy
 
     def _copied(self, address: Address, delivery: Delivery, copies: list[Delivery]) -> None:
-        """Finish a delivery once all copies are made; `address` is one of their addresses."""
+        """Settle a delivery if possible, now that all copies are made, or else keep its copies."""
         delivery.open_copies -= 1
         if not copies and max_message_size.is_too_large(address, delivery):
             max_message_size.refuse(self.core, address, delivery)
@@ -322,18 +328,17 @@ class Distributor:
     def _is_worth_keeping(self, consumer: Consumer, delivery: Delivery) -> bool:
         """Return whether to keep a settled copy for a receiver that is busy with another message.
 
-        It is kept if the receiver has credit for it, and has received all frames of the other
-        message so far: such a receiver is not slow, but waits for a sender, perhaps for this one.
-        The second condition does not apply to a link to another router or an edge, because it
-        serves many receivers. An eighth of the window of the copy's sender stays free, so that
-        other receivers still get frames meanwhile.
+        It is kept if the receiver has credit for it and is not slow, and if the sender's window is
+        not nearly used up.
         """
         link = consumer.link
         if consumer.waiting.count >= link.credit:
             return False
         current = link.current
         if consumer.side == HERE and (current is None or current.chunks is not None):
+            # slow: frames that have arrived are not sent yet; other routers serve many receivers
             return False
+        # an eighth stays free, so that other receivers still get the sender's frames
         window = delivery.incoming.session.window
         keeps: bool = window.held_frames < 7 * window.affordable()
         return keeps
@@ -341,10 +346,10 @@ class Distributor:
     def elsewhere(
         self, address: Address, delivery: Delivery, producer: Producer, frame: TransferFrame
     ) -> Address | None:
-        """Return the address that gets a message to an address with a fallback or an exchange.
+        """Return the address that a message goes to, if its own address has a fallback or exchange.
 
-        Return None if this method has sent or queued the message. The fallback gets it while there
-        is no other receiver; an exchange follows the message's subject.
+        It is the fallback if only the fallback has receivers, or the only destination that the
+        exchange finds. Return None if this method has sent or queued the message itself.
         """
         exchange = None if address.related_addresses is None else address.related_addresses.exchange
         if exchange is not None:
@@ -400,7 +405,7 @@ class Distributor:
     def _places(
         self, places: Iterable[Address | None], address: Address, producer: Producer
     ) -> Iterator[tuple[Address, Producer] | None]:
-        """Yield each address that an exchange leads to, with its sender; None for empty steps."""
+        """Yield each address with the producer that counts as its sender; keep None as it is."""
         from_here = self._from_here
         for place in places:
             if place is None:
@@ -420,7 +425,7 @@ class Distributor:
                 self.relay.follow(copy, frame)
 
     def waited(self, copy: Delivery) -> None:
-        """Count the time until a copy was made and sent."""
+        """Count how long a copy that was made in a later turn waited before it was sent."""
         consumer = copy.outgoing.owner
         self.queues.count_wait(consumer, copy)
 

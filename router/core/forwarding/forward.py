@@ -1,10 +1,10 @@
 """Forwarding: send each received frame on a link that its address leads to.
 
 This module shows the program in miniature. The first frame of a delivery is given to a consumer of
-its address and written straight into that consumer's output; the later frames follow. A delivery
-that cannot be written now (no credit, a closed session window, a congested socket) waits at its
-address, assigned to no consumer, and the first one with room takes it (`relaying`,
-`queue_service`).
+its address and written straight into the output of the consumer's connection; the later frames
+follow. A delivery that cannot be written now (no credit, a closed session window, a congested
+socket) waits at its address, assigned to no consumer, and the first consumer with room takes it
+(`relaying`, `queue_service`).
 
 Outcomes return through `settlement`. `links.attach` decides which link is attached to which
 address, and `credit` decides how much senders may send.
@@ -237,10 +237,10 @@ class Forwarder(Handler):
     def _address_of_message(
         self, delivery: Delivery, producer: Producer, frame: TransferFrame | None
     ) -> Address | None:
-        """Return the address of a message on an anonymous link, which is in its `to` field.
+        """Return the address of an anonymous sender's message; None if the message is rejected.
 
-        That is what the capability ANONYMOUS-RELAY offers. A router's annotation takes precedence.
-        A malformed message (`frame` is None) gets the address that has no receivers.
+        The address is in the message's `to` field, unless another router has named it in an
+        annotation. A malformed message (`frame` is None) gets the placeholder `table.unused`.
         """
         link = delivery.incoming
         if link.credit <= producer.low_mark:
@@ -303,11 +303,12 @@ class Forwarder(Handler):
     def sent(self, now: float) -> None:
         """Count the latency of deliveries that were received and sent in this turn.
 
-        Deliveries that had to wait were counted when they were sent; `egress_mark` excludes them.
+        Deliveries that had to wait were counted when they were sent.
         """
         age_s = now - self.turn.now
         for address in self.relay.moving:
             address.is_moving = False
+            # `egress_mark` was raised for each delivery that had to wait
             count = address.counters.egress - address.egress_mark
             if count:
                 counters = address.counters if address.successor is None else address.successor
@@ -317,7 +318,7 @@ class Forwarder(Handler):
             self.outcomes.sampler.sent(now)
 
     def finish_turn(self) -> None:
-        """Finish a turn after all input is processed: grant credit before outputs are sent."""
+        """Do what is due once all input of a turn is processed, such as granting credit."""
         self.outcomes.end_run()
         if self.network_due:
             self.network.finish()
@@ -330,7 +331,7 @@ class Forwarder(Handler):
             own_links.end_idle(self)
 
     def flow_received(self, link: IncomingLink) -> None:
-        """Note a sender whose flow ends a drain or returns credit: its credit is checked later."""
+        """Note a sender whose flow ends a drain or returns credit, for a credit check."""
         self.settlement.note_sender(link)
 
     def available(self, link: OutgoingLink) -> int:

@@ -6,7 +6,7 @@ are meant for the router and not forwarded (section 3.2.2), and message annotati
 router's own names are removed (`router_annotations`). Messages of a format other than AMQP's own
 (0) are opaque.
 
-A message is forwarded once its whole head has been received, in one frame or several.
+A message is forwarded once its whole head (header and annotations) has been received.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Intake:
     """
 
     def __init__(self, limit_bytes: int) -> None:
-        # scan for messages of one frame; the next message of several frames takes it over
+        # scan that is reused for messages of one frame; a message of several frames keeps it
         self.spare = SectionScan()
         self.problem = ""
         self.condition = ""
@@ -85,7 +85,7 @@ class Intake:
             return None
 
     def follow(self, delivery: Delivery, frame: TransferFrame) -> TransferFrame | None:
-        """Check a frame after the head; return the frame to forward, or None (see `problem`)."""
+        """Check a frame after the head; return the frame to forward, or None if it is malformed."""
         scan: SectionScan = delivery.scan
         if not scan.feed(frame) or (not frame.more and not scan.finish()):
             self._refuse(delivery, Condition.DECODE_ERROR, scan.problem)
@@ -100,7 +100,7 @@ class Intake:
             delivery.scan = None
 
     def _hold(self, delivery: Delivery, scan: SectionScan) -> None:
-        """Keep the incomplete head of a message, within bounds."""
+        """Keep the incomplete head of a message, or refuse the message if the head is too large."""
         count = len(scan.pending)
         if count > MAX_HEAD_BYTES:
             problem = (

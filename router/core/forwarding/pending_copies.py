@@ -1,10 +1,9 @@
 """Give copies of a message to very many receivers over several turns.
 
-In the turn in which a message is received, up to `Distributor.copies_at_once` copies are made, or
-given a later frame. The others follow in later turns, message by message in the order of arrival.
-The connection that brought a message waits until the last copy is made (`Connection.unfinished`),
-so that no later frame of its peer overtakes it: neither the next message, nor the rest, settlement
-or abort of this one. If the connection is lost, the copies are still made
+In the turn in which a frame is received, up to `Distributor.copies_at_once` receivers get it. The
+others follow in later turns, message by message in the order of arrival. Until then nothing more is
+read from the sender's connection (`Connection.unfinished`), so that no later frame overtakes this
+one. If that connection is lost, the copies are still made
 (docs/decisions/0092-copies-in-later-turns.md).
 """
 
@@ -45,10 +44,10 @@ Place = tuple[Address, Producer]
 
 
 class PendingCopies:
-    """Messages that some of their very many receivers have not received yet.
+    """Deferred task that copies messages which not all of their very many receivers have got yet.
 
-    This is a deferred task (`engine.deferred`). A connection whose sender has to wait for it does a
-    part of the work itself, whichever message is first.
+    The messages are copied one after the other. A connection that waits for its message does a part
+    of the work in its own turns, even if messages of other connections come first.
     """
 
     def __init__(self, forwarder: Forwarder) -> None:
@@ -69,17 +68,17 @@ class PendingCopies:
         address: Address,
         made: int = 0,
     ) -> None:
-        """Give a message to all receivers at some addresses; `frame` is its first frame.
+        """Begin to give a message to all receivers at some addresses; `frame` is its first frame.
 
-        `places` yields these addresses, each with the message's sender there. `copies` are the
-        copies made so far, `address` is the one that the message was sent to, and `made` is the
-        work done in this turn, as a number of copies.
+        `places` yields these addresses, each with the producer that counts as the sender there.
+        `copies` are the copies made so far, and `address` is the address that the message was sent
+        to. `made` is the work done for it in this turn, as a number of copies.
         """
         delivery.copies = copies
         self._begin(_Copying(self._forwarder, delivery, frame, places, address), made)
 
     def follow(self, delivery: Delivery, frame: TransferFrame) -> None:
-        """Pass a later frame of a message to all its copies."""
+        """Begin to pass a later frame of a message to all its copies."""
         self._begin(_Following(self._forwarder, delivery, frame))
 
     def _begin(self, work: _Work, made: int = 0) -> None:
@@ -106,7 +105,7 @@ class PendingCopies:
         return self._is_deferred
 
     def go_on_for(self, work: _Work) -> bool:
-        """Do as much of `work` as fits into its connection's turn; return whether it is done."""
+        """Work until `work` is done or its connection's turn is over; return whether it is done."""
         connection = work.session.connection
         while self._works.get(work.delivery) is work:
             if not connection.has_room_for(WORK * work.a_step):
@@ -125,7 +124,7 @@ class PendingCopies:
             self._drop(work)
             work.end()
             if self._works:
-                # there may be work for the same receivers for a long time: do not wait for its end
+                # the works may follow each other for many turns: grant credit between them
                 self._forwarder.credit.share()
         return bool(self._works)
 
@@ -134,7 +133,7 @@ class PendingCopies:
         return address in self._at
 
     def stop(self, delivery: Delivery) -> bool:
-        """Stop work on a message; return whether work was left."""
+        """Stop the work on a message without settling it; return whether work was left."""
         work = self._works.get(delivery)
         if work is not None:
             self._drop(work)
@@ -153,10 +152,9 @@ class PendingCopies:
             self.give_up(delivery)
 
     def _activate(self, work: _Work) -> None:
-        """Begin to make copies of a message.
+        """Begin the next work, and keep the senders to its addresses from getting credit meanwhile.
 
-        How much of the receivers' credit the copies use is known only when all are made. Until then
-        the senders to the message's addresses get no credit.
+        How much of the receivers' credit the copies use is known only when all are made.
         """
         self._active = work
         for address in work.addresses:
@@ -179,7 +177,7 @@ class PendingCopies:
 
 
 class _Wait:
-    """Unfinished work that a connection waits for (`engine.connection.Unfinished`)."""
+    """Work that a connection has to wait for (`engine.connection.Unfinished`)."""
 
     def __init__(self, spreads: PendingCopies, work: _Work) -> None:
         self._spreads = spreads
@@ -192,7 +190,7 @@ class _Wait:
 
 
 class _Work:
-    """Frame of a message, and the receivers that have not received it yet."""
+    """Work of giving one frame of a message to all receivers, with what is left of it."""
 
     def __init__(self, forwarder: Forwarder, delivery: Delivery, frame: TransferFrame) -> None:
         self.forwarder = forwarder
@@ -217,7 +215,7 @@ class _Work:
 
 
 class _Copying(_Work):
-    """First frame of a message, and the receivers that have no copy yet."""
+    """Work of making the copies of a message, with its first frame."""
 
     def __init__(
         self,
@@ -295,7 +293,7 @@ class _Copying(_Work):
         self._note_waited(count)
 
     def _now(self, consumer: Consumer) -> Consumer | None:
-        """Return the consumer, or its successor if its link was stolen; None if it is gone."""
+        """Return the consumer, or its successor if its link was stolen; None if it has left."""
         if consumer.place >= 0:
             return consumer
         holder = self.forwarder.link_names.holder(consumer.link)
@@ -305,7 +303,7 @@ class _Copying(_Work):
         return None
 
     def _note_waited(self, count: int) -> None:
-        """Count how long copies waited, from index `count` on, unless made on arrival."""
+        """Count the waiting time of the copies from index `count` on, unless they did not wait."""
         forwarder = self.forwarder
         if self.delivery.arrived == forwarder.turn.now and self._place.is_moving:
             return
@@ -333,7 +331,7 @@ class _Copying(_Work):
             self._settle(delivery.outcome, delivery.outcome_octets or b"")
 
     def give_up(self) -> None:
-        """Make no more copies; settle the message if no copy is open."""
+        """Make no more copies; settle the message if all copies made have an outcome."""
         delivery = self.delivery
         delivery.open_copies -= 1
         if delivery.open_copies == 0 and not delivery.settled:
@@ -348,7 +346,7 @@ class _Copying(_Work):
 
 
 class _Following(_Work):
-    """Later frame of a message, and the copies that have not received it yet."""
+    """Work of passing a later frame of a message to its copies."""
 
     def __init__(self, forwarder: Forwarder, delivery: Delivery, frame: TransferFrame) -> None:
         super().__init__(forwarder, delivery, frame)

@@ -61,8 +61,8 @@ class QueueService:
         self.credit = credit
         # receivers whose drain waits for messages of their senders, and until when
         self.drains: dict[Consumer, float] = {}
-        # the least priority of messages that the next `serve` sends (`unblocking`), and whether it
-        # has stopped because of that
+        # the least priority of messages that the next `serve` sends (`unblocking`), and whether
+        # `serve` has stopped because of it
         self.floor = 0
         self.is_cut_short = False
         # the receiver that is being sent the rest of an earlier turn's messages
@@ -224,10 +224,7 @@ class QueueService:
             self._offer_behind(address, delivery)
 
     def _offer_behind(self, address: Address, delivery: Delivery) -> None:
-        """Offer a delivery to a consumer that can take it now.
-
-        The deliveries queued before it may be too large for that consumer.
-        """
+        """Offer a delivery to a consumer that may not take the larger ones queued before it."""
         for consumer in address.consumers:
             link = consumer.link
             if link.max_message_size == UNLIMITED or delivery.size > link.max_message_size:
@@ -243,8 +240,7 @@ class QueueService:
     def _level(self, consumer: Consumer) -> int:
         """Return the priority of the next delivery for a consumer.
 
-        All deliveries of a lane have the same priority. A link that serves several lanes takes the
-        deliveries of each of them.
+        A consumer that takes a single lane has the priority of that lane.
         """
         takes = consumer.lane_mask
         if consumer.sibling_lanes is not None and takes & (takes - 1) == 0:
@@ -264,7 +260,7 @@ class QueueService:
             self.serve(consumer)
 
     def annotated(self, consumer: Consumer, delivery: Delivery, octets: bytes) -> bytes:
-        """Return a message as it is sent now, with the router's own annotations.
+        """Return a message with the annotations that the router adds for this consumer.
 
         `octets` must contain the whole head of the message.
         """
@@ -283,14 +279,14 @@ class QueueService:
         return trace_context.is_passed_on(consumer, delivery)
 
     def taken(self, delivery: Delivery) -> None:
-        """Settle a delivery as accepted, because its receiver wants all deliveries pre-settled."""
+        """Settle a delivery as accepted, because it was sent to its receiver as settled."""
         if not delivery.settled:
             address = delivery.address
             address.counters.count_outcome(codes.ACCEPTED)
             self.settlement.settle(delivery, codes.ACCEPTED, b"")
 
     def note_dequeued(self, delivery: Delivery) -> None:
-        """Count a delivery that leaves its queue, so that an anonymous sender may send another."""
+        """Note that a delivery has left its queue, so that an anonymous sender may send another."""
         producer = delivery.incoming.owner
         if producer is not None and producer.address is None and delivery.parent is None:
             producer.waiting -= 1

@@ -89,7 +89,7 @@ class Relay:
     def _annotated(
         self, consumer: Consumer, delivery: Delivery, frame: TransferFrame
     ) -> TransferFrame:
-        """Return the first frame of a delivery with the router's annotations."""
+        """Return the first frame of a delivery with the annotations that the router adds."""
         if delivery.sample is not None and self.queues.traces(consumer, delivery):
             payload = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
             frame = frame.with_payload(trace_context.write(delivery, payload))
@@ -140,7 +140,7 @@ class Relay:
         self._write(session, link, delivery, frame)
 
     def note_moving(self, address: Address) -> None:
-        """Note that an address gets its first delivery of this turn."""
+        """Note that an address has got its first delivery of this turn, for `Forwarder.sent`."""
         address.is_moving = True
         address.egress_mark = address.counters.egress
         self.moving.append(address)

@@ -28,7 +28,7 @@ ADDRESSES_AT_ONCE: Final = 512
 
 
 class RuleUpdater:
-    """Changes to a router's rules, and their application to its addresses in use."""
+    """Part of the core that changes rules and applies them to addresses in use."""
 
     def __init__(self, forwarder: Forwarder) -> None:
         self._forwarder = forwarder
@@ -75,7 +75,7 @@ class RuleUpdater:
             self.pending[address] = None
 
     def go_on(self) -> None:
-        """Retry the addresses that could not change yet; call it in a turn, now and then."""
+        """Apply the rules to `pending` addresses, if possible by now; call it in a turn."""
         if not self._is_looking:
             self._is_looking = True
             self._look(iter(list(self.pending)), self._looked)
@@ -127,7 +127,7 @@ class RuleUpdater:
 
 
 def _detach_browsers(address: Address) -> None:
-    """Detach receivers that asked for copies, because they would now remove messages."""
+    """Detach receivers that asked for distribution-mode copy, which the address no longer has."""
     for consumer in [each for each in address.consumers if each.gets_copies]:
         attaching.detach(consumer.link, True, sources.mode_unavailable(sources.COPY, sources.MOVE))
 

@@ -98,10 +98,9 @@ class Settler:
         session.tell_sender(delivery, frame.settled, code, frame.octets, frame.state_at, count)
 
     def _told_unsettled(self, delivery: Delivery, frame: DispositionFrame, count: int) -> None:
-        """Handle an unsettled disposition of a receiver, which has a state or an outcome.
+        """Handle an unsettled disposition of a receiver, which has an outcome or another state.
 
-        If it has an outcome, the router settles with the receiver immediately, even if the sender
-        is lost: nothing more is expected from the sender.
+        If it has an outcome, the router settles with the receiver immediately.
         """
         is_outcome = codes.ACCEPTED <= frame.state_code <= codes.MODIFIED
         if is_outcome:
@@ -120,12 +119,10 @@ class Settler:
             )
 
     def _is_old_news(self, delivery: Delivery, frame: DispositionFrame) -> bool:
-        """Return whether to skip a state that is not an outcome of section 3.4.
+        """Return whether to withhold a state that is no outcome from a congested sender.
 
-        It is skipped if the sender's connection is congested, and the state is `received` or was
-        passed on before. A disposition of twenty octets can repeat a state for all deliveries, and
-        each sender would be sent it in full. A state that may be an extension's outcome is passed
-        on once.
+        It is withheld if it is `received` or was passed on before. A short disposition of a
+        receiver can repeat a state for very many deliveries of many senders.
         """
         session = delivery.incoming.session
         return session.outbox.congested and (
@@ -133,7 +130,7 @@ class Settler:
         )
 
     def _told_second(self, delivery: Delivery, frame: DispositionFrame, count: int) -> None:
-        """Handle a disposition for a delivery whose sender settles before the router does.
+        """Handle a disposition for a delivery whose sender settles first (rcv-settle-mode second).
 
         The disposition is passed to the sender unsettled, whether the receiver has settled or not.
         If the receiver has not, the router settles with it when the sender settles.
@@ -185,11 +182,7 @@ class Settler:
         session.tell_sender(delivery, False, code, frame.octets, frame.state_at, count)
 
     def _copy_settled(self, copy: Delivery, frame: DispositionFrame, count: int) -> None:
-        """Merge the outcome of one of a multicast's receivers.
-
-        The router settles with the receiver without waiting for the sender, which settles once for
-        all receivers and only after each of them has sent an outcome.
-        """
+        """Merge the outcome of one receiver of a multicast into that of the message."""
         if count and count > MAX_KEPT_BYTES and copy.parent.open_copies > 1:
             # the state is too large to be kept until the other receivers have settled
             count = 0
@@ -199,7 +192,7 @@ class Settler:
         self.merge(copy, frame.state_code, state)
 
     def _settle_receiver(self, delivery: Delivery, frame: DispositionFrame, count: int) -> None:
-        """Settle a delivery with its receiver if the state that the receiver sent is an outcome."""
+        """Settle a delivery with its receiver if the disposition has an outcome."""
         if codes.ACCEPTED <= frame.state_code <= codes.MODIFIED:
             self.outcomes.receiver_told(delivery, frame.state_code)
             session = delivery.outgoing.session
@@ -208,7 +201,7 @@ class Settler:
             )
 
     def note_sender(self, link: IncomingLink) -> None:
-        """Note a sender that may have had too many unsettled deliveries, to check its credit."""
+        """Have a sender's credit checked at the end of the turn."""
         producer = link.owner
         if producer is not None:
             self.credit.note(producer.address, producer)
@@ -247,8 +240,8 @@ class Settler:
     def settle_lost(self, delivery: Delivery) -> int:
         """Settle a delivery that was sent, but whose receiver will send no more dispositions.
 
-        The outcome is modified with delivery-failed. If the sender was sent another outcome before,
-        that one stands, and the sender is going to settle. Return the code of the outcome.
+        The outcome is modified with delivery-failed, unless the sender was sent another outcome
+        before. Return the code of the outcome.
         """
         if delivery.kept is not None:
             self.redelivery.drop(delivery)
@@ -270,9 +263,10 @@ class Settler:
             session.tell_receiver(delivery, True, codes.NO_STATE, b"", 0, 0)
 
     def merge(self, copy: Delivery, code: int, state: bytes) -> None:
-        """Merge the outcome of a copy: rejected > accepted > modified > released.
+        """Merge the outcome of a copy into that of its message, and settle after the last copy.
 
-        The outcome of a copy that was lost between routers prevails over accepted.
+        Of several outcomes, rejected prevails, then loss between routers, accepted, modified, and
+        released last.
         """
         parent = copy.parent
         copy.parent = None
@@ -333,9 +327,9 @@ class Settler:
 
 
 def _keep_in_order(producer: Producer | None) -> None:
-    """Give a sender that settled a delivery, perhaps still under way, its first stripe.
+    """Assign stripe 0 to a sender without a stripe, because it has settled a delivery itself.
 
-    This keeps its large messages off lanes on which they could overtake that delivery.
+    The delivery may still be under way, and later large messages could overtake it on other lanes.
     """
     if producer is not None and producer.stripe < 0:
         producer.stripe = 0

@@ -1,7 +1,7 @@
 """Pass a sender's disposition to very many receivers of its message, over several turns.
 
-One disposition may name many such messages, so each message counts as work of the sender's turn
-(docs/decisions/0092-copies-in-later-turns.md).
+One disposition may name many such messages, so the work for each is counted for the sender's
+connection, whose turn then ends earlier (docs/decisions/0092-copies-in-later-turns.md).
 """
 
 from __future__ import annotations

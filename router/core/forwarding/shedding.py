@@ -54,9 +54,9 @@ def set_limit(forwarder: Forwarder, limit_bytes: int) -> None:
 
 
 class Shedder:
-    """Shedding of deliveries when a router holds more than its limit.
+    """Part of the core that sheds deliveries when a router holds more octets than its limit.
 
-    When a search is over, `report` is called with the number of deliveries that were shed.
+    After each search for deliveries to shed, `report` is called with the number of those shed.
     """
 
     def __init__(self, forwarder: Forwarder, report: Callable[[int], None]) -> None:
@@ -68,7 +68,7 @@ class Shedder:
         self._ended_at = 0.0
 
     def tick(self) -> None:
-        """Shed the excess; if it is large, the last part in later turns.
+        """Shed the deliveries beyond the limit; very many are shed over several turns.
 
         Call it at the end of each turn after which more octets wait than the limit allows.
         """
@@ -103,7 +103,7 @@ class Shedder:
 
 
 class _Search:
-    """Task of `Deferred` that sheds the latest deliveries of connections above their share."""
+    """Deferred task that sheds the latest deliveries of connections above their share."""
 
     def __init__(self, forwarder: Forwarder, over: Callable[[int], None]) -> None:
         self._forwarder = forwarder
@@ -154,7 +154,7 @@ class _Search:
                     yield from _loss()
 
     def _add_up(self, level: FairLevel) -> Iterator[None]:
-        """Add to `level` each connection that held deliveries came from, with its held octets."""
+        """Add to `level` the octets that each connection holds; yield after each delivery."""
         # references, not ids alone: a connection may be gone before the search is over
         found: dict[int, Any] = {}
         for address in self._addresses:
@@ -174,7 +174,7 @@ class _Search:
         return bool(delivery.held_bytes and held_bytes > self._level)
 
     def _shed_queue(self, waiting: WaitingQueue, verdict: tuple[int, bytes]) -> Iterator[None]:
-        """Give up the least urgent and latest deliveries of connections above their share."""
+        """Shed deliveries of connections above their share, the least urgent and latest first."""
         for delivery in reversed(list(waiting)):
             yield
             # a delivery that has been taken since is not given up
@@ -240,7 +240,7 @@ class FairLevel:
 
 
 def _held(address: Address) -> Iterator[Any]:
-    """Yield each delivery that waits at an address or is half sent, and None for idle consumers."""
+    """Yield each delivery that waits at an address or is sent in part; None for idle consumers."""
     if address.treatment != MULTICAST:
         yield from list(address.waiting)
     for consumer in list(address.consumers):
@@ -250,6 +250,6 @@ def _held(address: Address) -> Iterator[Any]:
 
 
 def _loss() -> Iterator[None]:
-    """Yield once for each unit of work that giving up a delivery counts as."""
+    """Yield as often as giving up one delivery counts as examinations."""
     for _ in range(LOOKS_A_LOSS):
         yield

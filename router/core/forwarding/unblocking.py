@@ -1,10 +1,9 @@
 """Serve links that waited for room, in a socket or in a session's window.
 
 Only waiting links are examined (`engine.held_up`), the most urgent first. A link is as urgent as
-the most urgent message that waits for it, and gives way when its next message is less urgent than
-that of another waiting link. Of several equally urgent links, the one that has waited longest is
-served first. If it fills the room again by itself, it then waits after the others
-(docs/decisions/0071).
+the most urgent message that waits for it, and stops when its next message is less urgent than that
+of another waiting link. Of equally urgent links, the one that has waited longest is served first; a
+link that fills the room then waits after the others (docs/decisions/0071).
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ def go_on(
 
 
 class _Later:
-    """Task of `Deferred` that serves the rest of the links that wait for the same room."""
+    """Deferred task that serves the rest of the links that wait for the same room."""
 
     def __init__(
         self, forwarder: Core, connection: Connection, session: Session | None, held: BlockedLinks
@@ -88,7 +87,7 @@ class _Later:
 def _serve(
     forwarder: Core, held: BlockedLinks, link: OutgoingLink, consumer: Consumer, top: int
 ) -> None:
-    """Serve one of the links; `top` is the urgency of the most urgent link that waited."""
+    """Serve a link that was taken from `held`, whose most urgent link then had urgency `top`."""
     queues = forwarder.queues
     level = link.held_level
     if consumer.resuming is not None:
@@ -113,7 +112,7 @@ def _serve(
 
 
 def urgency_of(consumer: Consumer) -> int:
-    """Return the urgency of a receiver's waiting messages, or of one that was sent in part."""
+    """Return the urgency of a receiver's link: that of its most urgent message to be sent."""
     link = consumer.link
     takes = consumer.lane_mask
     if consumer.sibling_lanes is not None and takes & (takes - 1) == 0:

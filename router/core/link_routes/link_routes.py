@@ -1,11 +1,11 @@
 """Link routes: choose the container that a peer's link is forwarded to, by its address.
 
 A route is configured, or requested by the container itself, or announced by another router that has
-a container. `router.control.link_routes` says which connections lead to the containers here,
-`remote_link_routes` which routers lead to others, and `control.edge.routes` which uplinks do. Of
-several routes that match an address the most specific one applies, as with treatments. Link routes
-with the same pattern form one route (docs/decisions/0048-link-routes.md). None of this runs once
-per message.
+a container. `router.control.link_routes` knows the connections to containers here,
+`remote_link_routes` the other routers that have containers, and `control.edge.routes` the uplinks
+that lead to containers. Of several routes that match an address the most specific one applies, as
+with treatments. Link routes with the same pattern form one route
+(docs/decisions/0048-link-routes.md). None of this runs once per message.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Route:
 
     @property
     def ways(self) -> Iterator[LinkRoute]:
-        """Return the link routes that exist in the current edition."""
+        """Return the link routes that exist in the present `LinkRoutes.edition`."""
         now = self._owner.edition
         return (way for way in self.all_ways if way.since <= now < way.until)
 
@@ -100,7 +100,7 @@ class Route:
 
     @property
     def containers(self) -> int:
-        """Return the number of connections to its containers, and to edges that have some."""
+        """Return the number of connections to its containers, and to edges with containers."""
         edges = sum(
             isinstance(outlet, UplinkOutlet) and outlet.leads_down for outlet in self.far.values()
         )
@@ -120,7 +120,7 @@ class Route:
                 yield None, outlet
 
     def next_outlet(self, now: float) -> Candidate | None:
-        """Return the destination for the next link of a client that has no other links, or None."""
+        """Return the outlet that a new client's link would get; None if no outlet is open."""
         candidates: list[Candidate] = [*self.outlets(), *self.far_outlets()]
         return min(
             candidates,
@@ -147,8 +147,8 @@ class LinkRoutes:
     """
 
     def __init__(self, table: AddressTable, turn: Turn) -> None:
-        # Link routes of the next edition are entered before it begins, without effect. When it
-        # begins, all of them exist from the same moment, and those not in it no longer exist.
+        # The number of the configuration of link routes in force. Link routes of the next one may
+        # be added before `begin_edition`, which puts all of them into force at the same moment.
         self.edition = 0
         # whether termini at containers may outlive the links that are forwarded there
         self.allows_resumable = True
@@ -184,7 +184,7 @@ class LinkRoutes:
         return (way for route in self.routes() for way in route.ways)
 
     def add(self, rule: LinkRouteRule, *, is_next: bool = False) -> LinkRoute:
-        """Add a link route, from now or the next edition on; it needs no container yet."""
+        """Add a link route, which exists from now on, or if `is_next` from the next edition on."""
         way = LinkRoute(rule, since=self.edition + is_next)
         self._enter(rule.direction, rule.whole_pattern).all_ways[way] = None
         return way
@@ -228,7 +228,7 @@ class LinkRoutes:
         self._changed(route)
 
     def close_far(self, direction: str, pattern: str, place: Connection | str) -> None:
-        """Remove another router's outlet, unless the pattern is still announced by another key."""
+        """Remove another router's outlet, unless that announces the pattern by another key."""
         route = self._routes[_key(direction, pattern)]
         outlet = route.far[place]
         outlet.told -= 1
@@ -287,9 +287,9 @@ class LinkRoutes:
     def find(self, text: str, *, is_sender: bool) -> Route | None:
         """Return the route for senders to an address, or receivers from it, or None.
 
-        An address has no route if it is redirected; if it is a node of this router, unless the
-        pattern is exactly its name; or if it names the router of its node, unless the pattern does
-        so, too.
+        A redirected address has no route. A node of this router has one only if the pattern is the
+        node's name. A name that contains its node's router (`TOPOLOGICAL`) has one only if the
+        pattern contains a router as well.
         """
         if not self._routes:
             return None
@@ -308,7 +308,7 @@ class LinkRoutes:
         return self._trees[IN if is_sender else OUT].match(name, Route.is_there)
 
     def _coordinator(self, link: Link) -> Route | None:
-        """Return the route to a link's coordinator: one for its peer, or else the route for all."""
+        """Return the route to a transaction coordinator: that of the peer, or the general one."""
         usual = self._match(COORDINATOR, is_sender=True)
         for name in coordinator_names(link):
             route = self._match(f"{COORDINATOR}/{name}", is_sender=True)
@@ -321,10 +321,10 @@ class LinkRoutes:
     def place(self, route: Route, link: Link, guest: Origin | None, allows: Allows) -> Placement:
         """Choose a container for a link; see `Route.place`.
 
-        A link goes back to where it comes from only if there is no other container, and only once.
-        A transaction is at one container, so its peer's links go there if possible. Containers that
-        refused a link lately come last. Otherwise the nearest are preferred, first those at this
-        router, then those with the fewest links, then the one chosen least recently.
+        A link returns to the container that it comes from only if there is no other, and never a
+        second time. Links of a client with a transaction go to the transaction's container if
+        possible. Containers that refused a link lately come last. Of the others, the nearest are
+        preferred, then those with the fewest links, then the one chosen least recently.
         """
         origin = guest or origin_of(link)
         is_sender = isinstance(link, IncomingLink)
@@ -384,7 +384,7 @@ class LinkRoutes:
         return ((link, placed) for link, placed in self._placed.items() if placed.route is route)
 
     def told(self, link: Link, text: str | None) -> str | None:
-        """Translate the address in the container's answer into the peer's terms."""
+        """Return the peer's address for the address `text` in the container's answer."""
         placed = self._placed.get(link)
         if placed is None or text is None or text == placed.sent:
             return text if placed is None or text is None else placed.asked
@@ -434,7 +434,7 @@ def _subtract(counts: dict[object, Counter[object]], client: object, place: obje
 
 
 def _key(direction: str, pattern: str) -> tuple[str, str]:
-    """Return a key that is equal for patterns that match the same addresses."""
+    """Return the key of a route: patterns that differ only in separators share one."""
     return direction, pattern.strip("/.").replace(".", "/")
 
 

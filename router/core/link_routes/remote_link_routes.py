@@ -46,14 +46,14 @@ def parse_key(key: str) -> tuple[str, str] | None:
 
 @attrs.frozen
 class LinkRoutesUnsupported:
-    """Peer on an uplink that does not support link routes; none are exchanged with it."""
+    """Event: the peer on an uplink does not support link routes, so none are exchanged."""
 
     router: str
 
 
 @attrs.frozen
 class RouteRefused:
-    """Link route announced by an edge router that edge routers may not have.
+    """Event: an edge router announced a link route that no edge router may have.
 
     `count` is how many keys of this edge router were refused on this connection.
     """
@@ -65,9 +65,9 @@ class RouteRefused:
 
 @attrs.frozen
 class RoutesLeftOut:
-    """Link routes of an interior router that an edge router does not keep, as they are too many.
+    """Event: an edge router ignores link routes of its interior, because there are too many.
 
-    `count` were not kept so far, and `kept` were.
+    `count` of them have been ignored so far, and `kept` have been kept.
     """
 
     router: str
@@ -99,7 +99,7 @@ class RemoteLinkRoutes:
     def wanted_changed(self, key: str) -> None:
         """Add or remove the outlets for a key that other routers have announced or withdrawn.
 
-        Keys that are not of link routes are ignored.
+        Any key that is not the key of a link route is ignored.
         """
         if key[:1] not in _KINDS:
             return

@@ -18,18 +18,19 @@ if TYPE_CHECKING:
     from router.engine.connection import Connection
 
 NEVER: Final = 2**62
-# How many seconds a container that refused a link, or ended one with an error, is tried last.
+# For how many seconds a container is the last choice after it refused a link or ended one with an
+# error.
 REST_S = 5.0
 
 
 class LinkRouteRule(NamedTuple):
     """Link route as it was configured or requested.
 
-    `direction` is seen from the router: links on which peers send (`in`) or receive (`out`). Its
-    containers are those with the `container_id`, those at the listener or connector named
-    `connection`, or the one on the connection `scope`, which requested the route. To make the
-    address at the container, `del_prefix` is removed from the beginning of the peer's address, if
-    it begins with that, and `add_prefix` is put in front.
+    `direction` is seen from the router: links on which peers send (`in`) or receive (`out`). The
+    route leads to the containers with the `container_id`, to those at the listener or connector
+    named `connection`, or to the one that requested the route, on the connection `scope`. The
+    address at the container is the peer's address without `del_prefix`, and with `add_prefix` in
+    front.
     """
 
     name: str
@@ -63,7 +64,7 @@ class LinkRouteRule(NamedTuple):
 
 @attrs.define(eq=False, kw_only=True)
 class DestinationLoad:
-    """Load of one destination of a link route, and when the destination last refused a link."""
+    """Load of a destination of a link route: its links, and its last choice and refusal."""
 
     links: int = 0
     # when it was last chosen, as a number in the order of all choices
@@ -72,7 +73,7 @@ class DestinationLoad:
     refused_at: float = float("-inf")
 
     def rests(self, now: float) -> bool:
-        """Return whether the destination refused a link less than `REST_S` ago."""
+        """Return whether the destination refused or failed a link less than `REST_S` ago."""
         return now - self.refused_at < REST_S
 
 
@@ -101,7 +102,7 @@ class FarOutlet(DestinationLoad):
 
     router: str
     reach: RoutingState
-    # how many of its keys announce this
+    # how many keys of the router announce the route (as a prefix, as a pattern)
     told: int = 0
 
     @property
@@ -130,14 +131,14 @@ class FarOutlet(DestinationLoad):
 
 @attrs.define(eq=False)
 class UplinkOutlet(DestinationLoad):
-    """Router at the other end of an uplink, which knows containers for the links of a route.
+    """Router with containers for the links of a route, at the other end of an uplink.
 
-    It is either an edge router of this interior router, or the interior router of this edge router.
+    That is an edge router if this router is an interior, and the interior if this one is an edge.
     """
 
     router: str
     connection: Connection
-    # how many of its keys announce this
+    # how many keys of the router announce the route
     told: int = 0
     # its distance; all uplinks cost the same
     cost: int = 1
@@ -149,7 +150,7 @@ class UplinkOutlet(DestinationLoad):
 
     @property
     def leads_down(self) -> bool:
-        """Return whether it leads to an edge router: it does if the peer made the connection."""
+        """Return whether the peer is an edge router, which is the one that connects."""
         return not self.connection.is_client
 
     @property
@@ -162,7 +163,7 @@ class UplinkOutlet(DestinationLoad):
 class LinkRoute:
     """Link route: its rule, and the outlets to its containers.
 
-    It exists from the edition `since` (`LinkRoutes.edition`) until the edition `until` begins.
+    It exists while `LinkRoutes.edition` is at least `since` and less than `until`.
     """
 
     rule: LinkRouteRule

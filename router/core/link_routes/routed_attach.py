@@ -1,8 +1,8 @@
 """Properties of a routed link on its way to a container at another router.
 
-Each hop is a separate link, attached by one router at the next. Its attach is the client's except
-for the name, the handle and the properties. The properties hold the data that routers need, and the
-client's properties unchanged (docs/reference/inter-router-protocol.md).
+Each hop is a separate link, attached by one router at the next. Its attach is a copy of the
+client's attach, except for the name, the handle and the properties. The properties hold the data
+that routers need, and the client's properties unchanged (docs/reference/inter-router-protocol.md).
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ MAX_COST = 0xFFFFFFFF
 
 @attrs.frozen
 class RoutedAttach:
-    """Link on its way to a container of the link route `key` at the router `destination`.
+    """Attach of a link on its way to a container of the link route `key` at `destination`.
 
-    `cost` is the cost of the path to `destination` from the router that attached the link, so it
-    gets smaller with each hop. `origin` is the client, and `properties` are those of its attach.
+    `destination` is a router, and `cost` the cost of the path to it from the router that attached
+    the link; the cost gets smaller with each hop. `origin` is the client, and `properties` are
+    those of the client's attach.
     """
 
     key: str
@@ -77,12 +78,12 @@ def router_in_key(key: object) -> str:
 
 
 def is_routed_attach(frame: Attach) -> bool:
-    """Return whether an attach from a router is for a link on its way to a container."""
+    """Return whether an attach from a router is for a routed link."""
     return frame.properties is not None and LINK_ROUTE in frame.properties
 
 
 def traveller_of(frame: Attach) -> RoutedAttach:
-    """Return the link that an attach describes; raise amqp:invalid-field if it is invalid."""
+    """Read the attach of a routed link; raise amqp:invalid-field if it is invalid."""
     told = frame.properties or {}
     properties = _map(told, PROPERTIES)
     user = told.get(USER)
@@ -102,12 +103,12 @@ def traveller_of(frame: Attach) -> RoutedAttach:
 
 
 def route_changed() -> AmqpError:
-    """Return the error for a link whose path does not lead here, so that another is chosen."""
+    """Return the error that makes the previous router choose another container or path."""
     return AmqpError(ROUTE_CHANGED, "the route to the container has changed", Scope.LINK)
 
 
 def _map(told: AnyMap, key: Symbol) -> AnyMap | None:
-    """Return the properties of the client's attach, which are passed on unchanged."""
+    """Return the map under a key, encoded or decoded as `told` is; None if it is missing."""
     if isinstance(told, EncodedMap):
         try:
             return told.get_map(key)

@@ -1,9 +1,10 @@
-"""End routed links: pass a detach or loss, and the deliveries' outcomes, to the other end.
+"""End routed links: pass a detach or loss of one end on to the other end.
 
-A detach is passed on unchanged. If an end is lost with its session or connection, the router
-answers for it, in Dispatch's words. Deliveries that a container received and did not settle are
-modified with delivery-failed, and those that it did not receive are released, unless the terminus
-there outlives its link (docs/decisions/0047-routed-links-lost.md).
+A detach is passed on unchanged. If one end is lost with its session or connection, the router
+detaches the other end, with Dispatch's error. If the lost end is a container that received
+deliveries, those that it did not settle are modified with delivery-failed, and those that were not
+sent to it are released, unless its terminus outlives its link
+(docs/decisions/0047-routed-links-lost.md).
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def survives(link: Link, frame: Attach) -> bool:
 
 
 def leave(forwarder: Core, routed: RoutedLink) -> None:
-    """Remove a routed link that has ended, or was never attached, from the registers."""
+    """Remove a routed link that has ended from the tables of the router."""
     forwarder.link_names.leave(routed.peer)
     forwarder.link_names.leave_forwarded(routed.holding, routed.peer)
     forwarder.link_routes.left(routed.peer)
@@ -77,7 +78,7 @@ def leave(forwarder: Core, routed: RoutedLink) -> None:
 
 
 def link_lost(forwarder: Core, link: Link, event: LinkDetached | None) -> None:
-    """Handle an end that is detached, or lost with its session or connection, as `event` says."""
+    """Handle the loss of one end of a routed link; `event` says how it was lost."""
     routed: RoutedLink = link.terminus
     _disown(link)
     if routed.is_lost:
@@ -124,10 +125,7 @@ def retire_address(forwarder: Core, routed: RoutedLink) -> None:
 
 
 def give_up(forwarder: Core, routed: RoutedLink, farewell: FinalDetach) -> None:
-    """Detach from a container that has not answered.
-
-    The peer's link has ended, so an answer is of no use to it.
-    """
+    """Detach the link to a container that has not answered, because the peer's link has ended."""
     routed.is_lost = True
     leave(forwarder, routed)
     routed.detach(farewell.closed, farewell.error)
@@ -164,7 +162,7 @@ def _stays(routed: RoutedLink) -> bool:
 
 
 def _sender_lost(forwarder: Core, routed: RoutedLink, link: Link, farewell: FinalDetach) -> None:
-    """Send what the lost sender has sent to the receiver, then detach the receiver.
+    """Send the lost sender's complete deliveries to the receiver, then detach the receiver.
 
     Deliveries for which the receiver has no credit are dropped.
     """
@@ -187,7 +185,7 @@ def _sender_lost(forwarder: Core, routed: RoutedLink, link: Link, farewell: Fina
 
 
 def end_if_done(forwarder: Core, routed: RoutedLink) -> None:
-    """End the receiver's end, too, once it has received all deliveries that it can get."""
+    """Detach the receiver once it has got all deliveries for which it has credit."""
     farewell, address = routed.ending, routed.address
     if farewell is None or address is None:
         return
@@ -203,9 +201,10 @@ def end_if_done(forwarder: Core, routed: RoutedLink) -> None:
 
 
 def aborted(forwarder: Core, delivery: Delivery) -> None:
-    """Abort a delivery, even if its receiver has not seen any of it.
+    """Abort a delivery.
 
-    The receiver gets an aborted transfer in any case: the delivery has used one of its credits.
+    The receiver gets an aborted transfer even if nothing of the delivery was sent before, because
+    the delivery has used one of its credits.
     """
     delivery.discarded = True
     producer = delivery.incoming.owner
@@ -234,10 +233,7 @@ def _receiver_lost(
     event: LinkDetached | None,
     farewell: FinalDetach,
 ) -> None:
-    """Tell a lost receiver's sender the outcomes that the router knows, then detach it.
-
-    The outcomes are for deliveries that were not sent, or not settled.
-    """
+    """Resolve the unsettled deliveries of a sender whose receiver is lost, then detach it."""
     sender = routed.other(link)
     assert sender is not None
     speaks = (
@@ -252,11 +248,11 @@ def _receiver_lost(
 
 
 class _LastWords:
-    """Task that ends a sender whose receiver is lost: it tells outcomes, then detaches the sender.
+    """Task that resolves the deliveries of a sender whose receiver is lost, then detaches it.
 
-    Outcomes are told only if the router answers for the receiver (`speaks`). If there are very many
-    deliveries, the last ones are resolved in later turns. Messages that the sender sends meanwhile
-    wait for a receiver that no longer takes any.
+    The sender is sent outcomes only if `speaks`: if the receiver was a container, and was lost
+    without a detach. If there are very many deliveries, the last ones are resolved in later turns.
+    Messages that the sender sends meanwhile are resolved as well.
     """
 
     def __init__(
@@ -300,7 +296,7 @@ class _LastWords:
 
 
 def _tell(forwarder: Core, delivery: Delivery, *, is_sent: bool) -> None:
-    """Tell a sender the outcome of a delivery, as far as the router can know it.
+    """Send a sender the outcome of a delivery: modified if `is_sent`, else released.
 
     No outcome is sent for a delivery in a transaction, or for one whose outcome was sent before.
     """

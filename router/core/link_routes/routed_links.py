@@ -38,10 +38,9 @@ LINK_EXPIRATION_WORDS = "Requested link expiration not allowed"
 
 
 def check_lifetime(forwarder: Core, link: Link) -> None:
-    """Raise `AmqpError` at link scope if a terminus outlives its link although that is not allowed.
+    """Raise `AmqpError` at link scope if a terminus outlives its link and must not.
 
-    This concerns the terminus at the container of a routed link; the configuration says whether it
-    is allowed.
+    This concerns the terminus at the container of a routed link (`LinkRoutes.allows_resumable`).
     """
     if (
         routed_detach.survives(link, link.remote_attach)
@@ -67,8 +66,8 @@ def readdressed(link: Link, frame: Attach, address: str | None) -> Attach:
 class RoutedLink(OwnLink):
     """Pair of `peer`, a client's link, and `link`, the router's own link to a container.
 
-    `address` is where the two meet; it is None until the container has attached its end. `is_lost`
-    is set once one of the links has ended.
+    `address` joins the two, and is None until the container has attached its end. `is_lost` is True
+    once one of the links has ended.
     """
 
     def __init__(self, peer: Link, frame: Attach) -> None:
@@ -117,7 +116,7 @@ class RoutedLink(OwnLink):
         for end in (incoming, outgoing):
             end.is_routed = True
             end.terminus = self
-        # the two peers agree on these with each other
+        # the router imposes no limit or settle mode: the two peers agree on these with each other
         incoming.max_message_size = 0
         incoming.settles_second = False
         outgoing.max_message_size = UNLIMITED
@@ -159,7 +158,7 @@ class RoutedLink(OwnLink):
     def has_no_peer(self, error: Error | None) -> bool:
         """Return whether the container's session or connection has ended.
 
-        Then an error does not come from the container's answer to the attach.
+        If not, `error` is the container's own, from its detach.
         """
         assert self.session is not None
         if error is None:
@@ -170,7 +169,7 @@ class RoutedLink(OwnLink):
         return bool(self.link.state == LinkState.DETACHED and state != SessionState.END_RCVD)
 
     def refuse(self, forwarder: Core, error: AmqpError) -> None:
-        """Refuse the link that the peer has attached, with this error."""
+        """Refuse the peer's attach with this error."""
         self.is_lost = True
         routed_detach.leave(forwarder, self)
         routed_detach.retire_address(forwarder, self)
@@ -179,7 +178,7 @@ class RoutedLink(OwnLink):
     # Flows.
 
     def flow_received(self, session: Session, link: Link, frame: FlowFrame) -> None:
-        """Pass on the fields of a flow to the other end; credit follows separately.
+        """Pass on the fields of a flow, except credit, to the other end.
 
         A peer may give credit before its attach is answered.
         """
@@ -196,7 +195,7 @@ class RoutedLink(OwnLink):
             link.drain = link.drain_due = frame.drain
 
     def take_over_early_flow(self, other: RoutedLink) -> None:
-        """Take over the flow that the peer sent to the link that this one replaces."""
+        """Copy the peer's early flow from `other`, the routed link that this one replaces."""
         self._told_early = other._told_early
 
     def _more(
@@ -228,7 +227,7 @@ class RoutedLink(OwnLink):
         return link is self.peer and (self.awaits_answer or self.ending is not None)
 
     def detach_answered(self, forwarder: Core, link: Link, remote: Detach) -> bool:
-        """Pass on the answer to a detach; return whether it came from the container."""
+        """Pass on the container's answer to a detach; return False for the peer's answer."""
         if link is self.peer:
             return False
         if self.awaits_answer:
@@ -275,7 +274,7 @@ class RoutedLinks:
         self._links.pop(routed, None)
 
     def addresses(self) -> list[Address]:
-        """Return the addresses where their ends meet."""
+        """Return the addresses that join the ends of the links."""
         return [each.address for each in self._links if each.address is not None]
 
 

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 class AutoLinkRule:
     """Configured auto-link.
 
-    If `receives`, the container sends from its node `external_address`, and its messages go to
-    `address`; otherwise messages sent to `address` go to that node. A `phase` of None means the
-    phase of the senders or receivers that the link serves. `container_id` identifies the container,
-    or else `connection` does, which is the name of a listener or connector.
+    If `receives`, messages from the container's node `external_address` go to `address`; otherwise
+    messages sent to `address` go to that node. If `phase` is None, `phase_of` chooses it. The
+    container is found by its `container_id` or by the `connection`, which is the name of a listener
+    or connector.
     """
 
     name: str
@@ -98,10 +98,10 @@ class AutoLink(OwnLink):
         self._reason: Error | None = None
 
     def attached(self, forwarder: Core) -> None:
-        """Add the link to its address, on the container's terms.
+        """Add the link to its address, once the container has answered.
 
-        If the answer names no node, the container does not have the node: as in Dispatch, nothing
-        is sent there, and the link is detached.
+        Detach it if the container's attach names no source or target, which means that the
+        container does not have the node.
         """
         link = self.link
         assert link is not None
@@ -143,7 +143,7 @@ class AutoLink(OwnLink):
             detach.quiesce(forwarder, self.end)
 
     def is_at_current_phase(self, table: AddressTable) -> bool:
-        """Return whether the link is at the phase at which it would be attached now."""
+        """Return whether the link is at the phase that a new attempt would choose now."""
         end = self.end
         if end is None or end.address is None or end.address.phase == FALLBACK:
             return True
@@ -165,9 +165,9 @@ def enter(table: AddressTable, plan: AutoLinkRule) -> Address | None:
 def phase_of(table: AddressTable, plan: AutoLinkRule) -> int:
     """Return the phase at which an auto-link joins its address.
 
-    If none is configured, a link to the container joins where senders do, and a link from the
-    container where receivers do, but at most one phase after the senders. At a waypoint that is
-    phase 0 and phase 1, as in Dispatch.
+    Without a configured phase, a link to the container gets the phase of clients that send to the
+    address, and a link from the container the next phase, if clients receive at a later one. At a
+    waypoint these are the phases 0 and 1, as in Dispatch.
     """
     if plan.phase is not None:
         return plan.phase
@@ -180,10 +180,10 @@ def phase_of(table: AddressTable, plan: AutoLinkRule) -> int:
 
 
 def _terms(source: Source | None) -> source_outcomes.OutcomeTerms | None:
-    """Return the terms for the default outcome that the container declares, or None.
+    """Return the terms for deliveries that the container settles without an outcome.
 
-    The default outcome applies to deliveries that are settled without one. The source is the
-    router's, so the container does not decide which outcomes are possible there.
+    The default outcome that the container's attach names applies to them. Return None if there is
+    none. Outcomes that the container lists are ignored, because the source is the router's.
     """
     if source is None or source.default_outcome is None:
         return None

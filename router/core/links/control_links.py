@@ -1,8 +1,9 @@
 """Control links: links on which connected routers exchange what they know of the network.
 
-Each router attaches one sender, on a separate session: `qd.router.<its id>`, whose target has the
-capability `qd.router` and no address. Its messages are sent settled. Incoming messages are read
-here as a whole, and never reach an address. Nothing here runs per message of a client.
+Each router attaches one sender, on a separate session, with the link name `qd.router.<its id>`. The
+sender's target has the capability `qd.router` and no address, and its messages are sent settled.
+Incoming messages are assembled here, and never reach an address. Nothing here runs per message of a
+client.
 """
 
 from __future__ import annotations
@@ -52,14 +53,14 @@ class Watcher(Protocol):
         """Process a whole message; raise `AmqpError` at connection scope if it is invalid."""
 
     def control_lost(self, control: ControlLink, why: str) -> None:
-        """Note that one of the two links has ended, perhaps with its connection.
+        """Note that the control link is over, because its sender or receiver has ended.
 
-        Called once at most.
+        This is called once at most.
         """
 
 
 class ControlLink:
-    """Control links of a connection, one in each direction; `router` is the id of this router."""
+    """Pair of links, one in each direction, for control messages on one connection."""
 
     def __init__(self, connection: Connection, router: str, watcher: Watcher) -> None:
         self.connection = connection
@@ -238,6 +239,7 @@ class ControlEnd:
         self._parts.clear()
         delivery.discarded = True
         link: Link = delivery.incoming
+        # decoding counts as the work of one frame for each 64 octets
         link.session.connection.count_work(1 + (len(octets) >> 6))
         if delivery.incoming_open:
             link.session.tell_sender_code(delivery, ACCEPTED)
@@ -246,7 +248,7 @@ class ControlEnd:
             forwarder.credit.note(None, link.owner)
 
     def outlives(self, event: LinkDetached | None) -> bool:
-        """Return False, as it ends with its link; keep the error of the detach for `give_up`."""
+        """Return False, and keep the error of the detach for `give_up`."""
         self._error = None if event is None else event.error
         return False
 

@@ -75,7 +75,7 @@ def _consumer_lost(forwarder: Core, consumer: Consumer, stays: bool) -> None:
     is_between_routers = unsent.leads_to_many(consumer)
     current = link.current
     if current is not None:
-        # The rest of the delivery may still be received, but no receiver takes it.
+        # the rest of the delivery may still arrive, but is not sent to anyone
         link.current = None
         forwarder.backlog.drop(current)
         current.discarded = True
@@ -123,7 +123,7 @@ def _resolve(
     """
     if stays:
         if current is not None:
-            # in this turn, so that it is not parked with the others
+            # resolved in this turn, so that it is not parked with the others
             losing.lose(current)
         return
     if link.unsettled:
@@ -164,7 +164,7 @@ class _Came:
         self._link = link
 
     def lose(self, delivery: Delivery) -> None:
-        """Close the incoming side of a delivery: its sender will not settle it."""
+        """Remove a delivery from its sender's session, because the sender cannot settle it."""
         if delivery.incoming_open and delivery.incoming is self._link:
             self._link.session.close_incoming(delivery)
             self._forwarder.settlement.sender_lost(delivery)
@@ -258,7 +258,7 @@ def remove_producer(forwarder: Core, producer: Producer) -> None:
 
 
 def transfer_aborted(forwarder: Core, delivery: Delivery) -> None:
-    """Abort a delivery at every receiver that was sent a part of it, as its sender aborted it."""
+    """Pass a sender's abort of a delivery on to every receiver that was sent a part of it."""
     if delivery.incoming.is_routed:
         routed_detach.aborted(forwarder, delivery)
         return
@@ -275,7 +275,7 @@ def transfer_aborted(forwarder: Core, delivery: Delivery) -> None:
 
 
 def _count_unbegun(delivery: Delivery) -> None:
-    """Count a delivery that was aborted before it was forwarded as ingress all the same."""
+    """Count an aborted delivery as ingress, although it was never forwarded."""
     producer = delivery.incoming.owner
     if producer is not None and producer.address is not None:
         producer.address.counters.ingress += 1
@@ -283,9 +283,9 @@ def _count_unbegun(delivery: Delivery) -> None:
 
 
 def release_all(forwarder: Core, connection: Connection) -> Iterator[None]:
-    """Resolve what the receivers of a connection hold; yield after each of its links.
+    """Resolve the unsettled deliveries of a connection's receivers; yield after each link.
 
-    This is for a connection that is about to be closed in order.
+    Call this before an orderly close of the connection.
     """
     for session in list(connection.local_sessions.values()):
         for link in list(session.local_links.values()):

@@ -1,9 +1,9 @@
 """Resume suspended links that are attached again: compare what the two peers remember.
 
-Each peer lists its unsettled deliveries in its attach, by delivery-tag (section 2.6.13). The state
-of a delivery in the two maps decides what is done with it. Towards a receiver the router is the
-sender and has to act (`resumption`); towards a sender it waits for the deliveries that the sender
-resumes.
+Each peer lists its unsettled deliveries in its attach, by delivery-tag (section 2.6.13). The states
+of a delivery in the two maps decide what happens to the delivery. The sender has to act: on a link
+to a receiver this is the router (`resumption`), and on a link from a sender the router waits for
+transfers that resume deliveries.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def resume_terminus(
             found.moving = moving = _Moving(forwarder, found)
             moving.go_on_to(link)
             forwarder.turn.deferred.work_off(moving.steps, at_once=THINGS_AT_ONCE)
-    # for parking the deliveries, writing them into our map, and comparing them
+    # the work of parking the deliveries, writing them into our map, and comparing them
     link.session.connection.count_work(WORK * len(found.unsettled))
     if address is not None and address.creator is found.link:
         address.creator = link
@@ -112,7 +112,7 @@ def in_parts(forwarder: Core, link: Link, holder: Link | None) -> Terminus | Non
         return None
     most = min(THINGS_AT_ONCE, forwarder.turn.deferred.left * THINGS_A_STEP)
     if found.is_being_parked:
-        # begun for an earlier link, which may be waiting as well
+        # parking was begun for an earlier link with this name, which may still be waiting
         return found
     if found.link.unsettled <= most:
         return None
@@ -124,7 +124,7 @@ def in_parts(forwarder: Core, link: Link, holder: Link | None) -> Terminus | Non
 
 
 def _is_at(terminus: Terminus, address: Address | None) -> bool:
-    """Return whether a terminus is at this address, which may have been made anew since."""
+    """Return whether a terminus is at this address, or at an earlier one with the same key."""
     if terminus.address is None or address is None:
         return terminus.address is address
     return bool(terminus.address.key == address.key)
@@ -206,7 +206,7 @@ def _goes_by(delivery: Delivery, link: Link) -> bool:
 
 def _move(forwarder: Core, delivery: Delivery, link: Link) -> None:
     """Move a live delivery to another link of its session; it keeps its delivery-id."""
-    # it is checked anew whether the delivery is stuck
+    # the check for stuck deliveries starts anew
     if isinstance(link, OutgoingLink):
         delivery.stuck &= ~STUCK_OUTGOING
         delivery.outgoing = link
@@ -271,8 +271,8 @@ def unsettled_map(terminus: Terminus | None, link: Link) -> UnsettledMap:
 def state_to_receiver(delivery: Delivery) -> Composite | None:
     """Return the state of a delivery that the router declares to its receiver.
 
-    That is the outcome, if known. Otherwise it is None if the router can send the message again, or
-    the offset after its end if not.
+    That is the outcome, if known. Otherwise it is None if the router can send the message again,
+    and `ALL_OF_IT` if it cannot.
     """
     if delivery.outcome in OUTCOMES:
         return _state(delivery.outcome, delivery.outcome_octets)
@@ -301,7 +301,7 @@ def _octets_to_sender(terminus: Terminus, tag: bytes) -> bytes:
 
 
 def await_resumed(forwarder: Core, terminus: Terminus, link: Link) -> int:
-    """Return how many deliveries the sender has to resume: those that both peers remember.
+    """Return how many deliveries the sender has to resume: those that are in both maps.
 
     A delivery that is not in the sender's map is settled, unless that map is incomplete. If there
     are very many such deliveries, their receivers are told in later turns.
@@ -351,8 +351,9 @@ def handle_resumed_transfer(forwarder: Core, shell: Delivery, frame: TransferFra
 def _transfer_resumed(forwarder: Core, shell: Delivery) -> None:
     """Resume a delivery with the transfer that `shell` was made for (section 2.7.5).
 
-    An unknown delivery is ignored. So is the payload, because all of it was received earlier. While
-    more payload follows, `shell` is the current delivery, and its `parent` is the resumed delivery.
+    A transfer for an unknown delivery is ignored. The payload always is, because all of it was
+    received earlier. While further frames of the transfer follow, `shell` is the link's current
+    delivery, and the resumed delivery is its `parent`.
     """
     shell.discarded = True
     link = shell.incoming
@@ -397,7 +398,7 @@ def _taken(shell: Delivery) -> tuple[Delivery | None, tuple[int, bytes] | None]:
 
 
 def transfer_settled(forwarder: Core, shell: Delivery) -> None:
-    """Settle a resumed delivery, because a later frame of the resuming transfer settles it."""
+    """Settle a resumed delivery when a later frame of the resuming transfer is settled."""
     delivery, shell.parent = shell.parent, None
     delivery.incoming.session.close_incoming(delivery)
     settled_by_sender(forwarder, delivery)
@@ -416,7 +417,7 @@ def transfer_aborted(forwarder: Core, shell: Delivery) -> None:
 def settled_by_sender(
     forwarder: Core, delivery: Delivery, code: int = NO_STATE, octets: bytes = b""
 ) -> None:
-    """Tell the receivers that the sender has settled, and the sender's state if it gave one."""
+    """Pass a sender's settlement of a delivery, with its state if any, to the receivers."""
     delivery.suspended = None
     delivery.settled = True
     for part in delivery.copies or [delivery]:

@@ -1,8 +1,8 @@
 """Resume a receiver's link: compare its unsettled map with ours, and send the transfers due.
 
-Section 3.4.6 has an example with fourteen cases; the rules here give their numbers. The router can
-send a message again if it has kept its octets (`redelivery`). For any other message it declares
-that it can resume only after the end.
+Comments here name the fourteen cases of the example in section 3.4.6. The router can send a message
+again if its octets were kept (`redelivery`). For any other message the router's unsettled map has
+`ALL_OF_IT`: nothing can be sent again.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from router.core.ports import Core
     from router.engine.delivery import Delivery
 
-# How many entries of the receiver's map and deliveries are processed in the turn of the attach:
-# reading an entry takes longer than most other steps.
+# How many entries of the receiver's map, and how many deliveries, are processed in the turn of the
+# attach. Reading an entry takes longer than most other steps.
 COMPARED_AT_ONCE = 256
 ACCEPTED = int(Descriptor.ACCEPTED)
 REJECTED = int(Descriptor.REJECTED)
@@ -46,11 +46,10 @@ REJECTED = int(Descriptor.REJECTED)
 
 @attrs.frozen
 class Step:
-    """Delivery for which a transfer is to be sent, with our `state` for that transfer.
+    """Transfer to be sent for a delivery, with our `state` of the delivery.
 
-    A delivery that the transfer settles or aborts has already been settled and forgotten here. If
-    the link is lost before the transfer is sent, the receiver finds that we do not have its tag,
-    which has the same meaning.
+    A delivery that the transfer settles or aborts is no longer in our unsettled map. So if the link
+    is lost before the transfer is sent, the next attach tells the receiver the same.
     """
 
     delivery: Delivery
@@ -65,10 +64,9 @@ class Step:
 class Resumption:
     """Transfers that a resumed receiver's link gets before any new delivery.
 
-    Until they have been sent, the consumer is not among those of its address. If one of the two
-    maps is incomplete, the resumption lasts until the link is detached. If there are very many
-    deliveries, they are compared, and their transfers sent, over several turns; transfers are sent
-    while other deliveries are still being compared.
+    Until these have been sent, the consumer is not on its address's list. If one of the two maps is
+    incomplete, the resumption lasts until the link is detached. If there are very many deliveries,
+    they are compared over several turns, and their transfers are sent meanwhile.
     """
 
     def __init__(
@@ -142,7 +140,7 @@ class Resumption:
         self._go_on_later()
 
     def go_on(self, forwarder: Core, consumer: Consumer) -> bool:
-        """Send steps as far as there is room; return whether new deliveries may follow."""
+        """Send transfers as far as there is room; return whether new deliveries may follow."""
         link = consumer.link
         session = link.session
         current = link.current
@@ -180,7 +178,7 @@ class Resumption:
             _send(self._forwarder, self._consumer, step.delivery, step)
 
     def _paused(self) -> None:
-        """Note that there are no more steps to send, or no more room for them."""
+        """Note that all steps have been sent, or that there is no room for more."""
         self._is_sending = False
         if not self._is_in_turn:
             self._go_on_later()
@@ -276,7 +274,7 @@ def _send(forwarder: Core, consumer: Consumer, delivery: Delivery, step: Step) -
 
 
 def _sent(forwarder: Core, delivery: Delivery) -> None:
-    """Settle a delivery that was sent in full to a receiver to which everything is sent settled."""
+    """Settle a delivery that was sent in full, if its link sends everything settled."""
     if not delivery.outgoing.presettles or delivery.settled:
         return
     counters = delivery.address.counters

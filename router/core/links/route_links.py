@@ -58,8 +58,8 @@ class FarLink(RoutedLink):
     """First hop of a link that was placed here and whose container is at another router.
 
     If that router can no longer be reached, or has no container, others are tried, each only once.
-    The client of the link is here, or else it is `guest`; then the router that attached the link
-    also tries others.
+    If `guest` is None the link's client is connected here. Otherwise `guest` is the client of
+    another router, which tries other containers if this router finds none.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class FarLink(RoutedLink):
 
 
 def forward(forwarder: Core, link: Link, route: Route) -> None:
-    """Pass a client's attach on to a container of the route, whose answer becomes the link's.
+    """Pass a client's attach on to a container of the route; the container answers it.
 
     Raises `AmqpError` at link scope if that is impossible.
     """
@@ -120,8 +120,8 @@ def _allows(link: Link, guest: Origin | None, tried: frozenset[object]) -> Allow
     """Return a function that says whether a link may go to another router.
 
     The link never goes to a router that has been tried, or back to the edge of its client. A link
-    that was attached by a router is forwarded only from an edge to elsewhere, or from elsewhere to
-    an edge.
+    that another router attached (with a `guest`) may go to an edge, and to a far router only if it
+    came from an edge.
     """
     came_by = link.session.connection
     comes_up = _is_edges(came_by)
@@ -165,7 +165,7 @@ def _go_elsewhere(forwarder: Core, lost: FarLink) -> bool:
 
 
 def attach_received(forwarder: Core, link: Link) -> None:
-    """Pass on a link that another router attaches on its way to a container.
+    """Forward a routed link that another router attaches here.
 
     Raises `AmqpError` at link scope if the link cannot be forwarded from here.
     """
@@ -195,10 +195,9 @@ def attach_received(forwarder: Core, link: Link) -> None:
 
 
 def _place_arrived(forwarder: Core, link: Link, traveller: RoutedAttach) -> None:
-    """Place a link that has arrived at the router that is to choose its container.
+    """Choose a container for a routed link whose destination is this router.
 
-    Either the containers of its route are here or at an edge, or an edge attached the link so that
-    this router places it.
+    The link comes from an edge of this router, or its containers are here or at an edge.
     """
     origin = traveller.origin
     connection = link.session.connection
@@ -233,9 +232,10 @@ def _attach_here(forwarder: Core, link: Link, placed: Placement) -> RoutedLink:
 
 
 def _take_name(forwarder: Core, routed: RoutedLink, origin: Origin) -> None:
-    """Take over the name that a link has at containers.
+    """Reserve the link's name at the containers that are connected here.
 
-    The link that has the name now, of a client at any router, is closed.
+    A link that has this name already, for a client at any router, is closed as stolen. Raises
+    `AmqpError` if the client may not take it over.
     """
     link = routed.peer
     names = forwarder.link_names
@@ -263,7 +263,7 @@ def _begin(forwarder: Core, routed: RoutedLink, connection: Connection) -> None:
 
 
 def _outward(forwarder: Core, link: Link, traveller: RoutedAttach) -> Attach:
-    """Return the attach for the next router, with a link name that is used only once."""
+    """Return the attach for the next router, with a link name that was never used before."""
     forwarder.routed.hops += 1
     name = f"trioute.route.{forwarder.reach.me}.{forwarder.routed.hops}"
     remote: Attach = link.remote_attach

@@ -64,9 +64,8 @@ def refused(forwarder: Core, link: Link, holder: Link) -> AmqpError:
 def node_kept(forwarder: Core, link: Link, terminus: Source | Target) -> Address | None:
     """Return the dynamic node that `terminus` names if `link` takes it over, or None.
 
-    `link` takes the node over if the node was made for the link that it replaces or resumes. To the
-    peer that is the same link, which has not ceased to exist, so the node has not either (section
-    3.5.10).
+    `link` takes the node over if the node was made for the link that it replaces or resumes. For
+    the peer both are the same link, which has not ended, so the node stays (section 3.5.10).
     """
     holder = forwarder.link_names.holder(link)
     suspended = forwarder.suspended.find(link)
@@ -122,10 +121,10 @@ def _stolen(forwarder: Core, link: Link, holder: Link) -> AmqpError:
 
 
 def _hand_over(old: Consumer, new: Consumer) -> None:
-    """Move the copies that wait for a receiver to the receiver that replaces it.
+    """Move the copies that wait for a stolen link's consumer to the new link's consumer.
 
-    Nothing is moved to a receiver that is still resuming: it has not joined its address yet, so its
-    copies would be overlooked.
+    Nothing is moved to a consumer that is still resuming: it has not joined its address yet, so its
+    copies would not be sent.
     """
     is_there = old.address is new.address and new.resuming is None
     if is_there and old.waiting is not new.waiting:
@@ -134,13 +133,11 @@ def _hand_over(old: Consumer, new: Consumer) -> None:
 
 
 class _Unresumable:
-    """Stand-in for the terminus of a stolen sender.
+    """Terminus of a stolen sender while deliveries are still being moved to its link.
 
-    It is used while deliveries are still being moved to that sender's link, and has nothing to
-    resume.
+    It has nothing that could be resumed.
     """
 
-    # there is nothing to resume
     unsettled: Final[dict[bytes, Delivery]] = {}
 
     def __init__(self, moving: Moving) -> None:
@@ -158,8 +155,8 @@ class _StolenSender:
     """Task that tells the sender of a stolen link all outcomes, then closes the link.
 
     If there are very many unsettled deliveries, the last ones are resolved in later turns.
-    Transfers that the sender sends meanwhile are ignored, as if they came after the detach. The
-    link that now has the name gets no credit until then, so that its peer cannot send messages
+    Transfers that the sender sends meanwhile are ignored, as if they came after the detach. The new
+    link gets no credit before the stolen one is closed, so that its peer does not send messages
     again that still wait here.
     """
 
@@ -176,8 +173,8 @@ class _StolenSender:
     def begin(self, successor: Producer | None) -> None:
         """Resolve the first deliveries.
 
-        `successor` is the producer of the link that now has the name, or None if that link is not a
-        sender at this router.
+        `successor` is the producer of the new link, or None if the new link is forwarded to a
+        container.
         """
         forwarder, link = self._forwarder, self._link
         link.close_error = self._error
@@ -244,14 +241,14 @@ class _StolenSender:
         forwarder = self._forwarder
         outgoing = part.outgoing
         if outgoing is not None and part.complete and outgoing.current is not part:
-            # a receiver has all of it; the receiver's dispositions are no longer passed on
+            # a receiver has all of the delivery; its dispositions are no longer passed on
             forwarder.settlement.settle_lost(part)
             forwarder.settlement.sender_lost(part)
             return
         is_current = self._current is not None and self._current in (part, part.parent)
         if outgoing is None:
             self._take_back(part)
-        # A receiver that has a part of it is told of the abort once there is room.
+        # a receiver that got a part of the delivery is sent the abort once there is room
         forwarder.backlog.drop(part)
         # an incomplete delivery is aborted, and counted as such
         part.discarded = part.discarded or not is_current or part.parent is not None

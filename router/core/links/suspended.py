@@ -1,9 +1,9 @@
 """Suspended termini: sources and targets that outlive their links, with their deliveries.
 
-A peer may ask, by a timeout or an expiry-policy (section 3.5.6), that it can detach a link, or lose
-it with its session or connection, and attach it again. Until then its unsettled deliveries are
-kept; otherwise they would be resolved immediately. Two limits apply: `terminusTimeoutLimitSeconds`,
-and the number of termini that may be without a link.
+By a timeout or an expiry-policy (section 3.5.6) a peer asks that a terminus outlives its link, so
+that the link can be attached again. Until then the unsettled deliveries are kept, instead of being
+resolved immediately. Two limits apply: `terminusTimeoutLimitSeconds`, and `MAX_SUSPENDED` termini
+without a link.
 
 As long as its session lasts, deliveries of a link that is merely detached stay "live": they keep
 their delivery-ids, and dispositions may name them (section 2.7.6). After that they are identified
@@ -60,8 +60,8 @@ class Terminus:
     """Source or target of the router, with the granted expiry-policy and timeout (seconds).
 
     `link` is its present link, or its last one. `unsettled` are its parked deliveries, by
-    delivery-tag, oldest first. `outcomes` are the states of those that their receivers have settled
-    meanwhile, each a code and the encoded outcome, which is empty if it has no fields.
+    delivery-tag, oldest first. `outcomes` are the outcomes of parked deliveries whose receivers
+    have settled, by delivery-tag: the code, and the octets, empty for an outcome without fields.
     """
 
     def __init__(self, link: Link, policy: TerminusExpiryPolicy, timeout_s: int) -> None:
@@ -87,7 +87,7 @@ class Terminus:
         self.charged = 0
 
     def outlives(self, event: LinkDetached | None) -> bool:
-        """Return whether the terminus stays when its link ends as `event` says."""
+        """Return whether the terminus stays when its link ends by `event`."""
         if event is None or event.closed:
             return False
         return self.timeout_s > 0 or self.policy is not Policy.LINK_DETACH
@@ -175,11 +175,12 @@ class Terminus:
             self._remember(delivery)
 
     def _remember(self, delivery: Delivery) -> None:
-        """Remember a sender's unsettled delivery; resuming sets its settle mode (section 2.7.5)."""
+        """Park a sender's unsettled delivery, unless the sender cannot resume it."""
+        # the transfer that resumes the delivery sets its settle mode (section 2.7.5)
         was_told, delivery.settling = delivery.settling == Settling.TOLD, int(Settling.FIRST)
         tag = delivery.incoming_tag
         if was_told and delivery.outcome == NO_STATE:
-            # there was no receiver, and the router has told the sender so
+            # the router has told the sender that there was no receiver
             return
         if delivery.address is None:
             # its sender has tried to resume it, but it is unknown here
@@ -195,7 +196,7 @@ class Terminus:
         self.unsettled[tag] = delivery
 
     def settled(self, delivery: Delivery, code: int, octets: bytes) -> None:
-        """Keep a delivery's outcome for its sender, unless the sender has settled it already."""
+        """Keep the outcome of a parked delivery for its sender."""
         tag = delivery.incoming_tag
         if self.unsettled.get(tag) is delivery:
             kept = bytes(octets) if len(octets) <= MAX_KEPT_BYTES else b""
@@ -441,6 +442,6 @@ def lifetime(terminus: Terminus | None) -> Lifetime:
 
 
 def remember(terminus: Terminus | None, granted: Source | Target) -> None:
-    """Keep the source or target that is sent to the peer, for a later reattach without one."""
+    """Note the source or target that the peer is sent, for a later reattach without one."""
     if terminus is not None:
         terminus.granted = granted

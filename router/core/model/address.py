@@ -136,7 +136,7 @@ class Address:
         # its state if it only passes messages on to another router (`network.transit`); None for
         # this router's own addresses
         self.transit: TransitWay | None = None
-        # its producers' credit has to be updated at the end of the turn
+        # whether its producers' credit has to be updated at the end of the turn
         self.credit_due = False
         # the task that updates the credit in later turns, while there is one (`credit.Sharing`)
         self.sharing: RepeatedTask | None = None
@@ -220,7 +220,7 @@ class RelatedAddresses:
         self.sharing: CreditSharing | None = None
         # task that moves messages between the address and its fallback in later turns (`fallbacks`)
         self.moving: FallbackMove | None = None
-        # its receivers are being served, one after the other, over several turns
+        # whether its receivers are being served, one after the other, over several turns
         self.is_serving = False
 
     def is_needed(self) -> bool:
@@ -228,7 +228,7 @@ class RelatedAddresses:
         return self.fallback is not None or self.exchange is not None or bool(self.fed_by)
 
     def is_none(self) -> bool:
-        """Return whether the address has no related addresses any more."""
+        """Return whether the address has no related addresses."""
         return self.primary is None and not self.is_needed()
 
 
@@ -245,7 +245,7 @@ class Producer:
         self.low_mark = 0
         # the number of an anonymous sender's deliveries that wait at any address
         self.waiting = 0
-        # its messages are never for the fallback's receivers
+        # whether its messages must not go to fallback receivers
         self.is_fallback = False
         # its side of the network, and the tree of routers along which multicasts come from it
         self.side = HERE
@@ -278,9 +278,9 @@ class Consumer:
         self.limit = UNLIMITED
         # whether messages leave with the router's own annotations
         self.shows_passage = False
-        # it asked for copies, and gets only these (`sources`)
+        # whether it asked for copies; then it gets only these (`sources`)
         self.gets_copies = False
-        # it confirms nothing, and so gets no durable messages (`unconfirmed_durable`)
+        # whether it gets no durable messages, because it confirms nothing (`unconfirmed_durable`)
         self.rejects_durable = False
         # its side of the network; the tree of routers along which multicasts leave on it; and the
         # distance of the receivers, as the sum of the costs of the path

@@ -1,10 +1,10 @@
 """Backlog: octets that were received and could not be forwarded yet.
 
-Held octets count against three limits: the frames that their session may send ahead, the octets of
-their connection that may wait, and the octets that the router may hold in total. The closer these
-limits are, the less the peer may send (docs/decisions/0004); if the router's limit is exceeded
-nevertheless, `shedding` gives up deliveries. The ttl of a message runs down while it waits, and its
-priority decides how early it is taken (`waiting_queue`).
+Held octets count against three limits: the frames held for a session, the octets held for a
+connection, and the octets held by the router. Windows get smaller as a limit comes closer
+(docs/decisions/0004). If the router's limit is exceeded nevertheless, `shedding` gives up
+deliveries. The ttl of a message runs down while it waits, and its priority decides how early it is
+taken (`waiting_queue`).
 """
 
 from __future__ import annotations
@@ -92,12 +92,12 @@ class Backlog:
         self.turn.is_pressed = self.held_bytes * 2 > self.limit_bytes
 
     def set_limit(self, limit_bytes: int) -> None:
-        """Set the limit in octets, and with it the part that is lent to large messages."""
+        """Set the limit in octets; 1/`PART_LENT` of it is lent to large messages."""
         self.turn.lendable_bytes += limit_bytes // PART_LENT - self.limit_bytes // PART_LENT
         self.limit_bytes = limit_bytes
 
     def remove_ttl(self, delivery: Delivery) -> None:
-        """Remove the ttl of a message that waits, so that it waits without a limit."""
+        """Remove the ttl of a message that waits, so that it does not expire."""
         self.deadlines.leave(delivery)
         delivery.deadline = 0.0
         if delivery.ttl_at:

@@ -38,7 +38,7 @@ class OwnLink:
         self.session: Session | None = None
         self.link: Link | None = None
         self.is_over = False
-        # keeps its session until the peer answers the detach; `answer_lost` if no answer comes
+        # whether the session stays until the peer answers the detach; see `answer_lost`
         self.awaits_answer = False
 
     def begin(self, connection: Connection) -> None:
@@ -67,14 +67,14 @@ class OwnLink:
 
     @property
     def lingers(self) -> bool:
-        """Return whether the peer has not answered the end of the session yet."""
+        """Return whether the session exists: it lasts until the peer has answered its end."""
         session = self.session
         if session is None:
             return False
         return session.connection.local_sessions.get(session.channel) is session
 
     def attached(self, forwarder: Core) -> None:
-        """Note that the peer has attached the link, and that the link has not ended since."""
+        """Note that the peer has accepted the link, and has not detached it since."""
 
     def answer_lost(self, forwarder: Core) -> None:
         """Note that the awaited answer will not come, because the session is over."""
@@ -123,7 +123,7 @@ def link_attached(forwarder: Core, link: Link) -> None:
 
 
 def link_detached(forwarder: Core, event: LinkDetached) -> None:
-    """Mark the router's own link as over, and its session with it."""
+    """Mark one of the router's own links as over, and note its session for `end_idle`."""
     own = event.link.session.owner
     if isinstance(own, OwnLink) and own.link is event.link:
         _is_over(forwarder, own, event.error, event.closed)

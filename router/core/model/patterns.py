@@ -1,4 +1,4 @@
-"""Patterns of names: of the configured addresses, prefixes and patterns, the most specific applies.
+"""Patterns of names, and a tree that finds the most specific pattern for a name.
 
 Names and patterns are split into tokens at `/` and `.`. `*` stands for exactly one token, `#` for
 any number of tokens, including none; a prefix `p` is the pattern `p/#`. Reading from the left, an

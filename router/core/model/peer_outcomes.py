@@ -20,7 +20,7 @@ RELEASED = int(Descriptor.RELEASED)
 MODIFIED = int(Descriptor.MODIFIED)
 # the same value as in `codes`, where it is a C constant when compiled
 NO_STATE = 0
-# stands for a state that is not sent at all
+# in place of a code: nothing is sent
 UNSAID = -1
 
 # Nearest outcomes, the best first. A sender that gets less than the receiver's outcome keeps its
@@ -51,9 +51,10 @@ class PeerOutcomes:
             self._words[NO_STATE] = default
 
     def word(self, code: int, settled: bool) -> int:
-        """Return the code to send for a state; a different code is sent without fields.
+        """Return the code of the outcome to send instead of a state with this code.
 
-        Return `UNSAID` if the peer does not need to know the state.
+        An outcome with a different code is sent without fields. Return `UNSAID` if nothing is to be
+        sent: for a state that is no outcome, of an unsettled delivery.
         """
         if code in self._words and (settled or code != NO_STATE):
             return self._words[code]

@@ -63,10 +63,10 @@ class QueuesBySide:
     def first(
         self, group: int, sides: set[int] | None, aside: list[Place]
     ) -> deque[Delivery] | None:
-        """Return the queue of a group whose first delivery is the oldest; None if all are empty.
+        """Return the group's queue with the oldest first delivery, from one of `sides`, or None.
 
-        Queues of sides that are not in `sides` are moved from the order to `aside`. If `sides` is
-        None, all sides are allowed.
+        Queues of other sides are moved from the group's order to `aside`, for `put_back`. If
+        `sides` is None, all sides are allowed.
         """
         order = self._orders.get(group)
         self.looked_at = 0
@@ -90,7 +90,7 @@ class QueuesBySide:
         return None
 
     def put_aside(self, group: int, aside: list[Place]) -> None:
-        """Move the first queue of a group from the order to `aside`."""
+        """Move the first queue in a group's order to `aside`."""
         aside.append(heapq.heappop(self._orders[group]))
 
     def put_back(self, group: int, aside: list[Place]) -> None:

@@ -16,7 +16,7 @@ def rejected(condition: str, description: str) -> bytes:
     return encode_composite(Rejected(error=error))
 
 
-# For a delivery that was sent, and whose receiver was lost before it sent an outcome.
+# The outcome of a delivery that was sent, and whose receiver was lost before it sent an outcome.
 DELIVERY_FAILED = encode_composite(Modified(delivery_failed=True))
 
 # The same for a multicast's copy to all receivers beyond another router, some of which may have got
@@ -73,7 +73,8 @@ _REJECTED = int(Descriptor.REJECTED)
 def rank(code: int, state: bytes | None = None) -> int:
     """Return the rank of an outcome; a multicast's sender is sent the one with the highest rank.
 
-    rejected > lost between routers > accepted > modified > released > rejected as unconfirmed.
+    From the highest rank: rejected, `LOST`, accepted, outcomes that AMQP does not define, modified,
+    released, `UNCONFIRMED`.
     """
     if code == _REJECTED and state == UNCONFIRMED:
         return _UNCONFIRMED_RANK

@@ -5,9 +5,9 @@ message that it takes. So the queue is divided into blocks, these into larger bl
 the smallest size in each block is noted. Whatever the receivers' limits are, a search enters only
 blocks that may contain a delivery that is small enough.
 
-A noted size is never more than the true one. Messages grow as more frames are received, and leave
-their queue without notice; a search notices both when it comes to their block, so neither costs
-anything before. A delivery that has left and comes back may be found at its old place
+A noted size is never greater than the true one. It may be smaller, because messages grow with each
+frame, and leave the queue. A search corrects it when it comes to the block, so messages can grow
+and leave at no cost. A delivery that has left and comes back may be found at its old place
 (docs/decisions/0097-what-a-receiver-takes.md).
 """
 

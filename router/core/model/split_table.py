@@ -210,7 +210,7 @@ class _Values(ValuesView[V]):
 
 
 def _part(hashed: int) -> int:
-    """Return the part that a hash belongs to.
+    """Return the index of the dict for keys with this hash.
 
     The hash of an object comes from its address in memory, and such addresses differ little in
     their last bits.

@@ -1,4 +1,4 @@
-"""Answer attaches on connections between routers: pass each to the module for its properties.
+"""Answer attaches on connections between routers, each by the module for its properties.
 
 Any other link is refused with Dispatch's condition and description. Nothing here runs per message.
 """
@@ -33,8 +33,8 @@ def is_between_routers(connection: Connection) -> bool:
 def is_of_router(link: Link) -> bool:
     """Return whether an attach is answered by this module.
 
-    It answers all attaches between interior routers and, between an edge and its interior, those of
-    links on their way to a container.
+    It answers all attaches between interior routers, and those of routed links between an edge and
+    its interior.
     """
     connection: Connection = link.session.connection
     return is_between_routers(connection) or (

@@ -1,9 +1,9 @@
 """Links on which a multicast is forwarded to the next routers of a tree.
 
-A `MulticastTree` is the part of a tree that begins at this router, for one address: messages from
-the tree's links are forwarded on one link to each child whose branch has a receiver. While a branch
-has no link, it keeps its place among the receivers of the address, so that messages sent meanwhile
-do not count as received. Nothing here runs per message.
+A `MulticastTree` is the part of a tree that begins at this router, for one address. Its messages
+are forwarded on one link to each child whose branch has a receiver. While the link of a branch is
+lost, a consumer without credit stands for the branch, so that messages sent meanwhile wait for the
+next link. Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NO_MULTICAST: Final = "trioute:no-multicast"
 class MulticastTree:
     """Part of a tree that begins at this router, for one address.
 
-    `number` is the `tree` of its producers and consumers.
+    Its producers and consumers have its `number` as their `tree`.
     """
 
     def __init__(self, address: Address, key: str, tree: Tree, number: int) -> None:
@@ -49,7 +49,7 @@ class MulticastTree:
 
 
 class BranchLink(NextLink):
-    """Link to one child of a tree; it takes over the messages waiting for its predecessor."""
+    """Link to one child of a tree; it may replace a lost link, whose messages it takes over."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class BranchLink(NextLink):
         self._before = before
 
     def place(self, consumer: Consumer) -> None:
-        """Set the consumer's tree, and take over the messages waiting for its predecessor."""
+        """Set the consumer's tree, and take over the messages that wait for the lost link."""
         consumer.tree = self.spread.number
         before, self._before = self._before, None
         if before is not None and before.consumer is not None:
@@ -80,7 +80,7 @@ class BranchLink(NextLink):
             before.let_go(self.keeper.forwarder)
 
     def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
-        """Keep the branch's place for another link, unless this one was given up or refused."""
+        """Add a consumer that stands for the branch, unless the link was given up or refused."""
         consumer = self.consumer
         if consumer is None or self.is_leaving:
             self.keeper.is_over(self)
@@ -109,6 +109,7 @@ class BranchLink(NextLink):
             self.give_up(forwarder)
             self.let_go(forwarder)
         elif self.consumer is not None:
+            # messages of the tree no longer go to this link
             self.consumer.tree = NO_TREE
             forwarder.credit.note(self.spread.address, None)
             self.keeper.leaving[self] = None
@@ -141,7 +142,7 @@ class BranchLink(NextLink):
             detach.give_up_waiting(forwarder, self.consumer)
 
     def let_go(self, forwarder: Core) -> None:
-        """Give up the place that was kept when the link was lost."""
+        """Remove the consumer that stands for the branch since the link was lost."""
         consumer, self.consumer = self.consumer, None
         if consumer is not None:
             detach.remove_consumer(forwarder, consumer)

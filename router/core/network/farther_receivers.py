@@ -1,10 +1,10 @@
 """Offer messages that the nearest receivers have released to receivers farther away.
 
-With closest, links lead to the nearest routers only, and to none while there is a receiver here.
-Once the nearest receivers have released a message, links to farther routers are attached for a
-while, and the message waits up to `PATIENCE_S` for credit on one of them; after that, its sender is
-sent the outcome. A message from another router is offered by that router alone, so that no message
-goes back or in a circle (docs/decisions/0088).
+With the treatment `closest`, links lead to the nearest routers only, and to none while there is a
+receiver here. Once the nearest receivers have released a message, links to farther routers are
+attached for a while, and the message waits up to `PATIENCE_S` for credit on one of them. Then it is
+released. Only the router where a message entered the network offers it to others, so that no
+message goes back or in a circle (docs/decisions/0088).
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ class FartherReceivers:
         return any(cost > nearest for cost, _, _ in self._places(address)[:MAX_ROUTERS])
 
     def takes(self, delivery: Delivery, had: list[OutgoingLink]) -> bool:
-        """Return whether a released message can go to a farther router that has not had it.
+        """Return whether a released message can go to a farther router.
 
-        `had` holds the links on which it has been sent.
+        `had` holds the links on which the message was sent before: it is not sent there again.
         """
         address = delivery.address
         giver = delivery.outgoing.owner
@@ -125,7 +125,7 @@ class FartherReceivers:
         while waiting := self._waiting.get(address):
             delivery = next(iter(waiting))
             if not self._is_over(delivery) and not redelivery.go_on(forwarder, delivery):
-                # the others wait for the same receivers
+                # there is no room, and the others wait for the same receivers
                 break
             self._waits_no_more(address, delivery)
             yield
@@ -139,7 +139,7 @@ class FartherReceivers:
                 del self._waiting[address]
 
     def _is_over(self, delivery: Delivery) -> bool:
-        """Return whether the sender awaits no outcome any more; if so, drop the kept message."""
+        """Return whether the sender no longer awaits an outcome; if so, drop the kept message."""
         if delivery.incoming_open:
             return False
         self._network.forwarder.redelivery.drop(delivery)
@@ -155,7 +155,7 @@ class FartherReceivers:
             self._network.forwarder.turn.deferred.work_off(self._looks(), THINGS_A_STEP)
 
     def _looks(self) -> Iterator[None]:
-        """Process each message whose time is over, and each address that is due."""
+        """Release each overdue message, and close each address whose time is over."""
         forwarder = self._network.forwarder
         while self._due and self._due[0][0] <= forwarder.turn.now:
             until, address, delivery = self._due.popleft()

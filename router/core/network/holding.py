@@ -1,11 +1,11 @@
 """Hold messages that an edge router cannot send up while it has no uplink, to bridge short gaps.
 
-A hold is a receiver of its address that never takes anything, with credit for as many messages as
-it has room for. So messages that cannot be sent to the interior wait there instead of being
-released. Once there is an uplink again, they are sent up in order. A message that has waited too
-long is released, and so are the latest ones if there are too many. Nothing here runs per message:
-octets are counted at each periodic check, and between checks there may be more than the limit. If
-there are very many messages or holds, the last ones are checked and released in later turns.
+A hold is a consumer of the address that never takes a message, and has credit for as many as may
+wait. So messages that cannot be sent to the interior wait at the address instead of being released,
+and are sent in order once there is an uplink again. A message that has waited too long is released,
+and so are the latest ones if there are too many. Nothing here runs per message: octets are counted
+at each periodic check, and may exceed the limit between checks. If there are very many messages or
+holds, the last ones are checked and released in later turns.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class Hold:
         self.consumer = consumer
         self.bounds = bounds
         self.use = Use.IDLE
-        # how many messages waited at the last check, or -1, and how many octets each had on
-        # average; how full the hold was (1 at a bound), and when the first has waited too long
+        # at the last check: the number of waiting messages (-1 before it), their average size, and
+        # how full the hold was (1 at a bound); and when the first will have waited too long
         self.seen = -1
         self.octets_each = float(USUAL_BYTES)
         self.share = 0.0
@@ -109,13 +109,14 @@ class Holds:
         # called for each address where no message waits any more
         self.emptied: Callable[[Address], None] = lambda _: None
         self._is_looking = False
+        # consumers need links, so holds have a connection and a session that are never opened
         settings = ConnectionSettings("hold")
         handler: Any = forwarder
         self._connection = Connection(settings, handler, forwarder.turn, "hold", True)
         self._session = Session(self._connection, 0, 1, 512)
 
     def see_to(self, address: Address, bounds: Bounds | None, use: Use) -> None:
-        """Hold messages of an address within `bounds`, or end its hold if `bounds` is None."""
+        """Make or change the hold of an address; end it if `bounds` is None."""
         hold = self.holds.get(address)
         if bounds is None:
             if hold is not None:
@@ -211,7 +212,7 @@ class Holds:
                 yield
         if self.holds.get(address) is hold:
             if (hold.bounds, hold.use) == looked_for:
-                # if messages were added or removed since, the number differs
+                # if messages came or left since, `seen` differs from their number: check again
                 hold.note_check(count, octets, first)
             self._give_room(hold)
 
@@ -219,7 +220,7 @@ class Holds:
         """Release a message if it still waits in the hold; return whether it was released."""
         address = hold.consumer.address
         if self.holds.get(address) is not hold or hold.use is Use.IDLE:
-            # waiting messages are being sent somewhere by now
+            # the hold has ended, or an uplink takes the waiting messages
             return False
         if not address.waiting.remove(delivery):
             return False

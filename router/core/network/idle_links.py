@@ -21,7 +21,7 @@ GRACE_S = 0.5
 
 
 class Unserved:
-    """Links without receivers, in the order in which they lost them."""
+    """Links whose messages cannot be forwarded, in the order in which that was noted."""
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
@@ -39,9 +39,9 @@ class Unserved:
         self._since.pop(producer, None)
 
     def look_at(self, address: Address) -> None:
-        """Note the links from other routers to an address if it has no receiver.
+        """Note the links from other routers to an address without a receiver.
 
-        If it has a receiver, forget these links.
+        If the address has a receiver, forget its links.
         """
         change = self.discard if is_served(address) else self.add
         for producer in address.producers:
@@ -50,7 +50,7 @@ class Unserved:
                 change(producer)
 
     def due(self) -> Iterator[None]:
-        """Detach the links whose time has come, one in each step."""
+        """Detach the links that were noted `GRACE_S` ago, one in each step."""
         while self._since:
             producer, since = next(iter(self._since.items()))
             if self._turn.now - since < GRACE_S:
@@ -59,7 +59,7 @@ class Unserved:
             yield
 
     def _turn_away(self, producer: Producer) -> None:
-        """Detach a link whose messages cannot be forwarded, unless a message is under way."""
+        """Detach a link whose messages cannot be forwarded, or wait longer for open deliveries."""
         link, address = producer.link, producer.address
         assert address is not None
         del self._since[producer]

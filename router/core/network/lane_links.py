@@ -1,7 +1,7 @@
-"""Lane links: several links to the next router for one destination, each for some messages.
+"""Lane links: several links to the next router for one destination, each for one lane.
 
-The base link exists as long as messages may be sent, and the others are additional (`lanes`). Links
-are given up without loss: they take no new messages, and end once all earlier ones are settled.
+The base link exists as long as messages may be sent; `lanes` adds and removes the others. Links are
+given up without loss: they take no new messages, and end once all earlier ones are settled.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class LaneBase(Protocol):
-    """Base link, which may have additional links; `lanes` holds those by number."""
+    """Base link to a destination; `lanes` are its additional links, by lane number."""
 
     address: Address
     connection: Connection
@@ -37,7 +37,7 @@ class LaneBase(Protocol):
         """Return the link's consumer at its address; None before it has one."""
 
     def beside(self, lane: Lane) -> LaneLink:
-        """Make another link to the same destination, for a lane."""
+        """Return a new link to the same destination, for a lane."""
 
 
 class LaneLink(NextLink):
@@ -61,7 +61,7 @@ class LaneLink(NextLink):
         self.idle_since = network.forwarder.turn.now
 
     def idle_s(self, now: float) -> float:
-        """Return for how many seconds nothing has been sent, as seen by calls of this method."""
+        """Return for how many seconds each call of this method has found the link idle."""
         link = self.link
         if link is None or link.deliveries != self.carried or link.unsettled or link.current:
             self.carried = 0 if link is None else link.deliveries
@@ -69,7 +69,7 @@ class LaneLink(NextLink):
         return float(now - self.idle_since)
 
     def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
-        """Move the lane's messages to another link, unless this link was given up."""
+        """Report the end of the lane, so that the base link takes its messages."""
         self.network.outward.lane_over(self)
 
     def take_leave(self) -> None:

@@ -1,10 +1,10 @@
 """Lane numbers: which lane a message takes between routers, and how attaches declare it.
 
-A lane has a number, which distinguishes it from others of the same address and destination, and the
-priority of its messages (section 3.2.1). Most messages take number 0: those of priority 4, from
-senders of small messages. In addition each priority has some stripes, each of which is for some of
-the senders whose messages have several frames. Each priority also has one lane for senders that
-settle second, whose links have that mode on the whole path.
+A lane has a number, which distinguishes it from others of the same address and destination, and a
+priority, that of its messages (section 3.2.1). Each priority has one lane for small messages,
+several for messages of several frames, between which their senders are divided (stripes), and one
+for links with rcv-settle-mode second, which has this mode on the whole path. Most messages take
+lane 0: small ones of priority 4.
 """
 
 from __future__ import annotations

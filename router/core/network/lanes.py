@@ -1,18 +1,15 @@
 """Lanes: several links to one destination for one address, so that messages do not block others.
 
-A link carries one message after the other, so a large message delays all messages after it. In
-addition to the base link (lane 0) there may be others to the same router: one for each priority
-that is sent there (section 3.2.1), and for each of these a few stripes for senders of messages of
-several frames, so that these hold up neither small messages nor each other. Messages of one link
-and one priority always take the same lane, so their order is kept. Messages of links with
-rcv-settle-mode second take lanes that have this mode as well, so that outcome and settlement are
-passed end to end.
+A link carries one message after the other, so a large message delays all messages after it. So
+there may be further links beside the base link (lane 0), for priorities and for large messages
+(`lane_numbers`). Messages of one sender and one priority take the same lane, which keeps their
+order. Messages of senders with rcv-settle-mode second take lanes with the same mode, so that
+outcome and settlement are passed end to end.
 
 Only the router where a message enters the network chooses its lane. At each router on the path the
-lane has a transit of its own (`transit`), and at the destination it is a sender like any other. The
-lane's number identifies it; nearly all messages need 0. If a lane cannot be opened, its messages
-take lane 0 until that link is replaced. Nothing here runs per message; `Distributor.lane_for`
-does.
+lane has a transit of its own (`transit`), and at the destination it is a sender like any other. If
+a lane cannot be opened, its messages take lane 0 until that link is replaced. Nothing here runs per
+message, except that `Distributor.lane_for` chooses a lane for each.
 """
 
 from __future__ import annotations
@@ -63,7 +60,7 @@ class Lanes:
         return len(self._laned) + len(self._later)
 
     def consumer_joined(self, consumer: Consumer) -> None:
-        """Open lanes in addition to a consumer that leads to the other end of an uplink."""
+        """Open lanes beside the link of a consumer that leads to the other end of an uplink."""
         if may_have_lanes(self._network, consumer):
             consumer.lane_mask = 1
             base = UplinkBase(self._network, consumer)
@@ -98,7 +95,7 @@ class Lanes:
                 self._open_beside(each, lane)
 
     def _assign_all(self, address: Address) -> None:
-        """Queue each waiting delivery of an address by its lane."""
+        """Assign a lane to each waiting delivery of an address, and queue it by that."""
         lanes = 1
         waiting = list(address.waiting)
         address.waiting.clear()
@@ -201,7 +198,7 @@ class Lanes:
                 consumer.sibling_lanes = None
 
     def is_over(self, link: LaneLink) -> None:
-        """Drop a lane that is over; unless it was given up, `see_to` moves its messages later."""
+        """Drop a lane that has ended. If it was not given up, `see_to` moves its messages."""
         self._drop(link)
         if not link.is_leaving and link.base is not None:
             self._lost.setdefault(link.address, []).append((link.base, link.lane.number))
@@ -265,7 +262,7 @@ class Lanes:
             links = [base.lanes[lane] for base in bases if lane in base.lanes]
             # no short circuit: `idle_s` has to be called on each
             are_idle = [each.idle_s(now) >= IDLE_S for each in links]
-            # and no delivery waits for it
+            # a lane that a delivery waits for is kept
             if all(are_idle) and address.waiting.top(1 << lane) < 0:
                 address.lanes &= ~(1 << lane)
                 for link in links:

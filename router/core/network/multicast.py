@@ -1,11 +1,11 @@
 """Multicast in a network of routers: one copy per link, along the tree of the ingress router.
 
-Each router attaches the links of a tree to its own children, and identifies the branch of each by a
+Each router attaches the links of a tree to its children. The attach names the child's branch by a
 digest of all routers in it. A child accepts messages only once it sees the same branch as its
-parent does, and knows all receivers there that its parent knows. So all routers of a tree agree
-before a message is sent along it. Even if they disagree later, each message goes to each of them
-once: a tree that has changed counts as a new one, and the links of the old one stay until all their
-messages have been forwarded. (docs/decisions/0063-trees.md.) Nothing here runs per message.
+parent, and knows all receivers there that the parent knows. So all routers of a tree agree before a
+message is sent along it. A tree that has changed counts as a new one, and the links of the old one
+stay until all their messages have been forwarded. So each message reaches each router once, even if
+the routers disagree later (docs/decisions/0063-trees.md). Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 IDLE_S: Final = 10.0
 # The condition for detaching a link whose messages no longer reach all receivers.
 TREE_CHANGED: Final = "trioute:route-changed"
-# How many routers in a new tree, or with receivers, count as much work as one address.
+# This many routers in a new tree, or with receivers, count as much work as one address.
 ROUTERS_AS_ONE: Final = 16
 
 
@@ -61,14 +61,15 @@ class Multicast:
         self.leaving: dict[BranchLink, None] = {}
         self._broken = BrokenBranches()
         self._numbers = count(OWN_TREE + 1)
-        # passing trees and waiting links that are to be examined, the last one first; those noted
-        # meanwhile; and whether to examine all
+        # passing trees and waiting links to examine, the last one first; those noted meanwhile, and
+        # the keys of their addresses; and whether to examine all
         self._again: list[MulticastTree | PendingTreeLink] = []
         self._noted: dict[MulticastTree | PendingTreeLink, None] = {}
         self._noted_keys: dict[str, None] = {}
         self._once_more = False
         self._is_looking = False
-        # the work done since the last `take_work`, in addresses; and which trees are known
+        # the work done since the last `take_work`, as a number of addresses; and the roots whose
+        # trees were computed since paths changed
         self._work = 0
         self._known: set[str] = set()
 
@@ -88,7 +89,7 @@ class Multicast:
         self._note(asked)
 
     def paths_changed(self) -> None:
-        """Note that trees or neighbours have changed; `address_changed` updates own trees."""
+        """Note that paths have changed, so that all trees of other routers are examined again."""
         self._known.clear()
         self._once_more = True
         self.forwarder.network.note_trees()
@@ -135,7 +136,7 @@ class Multicast:
         return bool(self._again or self._noted or self._noted_keys or self._once_more)
 
     def finish(self, most: int) -> int:
-        """Act on noted changes, with up to `most` work; return the work done, in addresses."""
+        """Act on noted changes, up to `most` work; return the work, as a number of addresses."""
         if not self._again:
             self._gather()
         done = 0
@@ -167,12 +168,12 @@ class Multicast:
         self._again.reverse()
 
     def take_work(self) -> int:
-        """Return the work done since the last call, in addresses, except for examining them."""
+        """Return the work done since the last call, as a number of addresses."""
         work, self._work = self._work, 0
         return work
 
     def _tree(self, root: str) -> Tree | None:
-        """Return the tree of a root, and charge for computing it the first time."""
+        """Return the tree of a root, and count the work of computing it, if it is new."""
         if root not in self._known and (root in self._reach.paths or root == self._reach.me):
             self._known.add(root)
             self._work += len(self._reach.paths) // ROUTERS_AS_ONE
@@ -234,12 +235,12 @@ class Multicast:
         self._is_looking = False
 
     def _charged(self) -> Iterator[None]:
-        """Yield once, and once more for each address that the work done counts as."""
+        """Yield once, and once more for each address in `take_work`."""
         for _ in range(1 + self.take_work()):
             yield
 
     def _rest(self, spread: MulticastTree, now: float) -> None:
-        """Give up the tree of an address without senders, unless it still gets messages."""
+        """Give up a tree without senders, unless it has carried messages since the last check."""
         carried = sum(each.link.deliveries for each in spread.branches.values() if each.link)
         if carried == spread.carried:
             self._give_up_tree(spread)
@@ -278,7 +279,7 @@ class Multicast:
     def _knows(self, asked: PendingTreeLink) -> bool:
         """Return whether all receivers that the sender of a link knows are known here.
 
-        One of them may have left recently, so a link waits for this only for a while.
+        A receiver may have left recently, so return True after a while in any case.
         """
         wanted = self._reach.wanted.get(asked.key, {})
         if all(router in wanted or router == self._reach.me for router in asked.receivers):
@@ -322,7 +323,7 @@ class Multicast:
         self._prune(spread)
 
     def _is_current(self, spread: MulticastTree) -> bool:
-        """Return whether this router still sees a tree as it was when it was made.
+        """Return whether a tree is the same as when it was made, as this router sees it.
 
         If not, the tree stays until all messages sent along it have been forwarded: routers in it
         may be unreachable now.
@@ -399,7 +400,7 @@ class Multicast:
         self.leaving.pop(link, None)
 
     def branch_lost(self, link: BranchLink) -> None:
-        """Note a lost link whose place is kept."""
+        """Note that a link was lost, and is to be attached again."""
         self._broken.lose(link, self.forwarder.turn.now)
 
     def is_refused(self, link: BranchLink) -> None:
@@ -415,8 +416,7 @@ class Multicast:
         if self._own.get(spread.address) is spread:
             self._give_up_tree(spread)
             return
-        # until the last sender has left, messages are for the branches as well, which keep their
-        # places
+        # until the last sender has left, its messages are for the broken branch, too
         self._passing.close(spread)
         self._work += min(THINGS_A_STEP, len(spread.senders))
         gone = AmqpError(TREE_CHANGED, "the multicast tree has changed", Scope.LINK)

@@ -1,7 +1,7 @@
-"""Network of routers, as the core of one router sees it: forward messages to other routers.
+"""Part of the core that forwards messages to other routers of a network.
 
-It notes all changes that may affect where an address leads, and acts on them at the end of the
-turn: it attaches links to the next routers on the path (`outbound_links`, `out_links`), updates
+`Network` notes all changes that may affect where an address leads, and acts on them at the end of
+the turn: it attaches links to the next routers on the path (`outbound_links`, `out_links`), updates
 transits (`transit`), and announces the addresses that have receivers here (`interest`). The state
 of the network is in `reach`, which the routing protocol writes. Nothing here runs per message.
 """
@@ -62,7 +62,7 @@ ANNOUNCED_TREATMENTS = (CLOSEST, BALANCED, MULTICAST)
 
 
 class Network:
-    """Part of the core that takes part in a network; it does nothing unless `is_on`."""
+    """Interface of the core to the other routers; it does nothing unless `is_on`."""
 
     def __init__(self, forwarder: Core, reach: RoutingState) -> None:
         self.forwarder = forwarder
@@ -71,7 +71,7 @@ class Network:
         self.interest = LocalInterest(forwarder)
         self.outward = OutboundLinks(self)
         self.farther = FartherReceivers(self)
-        # the objects for multicasts and for edges, if there are any
+        # a `Multicast`, and the object for edges (`control.edge`); None if there is none
         self.multicast: Any = None
         self.edges: Any = None
         # the sides of connections that lead to edges
@@ -130,7 +130,7 @@ class Network:
         return True
 
     def takes(self, link: Link, text: str, *, is_sender: bool) -> bool:
-        """Return whether a peer may attach a link here; an edge restricts its interior's links."""
+        """Return whether a peer may attach a link; an edge refuses some of its interior's links."""
         connection = link.session.connection
         return self.edges is None or self.edges.takes(connection, text, is_sender=is_sender)
 
@@ -211,7 +211,7 @@ class Network:
         self._note()
 
     def note_edges(self) -> None:
-        """Note a change that concerns edges, or the uplinks of this one."""
+        """Note a change that concerns edges, or the uplinks of this edge."""
         self._note()
 
     def _note(self) -> None:
@@ -262,7 +262,7 @@ class Network:
             self._note()
 
     def _take_work(self) -> int:
-        """Return the work done for the trees of the last address, as a number of addresses."""
+        """Return the work done for trees since the last call, as a number of addresses."""
         return 0 if self.multicast is None else self.multicast.take_work()
 
     def _look_again(self, most: int) -> int:
@@ -273,7 +273,7 @@ class Network:
             self._again.reverse()
         count = min(most, len(self._again))
         for _ in range(count):
-            # from the end, where no others have to be moved; the list is reversed
+            # taken from the end, where no others have to be moved: the list is reversed
             address = self._again.pop()
             if self._is_in_use(address):
                 self._noted[address] = None
@@ -304,7 +304,7 @@ class Network:
         self.forwarder.table.leave(address)
 
     def _note_tied(self, address: Address) -> None:
-        """Note the other addresses to which messages for an address may go."""
+        """Note the addresses to which an address passes messages on, such as its fallback."""
         table = self.forwarder.table
         fallback_key = key_at(address.name, FALLBACK)
         if address.phase == 0 and self.reach.wanted.get(fallback_key):
@@ -340,15 +340,15 @@ class Network:
         return bool(self.outward.links(address))
 
     def is_denied(self, connection: Connection, name: str) -> bool:
-        """Return whether a name is another router's management, which a connection may not use.
+        """Return whether a name is a management node elsewhere that the connection may not use.
 
-        This router checks it, because the other router cannot know the client's rights.
+        This router checks that, because the other router cannot know the client's rights.
         """
         settings = connection.settings
         return settings.management == "none" and is_management_elsewhere(name, self.reach.me)
 
     def phase_of(self, link: Link, name: str, phase: int) -> int:
-        """Return the phase at which a peer's link enters a name, given its management rights."""
+        """Return the phase for a peer's link to a name; management rights count as a phase."""
         is_member = self.is_on or self.edges is not None
         if not is_member or self.forwarder.table.is_own_node(name):
             return phase
@@ -367,7 +367,7 @@ class Network:
         return is_member and is_management_elsewhere(address_name(text), self.reach.me)
 
     def address_for(self, name: str, phase: int) -> Address | None:
-        """Enter an address for a single message; return None if that cannot go elsewhere."""
+        """Enter an address for one message; return None if no other router receives from it."""
         is_at_edge = self.edges is not None and self.edges.is_known(name)
         if not is_at_edge and not (self.is_on and self._is_known(name, phase)):
             return None
@@ -397,7 +397,7 @@ class Network:
     # Transits.
 
     def transit_to(self, destination: str, name: str, phase: int, lane: Lane) -> Address:
-        """Return the address of a transit, made if needed; it is deleted with its last link."""
+        """Return the address of a transit; make the transit if there is none."""
         transit = self.forwarder.table.transit
         key = destination, key_at(name, phase), lane
         address: Address | None = transit.get(key)
@@ -407,7 +407,7 @@ class Network:
         return address
 
     def forget_transit(self, way: Transit) -> None:
-        """Forget a transit that has no links any more, and no delivery under way."""
+        """Forget a transit without links and deliveries."""
         address, table = way.address, self.forwarder.table
         key = way.destination, key_of(address), way.lane
         if table.transit.get(key) is address:

@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 class NextLink(OwnLink):
     """Link of `address` to the next router; `properties` are those of its attach.
 
-    The phase (or the management rights that it stands for) and `shows` are added to `properties`.
-    `shows` is True if a receiver gets the router annotations of messages; `mode` is the link's
-    rcv-settle-mode.
+    The address's phase or management rights, and `shows`, are added to the properties. `shows` is
+    True if a receiver gets the router annotations of messages; `mode` is the rcv-settle-mode.
     """
 
     def __init__(
@@ -63,7 +62,7 @@ class NextLink(OwnLink):
         self.shows = shows
         self.connection: Any = None
         self.consumer: Consumer | None = None
-        # it takes no new messages, and ends once all are settled
+        # whether it takes no new messages, and ends once all earlier ones are settled
         self.is_leaving = False
 
     def begin(self, connection: Connection) -> None:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class OutLink(LaneLink):
     """Link of `address` to `destination`; `said` is the cost that its attach declares.
 
-    Each of several links to one destination has a `lane`; the first is the `base` of the others. A
-    transit has one link, whose lane is that of its messages.
+    Each of several links to one destination has its own `lane`, and all but the first have the
+    first as their `base`. A transit has one link, with the lane of the transit.
     """
 
     def __init__(
@@ -47,13 +47,13 @@ class OutLink(LaneLink):
         self.said = said
 
     def beside(self, lane: Lane) -> OutLink:
-        """Make another link to the same destination, for a lane."""
+        """Return a new link to the same destination, for a lane."""
         return OutLink(
             self.network, self.address, self.destination, self.said, self.shows, lane, self
         )
 
     def place(self, consumer: Consumer) -> None:
-        """Set the consumer's cost, which is that of the path, and its side and lane."""
+        """Set the consumer's cost to that of the path, and set its side and lane."""
         consumer.cost = self.said
         consumer.link.urgency = self.lane.priority
         if self.address.transit is not None:
@@ -71,7 +71,7 @@ class OutLink(LaneLink):
         return self.said if self.consumer is None else int(self.consumer.cost)
 
     def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
-        """Make the network look for another path, unless this link was given up."""
+        """Forget the link, and attach another one later, unless this one was given up."""
         if self.base is None:
             self.network.outward.is_over(self, error)
         else:

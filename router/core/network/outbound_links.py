@@ -1,8 +1,8 @@
 """Attach, replace and give up the links that lead to other routers, for each address.
 
 Which links should exist depends on the senders here, the receivers elsewhere and the paths there
-(`aims`); `see_to` updates them. It is called at the end of each turn in which one of these changed,
-and may be called at any time.
+(`aims`). `see_to` updates the links of an address, at the end of each turn in which one of these
+has changed.
 """
 
 from __future__ import annotations
@@ -66,10 +66,11 @@ class OutboundLinks:
         self.leaving: OrderedDict[LaneLink, None] = OrderedDict()
         # addresses that have links but no senders, and when they are checked next
         self._idle: OrderedDict[Address, float] = OrderedDict()
-        # when links that ended unexpectedly may be tried again, and the delay chosen for that
+        # when each link that ended unexpectedly may be tried again, and after what delay
         self._retries: dict[Way, tuple[float, float]] = {}
         # heap of the times at which these are due
         self._moments: list[tuple[float, int, Way]] = []
+        # these distinguish moments at the same time, because addresses cannot be compared
         self._numbers = count()
         # whether a periodic check continues in later turns
         self._is_looking = False
@@ -89,10 +90,7 @@ class OutboundLinks:
         return self._links.get(address, {}).get(destination)
 
     def retry_s(self, address: Address, destination: str) -> float | None:
-        """Return in how many seconds a link that ended unexpectedly is attached again.
-
-        Return None if no link has ended unexpectedly.
-        """
+        """Return in how many seconds a failed link is attached again; None if none has failed."""
         found = self._retries.get((address, destination))
         if found is None:
             return None
@@ -128,7 +126,7 @@ class OutboundLinks:
         }
 
     def _is_served_here(self, address: Address) -> bool:
-        """Return whether all senders here have a receiver on this side of the mesh."""
+        """Return whether a receiver here or at an edge takes the messages of every sender."""
         nearby = [each for each in address.consumers if each.side != MESH]
         if not nearby:
             return False
@@ -138,7 +136,7 @@ class OutboundLinks:
     def see_to(self, address: Address, *, is_asked: bool = False) -> None:
         """Attach, replace and give up the links of an address, as `aims` requires.
 
-        `is_asked` is True if a sender without a link to the address wants to send to it.
+        `is_asked` is True if links are needed even if the address has no senders.
         """
         self.lanes.see_to(address)
         links = self._links.get(address)
@@ -173,7 +171,7 @@ class OutboundLinks:
             self.give_up(link)
 
     def open(self, address: Address, destination: str, aim: NextHop) -> OutLink | None:
-        """Attach a link; return None if it has to wait."""
+        """Attach a link, and return it; return None if that has to be tried later."""
         network = self._network
         connection = network.reach.connection(aim.path.via)
         now = network.forwarder.turn.now
@@ -218,7 +216,7 @@ class OutboundLinks:
             self._network.address_changed(link.address)
 
     def lane_over(self, link: LaneLink) -> None:
-        """Forget a lane that is over, whether or not it was given up."""
+        """Forget a lane that has ended, whether or not it was given up."""
         self.leaving.pop(link, None)
         self.lanes.is_over(link)
 
@@ -279,13 +277,13 @@ class OutboundLinks:
 
     def _look_at_retry(self, moment: float, key: Way) -> None:
         """Try a failed link again, or forget that it has failed."""
-        # it may have failed once more, and been delayed again
+        # the link may have failed once more, and been delayed again
         due, wait_s = self._retries.get(key, (moment + 1, 0.0))
         if moment == due:
             self._network.address_changed(key[0])
             self._at(due + max(wait_s, LASTING_S), key)
         elif moment == due + max(wait_s, LASTING_S):
-            # it has lasted since, or is not wanted any more
+            # the link has lasted since, or is no longer wanted
             del self._retries[key]
 
     def _look_at_idle(self, address: Address, now: float) -> None:

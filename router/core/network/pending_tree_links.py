@@ -57,7 +57,7 @@ class PendingTreeLinks:
                 del self._at[key]
 
     def wait_for_receivers(self, asked: PendingTreeLink) -> None:
-        """Note that a link only waits to learn of receivers, until its `waits_until`."""
+        """Note that a link only waits to learn of receivers, until `asked.waits_until`."""
         self._patient.setdefault(asked.link, asked)
 
     def take_overdue(self, now: float) -> Iterator[PendingTreeLink]:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class Proxy:
-    """Purpose of a proxy link: it `receives` from an address elsewhere, or sends to it."""
+    """Address, phase and direction of a proxy link, which `receives` messages or sends them."""
 
     name: str
     phase: int
@@ -50,7 +50,7 @@ class Proxy:
 
 @attrs.frozen
 class UplinkChanged:
-    """Change of an uplink: whether an edge uses it from now on, and the reason.
+    """Event: an edge uses an uplink from now on, or no longer, with the reason.
 
     `connector` is the name of the uplink's connector, `router` the interior that it leads to.
     """
@@ -74,8 +74,8 @@ class ProxyObserver(Protocol):
 class ProxyLink(OwnLink):
     """Attempt to attach a proxy link on one connection; `link_name` was never used before.
 
-    Its end here is on `side`, and `cost` is the distance to its destination. `is_waypoint` is True
-    if a receiver at phase 0 is a waypoint by the rules here, which the peer has to know.
+    `side` and `cost` are those of its producer or consumer. `is_waypoint` is True if the rules here
+    make the address a waypoint, which the attach of a receiver at phase 0 has to declare.
     """
 
     is_announced = True
@@ -158,7 +158,7 @@ class ProxyLink(OwnLink):
         self.keeper.attached(self)
 
     def over(self, forwarder: Core, error: Error | None, closed: bool) -> None:
-        """Notify the observer of the link."""
+        """Notify the link's observer of the end."""
         self.keeper.over(self, error)
 
     def quiesce(self, forwarder: Core) -> None:
@@ -170,7 +170,7 @@ class ProxyLink(OwnLink):
 def _capabilities(proxy: Proxy, is_waypoint: bool) -> tuple[Symbol, ...]:
     """Return the capabilities that tell the peer the phase.
 
-    For links at phase 0 that are not waypoints, the peer itself decides on the phase.
+    They are empty for most links at phase 0; the peer then chooses the phase by its own rules.
     """
     if proxy.phase == FALLBACK:
         return (Symbol(FALLBACK_CAPABILITY),) if proxy.receives else ()

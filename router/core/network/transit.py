@@ -1,10 +1,9 @@
 """Transits: paths through this router, from one router of the network to another.
 
-There is a transit for each destination, address and lane. It has an address of its own, which no
-table lists by its name: the producers are links from routers before this one, and the only consumer
-is the link to the next router. Incoming links get credit only while their routers are farther from
-the destination than this one. Any other link waits for credit until that is the case again, or
-until its router has found another path.
+There is a transit for each destination, address and lane. It has an `Address` of its own, which
+cannot be found by name: the producers are links from other routers, and the only consumer is the
+link to the next router. An incoming link gets credit only while its router is farther from the
+destination than this one. Otherwise it waits for that, or until its router has found another path.
 """
 
 from __future__ import annotations
@@ -138,7 +137,7 @@ class Transit:
         else:
             network.unserved.add(producer)
         if link is None or said <= link.said:
-            # its router must not send any more
+            # its router has to stop sending
             producer.capacity = 0
             credit.revoke(producer.link)
         elif producer.capacity == 0:
@@ -146,7 +145,7 @@ class Transit:
             network.forwarder.credit.note(self.address, producer)
 
     def _is_emptying(self, link: OutLink | None, path: Path | None) -> bool:
-        """Return whether no more messages arrive, and waiting ones can leave on the link."""
+        """Return whether no incoming links are left, and waiting messages can leave on the link."""
         is_open = link is not None and path is not None and not self._is_stale(link, path)
         return is_open and not self._said and self.address.waiting.count > 0
 
@@ -164,20 +163,20 @@ class Transit:
         self._network.address_changed(self.address)
 
     def _is_stale(self, link: OutLink, path: Path) -> bool:
-        """Return whether a link to the next router must be replaced, with another attach."""
+        """Return whether the link to the next router has to be replaced by a new one."""
         return (
             link.connection is not self._network.reach.connection(path.via)
             or path.cost > link.said
             or link.shows != self.shows
-            # its attach declares too high a cost for some links that could be taken
+            # with a lower declared cost, more incoming links could get credit
             or self._costs.has_any(path.cost, link.said)
         )
 
 
 class _Costs:
-    """Costs that the attaches of links have declared.
+    """Multiset of the costs that the attaches of incoming links have declared.
 
-    However many links there are, most of them declare the same cost.
+    Most links declare the same cost, however many there are.
     """
 
     def __init__(self) -> None:

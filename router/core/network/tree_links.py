@@ -68,7 +68,7 @@ class PendingTreeLink:
         return self.waits_until <= now
 
     def enter(self, forwarder: Core) -> Address | None:
-        """Enter the address, and return it if it is multicast, or else None."""
+        """Enter the address, and return it; return None if it cannot be multicast here."""
         address: Address | None = forwarder.table.enter(self.name, self.phase)
         if address is None:
             return None
@@ -81,7 +81,7 @@ class PendingTreeLink:
 
 
 def _turn(forwarder: Core, address: Address) -> None:
-    """Make an address multicast, as at other routers, since no rule here contradicts that."""
+    """Make an address multicast, unless it is dynamic or a node of this router, or busy."""
     is_own = forwarder.table.is_own_node(address.name)
     if is_own or address.is_dynamic or address.waiting.count or address.resuming:
         return

@@ -1,8 +1,8 @@
 """Lanes between an edge and its interior, in addition to an address's base link.
 
 Both routers attach lanes, each for the messages that it sends: the edge in addition to its proxy
-link, and the interior in addition to the link on which the edge receives. The other end accepts
-such a lane like any other link that sends.
+link, and the interior in addition to the link on which the edge receives. The other router accepts
+a lane like any other sender.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class UplinkBase:
         return self.consumer.cost
 
     def beside(self, lane: Lane) -> UplinkLane:
-        """Make another link to the same router, for a lane."""
+        """Return a new link to the same router, for a lane."""
         return UplinkLane(self._network, self, lane)
 
 

@@ -1,7 +1,7 @@
-"""Open properties of routers: declare this router, and check whether a peer fits.
+"""Properties in the opens of routers: declare this router, and check the peer.
 
-A router sends them only on connections to other routers, which it recognizes by the role of its own
-listener or connector. The keys are symbols; those that begin with `qd.` are Dispatch's.
+A router sends them only on connections whose listener or connector has the role `inter-router` or
+`edge`. The keys are symbols; those that begin with `qd.` are Dispatch's.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Membership:
 
 @attrs.frozen
 class Peer:
-    """Another router, as agreed in the opens; `cost` is the connection's cost as it declares it."""
+    """Another router, as its open describes it; `cost` is the cost of the connection."""
 
     router: str
     mode: Mode
@@ -158,7 +158,7 @@ LONGEST_ID_BYTES: Final = 255
 
 
 def _is_id(name: str) -> bool:
-    """Return whether a name may be the id of a router, which is used in addresses."""
+    """Return whether a router may have this id, which is used in addresses."""
     return 1 <= len(name.encode()) <= LONGEST_ID_BYTES and "/" not in name
 
 
@@ -187,8 +187,8 @@ def _check_mode(
 ) -> None:
     """Raise `AmqpError` if the mode of the peer is wrong for this connection.
 
-    On an inter-router connection both routers are interior; on any other, the router that connects
-    is the edge router.
+    On an inter-router connection both routers are interior. On an edge connection the client is the
+    edge router.
     """
     role = settings.role
     wanted = "edge" if role == EDGE and not is_client else "interior"

@@ -1,8 +1,8 @@
 """Keys of addresses between routers, and names that contain the router of their node.
 
 `_topo/0/<id>/…` is at the router with that id and nowhere else, and `_edge/<id>/…` at the edge
-router with that id. Such names can be reached even if no receiver is there. They are Dispatch's
-names.
+router with that id. Messages to such names find that router even if it announces no receiver. The
+names are those of Dispatch.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _AT_EDGE = re.compile(r"_edge/([^/]+)/.")
 
 
 def key_at(name: str, phase: int) -> str:
-    """Return the key of a mobile address.
+    """Return the key of a mobile address: `MOBILE`, the phase, and the name.
 
-    The phase is a digit in it; FALLBACK is the letter F and MANAGEMENT_WRITERS the letter C.
+    The phase is a digit, or F for `FALLBACK`, or C for `MANAGEMENT_WRITERS`.
     """
     return f"{MOBILE}{chr(ord('0') + phase)}{name}"
 
@@ -35,7 +35,7 @@ def key_of(address: Address) -> str:
 def address_in(key: str) -> tuple[str, int] | None:
     """Return the name and the phase in the key of a mobile address.
 
-    None for any other key, and for a key that no address can have, even if it was announced.
+    Return None for any other key, and for a key with an unknown phase.
     """
     if not key.startswith(MOBILE) or len(key) < len(MOBILE) + 2:
         return None
@@ -70,7 +70,7 @@ def edge_run_key(edge: str, instance: int, letter: str = EDGE_RUN) -> str:
 def edge_run_in(key: str) -> tuple[str, int] | None:
     """Return the id and the instance in the key of a run of an edge router.
 
-    None for any other key, and for a malformed one.
+    Return None for any other key, and for a malformed one.
     """
     edge, _, instance = key[1:].rpartition("/")
     if not key.startswith((EDGE_RUN, EDGE_AWAY)) or not edge:

@@ -62,7 +62,7 @@ class TableChanged:
 
 @attrs.frozen
 class DuplicateRouterId:
-    """Conflict of two routers with the same id, seen `times` times for the same reason, `what`."""
+    """Conflict of two routers with one id: `what` shows it, and was seen `times` times."""
 
     router: str
     what: str

@@ -1,9 +1,9 @@
 """Counters of the deliveries that came from other routers, or went on to them.
 
-Forwarding counts each delivery once when it is received and once when it is sent, whatever its
-peers are. Counters of links show how many deliveries came from other routers or went to them. The
-counters of a link are added to those of its address when it leaves the address (`link_over`); those
-of present links are added on request. Nothing here runs per message.
+Forwarding counts each delivery when it is received and when it is sent, for all kinds of peers. The
+counts of links show how many of these came from other routers or went to them. They are added to
+the counters of the address when a link leaves it (`link_over`), and on request for links that are
+still there. Nothing here runs per message.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MOST_PASSED: Final = 10_000
 
 
 def link_over(counters: Counters, link: Link) -> None:
-    """Add the deliveries of a link to counters, by the role of its connection.
+    """Count a link's deliveries as those of routers or of containers, if its peer is one.
 
     Call it once for the counters of the link's address, when the link leaves that address.
     """
@@ -55,7 +55,7 @@ def total_counters(address: Address) -> Counters:
 
 
 def add(total: Counters, address: Address) -> None:
-    """Add the counters of an address, without the deliveries of present links to containers."""
+    """Add an address's counters to `total`, including those of its present links to routers."""
     total.add(address.counters)
     if _may_be_across(address):
         for link in _links(address):
@@ -108,7 +108,7 @@ class TransitCounts:
 
 
 def _may_be_across(address: Address) -> bool:
-    """Return whether an address may have links to other routers, which few addresses have."""
+    """Return whether an address may have links to other routers; few have."""
     if address.remote_ends or address.transit is not None or address.treatment == ROUTED:
         return True
     # a link that is being detached no longer counts in `remote_ends`

@@ -1,8 +1,8 @@
 """Routing state of a router: reachable routers, the paths to them, and their receivers.
 
-The routing protocol (`router.control.network`) writes it, and the core reads it: this is their only
-interface. Interest at this router goes the other way: the core records it and the protocol
-announces it. Nothing here is read per message.
+The routing protocol (`router.control.network`) writes it and the core reads it, except for the
+interest of this router, which the core writes and the protocol announces. The two have no other
+interface. Nothing here is read per message.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MOBILE = "M"
 IN_PREFIX, OUT_PREFIX, IN_PATTERN, OUT_PATTERN = "C", "D", "E", "F"
 # an edge router, by its id
 EDGE = "H"
-# an edge router by id and instance, so that two with the same id are noticed; one that was refused
+# an edge router by id and instance, so that two with the same id are noticed; J if it was refused
 EDGE_RUN, EDGE_AWAY = "I", "J"
 OF_EDGES = (EDGE, EDGE_RUN, EDGE_AWAY)
 # How many shared entries for keys that only one router wants are kept, in addition to two per
@@ -48,7 +48,7 @@ def mobile_key(name: str, phase: str = "0") -> str:
 
 @attrs.frozen
 class Interest:
-    """Interest in an address at a router: a receiver is there.
+    """Fact that a router has a receiver of an address.
 
     `treatment` is the treatment of the address there, such as `address.CLOSEST`. `shows` says
     whether a receiver there gets the router annotations of messages.
@@ -87,8 +87,8 @@ class Branch:
 class Tree:
     """Tree of the cheapest paths from one router to all others, as seen from this router.
 
-    `digest` is that of the subtree below this router; `parent` knows this router's branch by it.
-    The root has no parent.
+    `digest` identifies the part below this router, and is the digest of this router's branch at
+    `parent`. The root has no parent.
     """
 
     root: str
@@ -98,7 +98,7 @@ class Tree:
 
 
 class RoutingState:
-    """Network as the router `me` sees it; a standalone router sees no other routers."""
+    """State of the network as the router `me` sees it; a standalone router sees no others."""
 
     def __init__(self, me: str) -> None:
         self.me = me
@@ -175,7 +175,7 @@ class RoutingState:
             watcher(key)
 
     def _only(self, router: str, interest: Interest) -> dict[str, Interest]:
-        """Return the shared entry for all keys that only this router wants, with this interest."""
+        """Return a router's entry for an interest, shared by keys that no other router wants."""
         found = self._alone.get((router, interest))
         if found is None:
             found = self._alone[router, interest] = {router: interest}
@@ -192,7 +192,7 @@ class RoutingState:
         return self.neighbours.get(neighbour)
 
     def tree(self, root: str) -> Tree | None:
-        """Return the tree along which multicasts come from a root, or go out from this router."""
+        """Return the tree for multicasts that enter the network at `root`, or None."""
         return self._tree_of(root)
 
     def count(self, key: str) -> int:

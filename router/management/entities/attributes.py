@@ -35,6 +35,6 @@ class AttributesOf(Generic[E]):
     def integers(
         counts: Iterable[tuple[str, str, Callable[[E], object]]],
     ) -> Iterator[Attribute[E]]:
-        """Yield integer attributes, each from its name, its meaning and its reader."""
+        """Yield an integer attribute for each name, meaning and reader in `counts`."""
         for name, meaning, read in counts:
             yield Attribute(name, "integer", meaning, read)

@@ -133,7 +133,7 @@ AUTO_LINK_STATE: Final = (
 
 
 def read_phase(entity: object) -> int | None:
-    """Return the configured phase, or the effective one if none is configured."""
+    """Return an auto-link's configured phase; if there is none, the phase in its live state."""
     phase: int | None = settings_of(entity).phase
     state = entity.state if isinstance(entity, LiveEntity) else None
     return state.phase if phase is None and isinstance(state, AutoLinkState) else phase

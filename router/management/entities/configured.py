@@ -44,7 +44,7 @@ def named_type(
 
 
 def _place(of: str) -> Callable[[object], str]:
-    """Return a reader of the identity of a listener or connector."""
+    """Return a function that reads the identity of a listener or connector; `of` says which."""
 
     def read(entity: object) -> str:
         settings = settings_of(entity)

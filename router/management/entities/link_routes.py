@@ -59,6 +59,7 @@ class ConnectionLinkRoute:
 
 def connection_link_routes(router: RouterView) -> Iterator[ConnectionLinkRoute]:
     """Yield the link routes of the requesting connection only, as in Dispatch."""
+    # no connection in `pumps` has the number 0
     pump = router.observed.pumps.get(router.asker or 0)
     if pump is None or router.control is None:
         return
@@ -116,7 +117,7 @@ class LinkRouteView(LinkRouteState):
 
     @property
     def identity(self) -> str:
-        """Return the identity, which differs from that of the configured or requested entity."""
+        """Return the identity: the name, after the number of the connection that requested it."""
         scope = "" if self.number is None else f"connection/{self.number}/"
         return f"router.linkRoute/{scope}{self.way.rule.name}"
 
@@ -197,7 +198,7 @@ class LinkRouteAddress:
 
     @property
     def key(self) -> str:
-        """Return the pattern after its class letter: C or D for a prefix, E or F for a pattern."""
+        """Return the pattern after its class letter: C or E for `in`, D or F for `out`."""
         return key_of(self.route)
 
     @property

@@ -24,12 +24,12 @@ ModuleLog = tuple[Module, Journal]
 
 
 def logs(router: RouterView) -> list[ModuleLog]:
-    """Return the sources of `log` entities: the modules, DEFAULT last."""
+    """Return what `log` entities are read from: each module with the journal, DEFAULT last."""
     return [(module, router.journal) for module in router.journal.modules.values()]
 
 
 def log_counts(router: RouterView) -> list[Module]:
-    """Return the sources of `logStats` entities: the modules, DEFAULT last."""
+    """Return what `logStats` entities are read from: the modules, DEFAULT last."""
     return list(router.journal.modules.values())
 
 

@@ -88,7 +88,7 @@ _Source: TypeAlias = Callable[[object], Iterator[_Entity]]
 
 
 def reported_types(plugins: Plugins) -> Iterator[tuple[_Type, _Source]]:
-    """Yield the entity types that plugins report, each with a source of its entities."""
+    """Yield the entity types that plugins report, each with a function that yields its entities."""
     for plugin, reported in plugins.reported():
         kind = f"router.plugin.{plugin}.{reported.type}"
         attributes: list[Attribute[_Entity]] = [
@@ -115,7 +115,7 @@ def _reader(name: str) -> Callable[[_Entity], object]:
 
 
 def _source(plugins: Plugins, plugin: str, reported: ReportedType, kind: str) -> _Source:
-    """Return a source of the entities of a type; it stops a plugin that raises."""
+    """Return a function that yields the entities of a type, and stops the plugin if it raises."""
 
     def entities(_: object) -> Iterator[_Entity]:
         try:

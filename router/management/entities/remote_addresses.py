@@ -41,7 +41,7 @@ class RemoteAddress:
 
 
 def remote_addresses(router: RouterView) -> Iterator[RemoteAddress | None]:
-    """Yield the remote addresses, and None in place of each that is also in use here."""
+    """Yield the remote addresses, and None for each announced key that is not one."""
     for key in list(router.observed.forwarder.reach.wanted):
         yield remote_address(router, key)
 

@@ -1,4 +1,4 @@
-"""Lines and traffic of a network, as observed in its telemetry."""
+"""Lines (connections between two routers) and traffic of a network, from its telemetry."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from router_spark.advising.routes import Pair
 class Direction:
     """Sampled messages that passed a line in one direction.
 
-    `per_s` is the rate of all messages, estimated from the samples and their shares. `least_ms` is
-    the round trip below which one message in ten is, and `mean_ms` the mean. Unless `is_now`, all
-    of it was measured before costs have changed last, and no message has passed since.
+    `per_s` is the rate of all messages, estimated from the samples and their shares. One round trip
+    in ten takes less than `least_ms`; `mean_ms` is the mean. If `is_now` is false, no message has
+    passed the line since costs last changed, and all values are from before that change.
     """
 
     samples: int
@@ -33,11 +33,11 @@ class CostChange:
 
 @attrs.frozen
 class Line:
-    """Line between two routers. `costs` are the costs that it has had, the present one last.
+    """Connection between two routers. `costs` are its costs so far, the present one last.
 
-    `there` is the direction from the first of its routers to the second, `back` the opposite one;
-    None where no message was sampled. `idle_ms` is the least round trip of control messages, or
-    None if the routers have not measured it.
+    `there` is the direction from the first router of `pair` to the second, `back` the opposite one.
+    Each is None if no message was sampled there. `idle_ms` is the least round trip of control
+    messages, or None if the routers have not measured it.
     """
 
     pair: Pair
@@ -83,7 +83,7 @@ class Demand:
 
 @attrs.frozen
 class Observed:
-    """Network in a period. `changed` are the lines whose costs changed last."""
+    """Lines and demands of a network. `changed` are the lines whose costs changed last."""
 
     lines: tuple[Line, ...]
     demands: tuple[Demand, ...]

@@ -2,8 +2,8 @@
 
 A line's round trip is the sum of its least round trip and the time that messages wait for each
 other. The wait is that of a queue with random arrivals (M/M/1) whose service rate follows from the
-measured wait. A line without a measured wait is assumed to carry twice the most that any such line
-carries, without a wait up to there.
+measured wait. If no wait was measured on a line, none is assumed up to a trusted rate: twice the
+highest rate that was measured on any line without a wait.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from router_spark.advising.routes import Pair, Routes, line_between
 # If the mean exceeds the least round trip by less than this, it is jitter, not a queue.
 WAIT_RATIO: Final = 0.5
 WAIT_MS: Final = 0.5
+# The trusted rate, relative to the highest rate that was measured on a line without a wait.
 TRUST: Final = 2.0
 # Above this load a queue would grow without bounds; it is assumed to grow linearly instead.
 HIGHEST_LOAD: Final = 0.95
@@ -31,8 +32,9 @@ HIGHEST_LOAD: Final = 0.95
 class Queue:
     """One direction of a line: its least round trip, and its service rate in messages per second.
 
-    Unless the rate `is_known`, messages do not wait below it. `background_per_s` is the traffic
-    that the line carries in addition to the known demands.
+    If the service rate `is_known`, messages wait as in an M/M/1 queue. Otherwise it is assumed, and
+    messages wait only above it. `background_per_s` is the traffic that the line carries in addition
+    to the known demands.
     """
 
     least_ms: float
@@ -75,8 +77,8 @@ class Model:
     """Prediction of the mean time that messages spend on lines, for given costs of the lines.
 
     A line that no sampled message has passed is assumed to have the round trip of its control
-    messages or, if that is unknown, the median of the other lines. With `only_measured`, costs that
-    would lead messages over such a line are not considered.
+    messages or, if that is unknown, the median of the other lines. With `only_measured`, the time
+    on such a line is unknown, and so is the mean time of routes over it.
     """
 
     def __init__(self, observed: Observed, *, only_measured: bool = False) -> None:
@@ -137,7 +139,7 @@ class Model:
         return total / self.total_per_s if self.total_per_s else 0.0
 
     def moved(self, routes: Routes) -> list[Demand]:
-        """Return the demands that would take a different path from now."""
+        """Return the demands that would take a path other than their present one."""
         return [
             each
             for each in self.demands
@@ -151,7 +153,7 @@ class Model:
 
 
 def time_by_line(model: Model) -> Mapping[Pair, float]:
-    """Return the time that messages spend on each line, in milliseconds per second."""
+    """Return the sum of the times that messages spend on each line, in ms per second."""
     return {
         pair: sum(
             each.per_s * each.mean_ms

@@ -52,10 +52,11 @@ class Bounds:
 class Proposal:
     """Proposed cost for a line.
 
-    `target` is the cost to reach, in several steps if necessary. Times are the mean time of a
-    message on lines: now, and as predicted with `target`, or as measured before the change that is
-    to be undone. `samples` and `moved_per_s` are for the messages that would take a different path;
-    `is_measured` tells whether there are measurements on all lines that they would take.
+    `cost` is the next step towards `target`. `now_ms` is the present mean time of a message on
+    lines. `then_ms` is the mean time predicted for `target` or, if a change is to be undone, the
+    mean time measured before it. `samples` is the number of samples on which the proposal rests.
+    `moved_per_s` is the rate of messages that would take a different path. `is_measured` is whether
+    sampled messages have passed all lines of the new routes.
     """
 
     line: Line
@@ -70,9 +71,9 @@ class Proposal:
 
 
 def propose(observed: Observed, bounds: Bounds) -> list[Proposal]:
-    """Return the proposals: one line, or the lines that were changed last and should be undone.
+    """Return proposals that undo the last changes or, if these may stay, at most one other.
 
-    Returns none if no change is worth it.
+    Returns an empty list if no change is worth it.
     """
     undone = _undo(observed, bounds)
     if undone:
@@ -111,7 +112,7 @@ def _weighted(parts: list[tuple[float, Measured]]) -> Measured:
 
 
 def _undo(observed: Observed, bounds: Bounds) -> list[Proposal]:
-    """Return the lines that were changed last, with their previous costs, if times got worse."""
+    """Return proposals of the previous costs for the lines changed last, if times got worse."""
     measured = compared(observed)
     if measured is None:
         return []
@@ -145,13 +146,13 @@ def _undo(observed: Observed, bounds: Bounds) -> list[Proposal]:
 
 
 def _was_undone(line: Line) -> bool:
-    """Return whether the line has returned to its present cost from another one."""
+    """Return whether the last change of the line undid the change before it."""
     costs = [each.cost for each in line.costs]
     return len(costs) > 2 and costs[-1] == costs[-3]
 
 
 def _left_again(line: Line) -> set[int]:
-    """Return the costs from which the line has returned to the cost before."""
+    """Return the costs of the line that were tried and then undone."""
     costs = [each.cost for each in line.costs]
     return {
         middle
@@ -175,13 +176,13 @@ def _best(observed: Observed, bounds: Bounds) -> Proposal | None:
 
 
 def _order(proposal: Proposal) -> tuple[float, float, bool, Pair]:
-    """Return a sort key: the predicted time, then the distance of the target; lower costs first."""
+    """Return a sort key: the shortest time first, then the smallest change, then lower costs."""
     line, target = proposal.line, proposal.target
     return proposal.then_ms, abs(math.log(target / line.cost)), target > line.cost, line.pair
 
 
 def _considered(model: Model) -> list[Line]:
-    """Return the lines that messages spend the most time on, and the least."""
+    """Return the lines on which messages spend the most time, and those with the least."""
     times = time_by_line(model)
     lines = sorted(model.lines.values(), key=lambda line: (times[line.pair], line.pair))
     return lines if len(lines) <= 2 * MOST_LINES else [*lines[:MOST_LINES], *lines[-MOST_LINES:]]
@@ -196,7 +197,7 @@ def _proposals(model: Model, line: Line, bounds: Bounds) -> Iterator[Proposal]:
         routes = model.with_cost(line.pair, target)
         then_ms = model.mean_ms(routes)
         if cost != target:
-            # on the way there nothing may get worse
+            # the first step towards the target must not make messages much slower
             between_ms = model.mean_ms(model.with_cost(line.pair, cost))
             if between_ms > model.now_ms * (1 + bounds.gain / 2):
                 continue

@@ -58,10 +58,10 @@ def observe(
 ) -> dict[Case, Observed]:
     """Return the network of each group: its lines, its demands, and the lines changed last.
 
-    A line is known from the events of its routers; a line that was lost and not found again is
-    omitted. Its times are from the period since costs have changed last, or from an earlier one if
-    no message has passed it since. Events from before `start` only tell the costs of lines at that
-    time.
+    The rows of a group have the same values of the columns `keys`. Lines are found in the events of
+    routers; a line that was lost and not found again is omitted. A line's measurements are from the
+    time since costs last changed or, if no message has passed it since then, from earlier. Of the
+    events before `start`, only the costs of lines are used.
     """
     start_us = 0 if start is None else round(start.timestamp() * US_A_S)
     histories = _histories(events, keys, start_us)
@@ -235,8 +235,7 @@ def _demands(
 ) -> dict[Case, list[Demand]]:
     """Return the demands: messages that enter the network at one router and leave it at another.
 
-    Messages without a row for one of their passages are omitted, and so are copies for several
-    receivers.
+    Messages are omitted if one of their passages has no row, or if they go to several receivers.
     """
     journeys = (
         passed.groupBy(*keys, "trace_id")

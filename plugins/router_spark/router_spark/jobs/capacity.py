@@ -21,9 +21,11 @@ def capacity(flows: DataFrame, limit_per_s: float, least_hours: int = 24) -> Dat
     A straight line is fitted to the deliveries per second of whole hours. Returns the link's keys,
     `hours`, `mean_per_s`, `now_per_s` (the fitted rate at the end of the data), `per_s_per_day`
     (the slope), `reaches_limit`, and `earliest` and `latest`, the times at which the 95 % band
-    around the line reaches the limit. All three times are null if the load does not grow;
-    `earliest` and `latest` are also null if its growth is not certain enough. Links with fewer than
-    `least_hours` whole hours, or fewer than 3, have no row.
+    around the line reaches the limit.
+
+    A time is null if it is more than ten years after the data. All three times are null if the load
+    does not grow; `earliest` and `latest` are also null if its growth is not certain enough. Links
+    with fewer than `least_hours` whole hours, or fewer than 3, have no row.
     """
     fitted = _fitted(_hourly(flows))
     return _forecast(fitted.where(sf.col("hours") >= max(3, least_hours)), limit_per_s)
@@ -112,7 +114,7 @@ def _student(freedom: Column) -> Column:
 
 
 def _time(holds: Column, u: Column) -> Column:
-    """Return the time u hours from the mean time of the data, or null unless `holds`."""
+    """Return the time `u` hours from the mean time; null unless `holds`, or beyond ten years."""
     from_end = sf.col("mean_x") + u
     near = holds & (from_end < FARTHEST_HOURS)
     seconds = sf.unix_seconds("last") + sf.round(from_end * HOUR_S)

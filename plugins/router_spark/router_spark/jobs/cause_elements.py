@@ -1,8 +1,9 @@
-"""Times of lines and receivers in both periods, and the routers that slow lines have in common.
+"""Times of lines and receivers in two periods, and the routers that slow lines have in common.
 
-The time of a line is a round trip: the time from the writing of a message until its outcome is
-known, minus the time that the next router needed until it knew the outcome. Each of these is a
-duration on the monotonic clock of one router. Only `skew` compares wall clocks.
+A line is a connection between two routers. Its time is a round trip: the time from the writing of a
+message until its outcome is known, minus the time that the next router needed until it knew the
+outcome. Each of these is a duration on the monotonic clock of one router. Only `skew` compares wall
+clocks.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from router_spark.roles import CLIENT_ROLES
 
 NS_A_MS = 1e6
 US_A_MS = 1e3
-# low enough to be the time of a message that did not wait, if one in twenty did not wait
+# Quantile that is taken as the time without a wait, which one message in twenty should have.
 FLOOR_RANK = 0.02
 ACCURACY = 1000
 
@@ -71,11 +72,13 @@ def _within(time: str, period: Period) -> Column:
 
 
 def elements(deliveries: DataFrame, times: Times, keys: Sequence[str], limits: Limits) -> DataFrame:
-    """Return the lines and receivers of each group, with their times before (0) and after (1).
+    """Return the lines and receivers of each group, with their times in both periods.
 
-    `a` and `b` are the routers at a line's ends; for a receiver, `a` is its router and `b` is null.
-    Times are in milliseconds. `floor` is approximately the least time; `floor_a` is the floor of
-    messages sent to `a`. `skew` is how far the clock of `b` has moved ahead of the clock of `a`.
+    The suffix 0 stands for the baseline, 1 for the period. `a` and `b` are the routers at a line's
+    ends; for a receiver, `a` is its router and `b` is null. Times are in milliseconds. `floor` is
+    approximately the least time; `floor_a` is the floor of messages sent to `a`. A line
+    `is_still_a` if messages sent to `a` take no longer than before. `skew` is how far the clock of
+    `b` has moved ahead of the clock of `a`.
     """
     found = _lines(deliveries, times, keys).unionByName(_receivers(deliveries, times, keys))
     is_measured = (sf.col("n0") >= limits.least_messages) & (sf.col("n1") >= limits.least_messages)
@@ -207,16 +210,15 @@ def _compared(value: str) -> list[Column]:
 def routers(found: DataFrame, keys: Sequence[str]) -> DataFrame:
     """Return each router at the end of a line, with a summary of its lines.
 
-    A router `is_suspect` if two or more of its lines have risen, none of them has a risen floor,
-    and none is still. A busy router delays many messages, but a few find it idle; a longer line
-    delays all of them. A router with one line cannot be told from the line. A router `is_slow` if
-    it is suspect and one of these lines does not lead to another suspect.
+    A router `is_doubtful` if two or more of its lines have risen and none is still. It `is_suspect`
+    if, in addition, none of its lines has a risen floor. (A busy router delays many messages, but
+    some find it idle; a longer line delays all of them.) It `is_slow` if it is suspect and one of
+    its risen lines does not lead to another suspect. A router with one line cannot be told from the
+    line.
 
-    Only messages that are sent to a router show whether one of its lines is still. A router that
-    stalls sends all its own messages together when it resumes, and is likely to be running when
-    their outcomes arrive, from other routers and from receivers.
-
-    A router `is_doubtful` if two or more lines have risen and none is still, whatever their floors.
+    A line is still for a router if messages that are sent to the router take no longer than before.
+    Messages from the router do not count: if it stalls, it sends them together when it resumes, and
+    is likely to be running when their outcomes arrive.
     """
     lines = found.where("element = 'line' AND is_measured")
     both = [

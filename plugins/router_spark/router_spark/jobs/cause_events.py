@@ -22,8 +22,8 @@ def redirect_loops(
 ) -> DataFrame:
     """Return `name` (an address, or else the client's container) and the number of redirects.
 
-    A client that returns to a router that has redirected it is in a loop, whatever the names of
-    the targets.
+    A client is in a loop if a router redirects it to the same target at least twice in the period,
+    and never did so in the baseline.
     """
     at = [*keys, "container", "address", "router", "target"]
     again = _counted(events.where("kind = 'redirected'"), times, at).where("n1 >= 2 AND n0 = 0")

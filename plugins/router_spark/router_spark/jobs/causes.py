@@ -158,6 +158,7 @@ def _of_count(name: str) -> Column:
     return sf.col(name) / (sf.col(name) + 1)
 
 
+# Confidence: the relative rise, reduced if there are few messages.
 def _of_rise() -> Column:
     return (1 - sf.col("mean0") / sf.col("mean1")) * sf.col("n1") / (sf.col("n1") + 5)
 
@@ -183,12 +184,14 @@ def _slow_routers(at: DataFrame, keys: Sequence[str]) -> DataFrame:
 def _slow_elements(parts: DataFrame, at: DataFrame, keys: Sequence[str]) -> DataFrame:
     """Return the lines and receivers that are slow by themselves, each with its kind.
 
-    The routers at their ends must be neither slow nor doubtful. A line is slow if each router at
-    its ends is cleared. A router is cleared if it has another line that is still. A router without
-    such a line is cleared if the floor of messages sent to it over the slow line has risen, and no
-    receiver at the router has risen: a router that stalls may delay all messages that it sends, but
-    not all messages sent to it. A receiver is slow if its floor has risen; otherwise messages may
-    have reached it in bursts.
+    The routers at a line's ends, and the router of a receiver, must be neither slow nor doubtful.
+
+    A line is slow if both of its routers are cleared. A router is cleared if it has another line
+    that is still. It is also cleared if the floor of messages sent to it over the slow line has
+    risen and none of its receivers has: a router that stalls may delay all messages that it sends,
+    but not all messages sent to it.
+
+    A receiver is slow if its floor has risen; otherwise messages may have reached it in bursts.
     """
     nothing, no = sf.lit(0), sf.lit(False)
     receivers = (
@@ -282,7 +285,7 @@ def _takers(flows: DataFrame, times: Times, keys: Sequence[str], limits: Limits)
         for number, within in enumerate((times.baseline, times.period))
     ]
     is_usual = sf.col("rate0") * _seconds(times.baseline) >= limits.least_messages
-    # intervals without a change have no row, so the last row tells what is unsettled
+    # intervals without a change have no row, so the last row has the final number
     is_long_ago = sf.lit(times.period.end) - sf.make_dt_interval(
         secs=sf.lit(_seconds(times.period) * limits.kept_share)
     )
@@ -336,7 +339,7 @@ def _wrong_costs(
     keys: Sequence[str],
     limits: Limits,
 ) -> DataFrame:
-    """Return lines whose cost has risen, and which messages have avoided since then."""
+    """Return the lines whose cost has risen and that carry far fewer messages than before."""
     dearer = cause_events.dearer_lines(events, times, keys)
     left = parts.where(
         (sf.col("element") == "line")

@@ -12,7 +12,7 @@ MOST_NAMES: Final = 20
 
 @attrs.frozen
 class Limits:
-    """Minimum numbers of events of incidents, which end after `gap_s` without an event."""
+    """Minimum number of events for each kind of incident, and the gap that ends an incident."""
 
     steals: int = 3
     redirects: int = 20
@@ -24,9 +24,10 @@ class Limits:
 
 @attrs.frozen
 class Kind:
-    """Kind of incident: the kind of its events, and the columns that relate them to each other.
+    """Kind of incident: the kind of its events, and the column that they have in common.
 
-    `subject` is None for incidents of the network as a whole, rather than of one router.
+    That column, `subject`, is None for incidents of the network as a whole, rather than of one
+    router.
     """
 
     incident: str

@@ -11,11 +11,11 @@ from router_spark.roles import CLIENT_ROLES
 def losses(deliveries: DataFrame) -> DataFrame:
     """Return the number of losses by outcome, `decided_by`, reason, router and link.
 
-    Routers pass outcomes on to each other. `router` is the router that has decided the outcome
-    itself, or the last router, which got it from the receiver. If no outcome was decided, as with
-    `aborted` and `unknown`, it is the last router that had the delivery. A delivery that was sent
-    settled is a loss if it did not leave. `deliveries` is the number of deliveries that the
-    `sampled` ones represent, and `share` their share of all deliveries that entered the network.
+    `router` is the router that decided the outcome or, if a receiver decided it, the router of that
+    receiver. If nobody decided it (`aborted` and `unknown`), `router` is the last router that had
+    the delivery. A delivery that was sent settled is lost if its last router did not send it on.
+    `deliveries` is the number of deliveries that the `sampled` ones represent, and `share` their
+    share of all deliveries that entered the network.
     """
     sent = (
         deliveries.where("hop = 1")

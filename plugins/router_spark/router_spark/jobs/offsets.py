@@ -37,11 +37,7 @@ class Offset:
 
 
 def edges(deliveries: DataFrame) -> DataFrame:
-    """Return sender, receiver, `least_us` and the number of messages for each pair of routers.
-
-    The rows of a message at the two routers are paired by grouping, which, unlike a join, needs no
-    sort.
-    """
+    """Return sender, receiver, `least_us` and the number of messages for each pair of routers."""
     is_sent = sf.col("out_role").isin(*ROUTER_ROLES) & sf.col("forward_ns").isNotNull()
     arrived_us = sf.unix_micros("arrived")
     nothing = sf.lit(None).cast("long")
@@ -61,6 +57,7 @@ def edges(deliveries: DataFrame) -> DataFrame:
         nothing.alias("left_us"),
         arrived_us.alias("came_us"),
     )
+    # the rows of both routers are paired by grouping, which, unlike a join, needs no sort
     return (
         left.unionByName(came)
         .groupBy("trace_id", "hop", "sender", "receiver")
@@ -75,12 +72,12 @@ def edges(deliveries: DataFrame) -> DataFrame:
 
 
 def offsets(deliveries: DataFrame, reference: str | None = None) -> DataFrame:
-    """Return the clock offset of each router, in microseconds, and its bound.
+    """Return the clock offset of each router, in microseconds, and the bound of its error.
 
-    The error is half the difference between the least transit times of the two directions, which
-    cannot be measured; the bound is half the least round trip, as if one direction took no time at
-    all. The default `reference` is the first router by name of the largest connected group. Raises
-    BadInput if the reference is not a router of these deliveries.
+    Between two neighbours, the error is half the difference between the least transit times of the
+    two directions, which cannot be measured. The bound is half the least round trip: the error if
+    one direction took no time at all. The default `reference` is the first router by name of the
+    largest connected group. Raises BadInput if the reference is not a router of these deliveries.
     """
     found = [Edge(*row) for row in edges(deliveries).drop("messages").collect()]
     named = sorted(row[0] for row in deliveries.select("router").distinct().collect())
@@ -110,7 +107,7 @@ def solve(found: Sequence[Edge], routers: Sequence[str], reference: str | None) 
 
 
 def _pairs(found: Sequence[Edge]) -> dict[tuple[str, str], tuple[float, float]]:
-    """Return, for pairs with messages both ways, the offset of the second and half a round trip."""
+    """Return offset and half the round trip of each pair of routers with messages both ways."""
     least = {(edge.sender, edge.receiver): edge.least_us for edge in found}
     return {
         (a, b): ((there - least[b, a]) / 2, (there + least[b, a]) / 2)

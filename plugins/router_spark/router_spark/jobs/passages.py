@@ -14,16 +14,16 @@ _TIMES = ("left_ns", "left_us", "came_ns", "came_us")
 def passages(
     deliveries: DataFrame, keys: Sequence[str] = (), roles: Sequence[str] = ROUTER_ROLES
 ) -> DataFrame:
-    """Return each passage from `sender` to `receiver`, two routers, of a message with an outcome.
+    """Return each passage of a message from one router, `sender`, to the next, `receiver`.
 
     Returns the keys, `trace_id`, `hop` and `arrived` (of the sender's row), `sender`, `receiver`,
     `share`, `round_trip_ns` and `one_way_us`. The round trip is the time from the writing of the
-    message until its outcome, less the time that the receiver needed until it knew the outcome:
-    each of the two is measured on one clock. The one-way time compares the wall clocks of both
-    routers. Only connections with one of `roles` are included.
+    message until the sender knew its outcome, less the time that the receiver needed to know it.
+    Each of these is measured on one clock. The one-way time compares the wall clocks of both
+    routers.
 
-    The rows of the two routers are brought together by grouping, which, unlike a join, needs no
-    sort. Messages that pass twice are omitted, since their rows cannot be told apart.
+    Only connections with one of `roles` are included, and only messages whose outcome was decided
+    by their receiver. Messages that pass twice are omitted, since their rows cannot be told apart.
     """
     arrived_us = sf.unix_micros("arrived")
     nothing = sf.lit(None).cast("long")
@@ -60,6 +60,7 @@ def passages(
         sf.col("settle_ns").alias("came_ns"),
         arrived_us.alias("came_us"),
     )
+    # the rows of both routers are paired by grouping, which, unlike a join, needs no sort
     return (
         left.unionByName(came)
         .groupBy(*keys, "trace_id", "hop", "sender", "receiver")

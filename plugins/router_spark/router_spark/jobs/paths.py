@@ -68,9 +68,9 @@ def _names(deliveries: DataFrame) -> DataFrame:
 def _coded(deliveries: DataFrame, names: DataFrame) -> DataFrame:
     """Return narrow rows: a `passage` for each row, and values known only at the first router.
 
-    A passage has the hop in its high bits, so that the greatest passage is that of the last hop;
-    then the code of the router, the code of the next router plus 1 (0 if there is none), and
-    whether the message was sent to a client.
+    A passage is a number. It has the hop in its high bits, so that the greatest passage is that of
+    the last hop. Next are the code of the router, the code of the next router plus 1 (0 if there is
+    none), and a bit for messages that were sent to a client. A code is an index in `names`.
 
     Codes are looked up by 64-bit hashes of the names, which is faster than by the names themselves.
     Even with a million routers, two names with the same hash are very improbable.

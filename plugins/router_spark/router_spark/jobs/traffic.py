@@ -33,8 +33,8 @@ def matrix(deliveries: DataFrame, flows: DataFrame, rounds: int = 2) -> DataFram
 
     `estimate` is the number of deliveries that the `sampled` ones represent. `deliveries` is the
     estimate after fitting it, in `rounds` rounds, to the flow records of senders and receivers.
-    Both numbers have their standard errors in separate columns. `octets` counts first frames only,
-    like the samples. A container that was never sampled has no row.
+    Both numbers have their standard errors in separate columns. `octets` counts only the first
+    frame of each message, as samples do. A container that was never sampled has no row.
     """
     cells = _fit_to_sent(_cells(_counted(deliveries), _traces(deliveries)), _sent(flows))
     fitted = _fit_to_both(cells, _received(flows), rounds)
@@ -69,8 +69,9 @@ def _of_clients(rows: DataFrame, role: str) -> DataFrame:
 def _counted(deliveries: DataFrame) -> DataFrame:
     """Count rows by origin, address, share and destination, in one pass.
 
-    `leaving` rows are at the last hop, from which the message is sent to a client, the destination.
-    The other rows are at the first hop, so that every group of messages sampled there has a row.
+    `leaving` is the number of rows at the last hop, from which messages are sent to a client, the
+    destination. Rows at the first hop are counted with a null destination, so that messages that
+    reach no client have a row too.
     """
     leaves = sf.col("out_role").isin(*CLIENT_ROLES)
     enters = sf.col("in_role").isin(*CLIENT_ROLES) & (sf.col("hop") == 1)
@@ -85,13 +86,14 @@ def _counted(deliveries: DataFrame) -> DataFrame:
 
 
 def _traces(deliveries: DataFrame) -> DataFrame:
-    """Return the number of sampled messages that were sent, by the hash of their SENT columns.
+    """Return the number of sampled messages, by the hash of their columns `SENT`.
 
-    A message to several receivers has a row for each of them, but was sent once: so messages are
-    counted, not rows. The shuffle for this is the most expensive part of the job. Its rows are two
-    64-bit hashes, and are not aggregated before it, because hardly any message has several rows.
-    (Of ten million messages, one is missed by chance with a probability of three in a million.)
+    A message to several receivers has a row for each of them, so distinct messages are counted, not
+    rows. They are told apart by 64-bit hashes. (Of ten million messages, one is missed by chance
+    with a probability of three in a million.)
     """
+    # This shuffle is the most expensive part of the job, so its rows are only two hashes. They are
+    # not aggregated before it, because hardly any message has several rows.
     return (
         _of_clients(deliveries, "in_role")
         .where("hop = 1")
@@ -106,16 +108,16 @@ def _traces(deliveries: DataFrame) -> DataFrame:
 def _cells(counted: DataFrame, traces: DataFrame) -> DataFrame:
     """Return the estimates, by origin, address and destination.
 
-    `sent_estimate` and `sent_variance` concern all messages from an origin to an address. They are
-    divided among the rows of that origin and address so that their sums are correct; a row without
-    `sampled` deliveries may have a part of them.
+    Only the sums of `sent_estimate` and of `sent_variance` over all rows of an origin and address
+    have a meaning: they are for all messages from that origin to that address. Some rows have no
+    `sampled` deliveries and only contribute to these sums.
     """
     group = Window.partitionBy(*SENT).orderBy("destination")
     is_first = sf.row_number().over(group) == 1
     return (
         counted.withColumn("group", sf.xxhash64(*SENT))
         .join(sf.broadcast(traces), "group", "left")
-        # see _fit_to_sent
+        # one partition, for the reason given in `_fit_to_sent`
         .repartition(1)
         .withColumn("traces", sf.when(is_first, sf.col("traces")))
         .groupBy("origin_container", "address", "destination")
@@ -146,8 +148,9 @@ def _fit_to_sent(cells: DataFrame, sent: DataFrame) -> DataFrame:
     The sample then only determines how this number is divided, so a container with one receiver has
     no error at all. The error is the linearised error of a ratio.
 
-    A container that also has an anonymous sender is compared as a whole, with a null `margin`: flow
-    records do not show the addresses to which it has sent on that link.
+    Estimates are scaled by container and `margin`, which is the address. The margin is null for a
+    container that also has an anonymous sender: flow records do not show the addresses to which it
+    has sent on that link.
     """
     by_container = Window.partitionBy("origin_container")
     by_margin = Window.partitionBy("origin_container", "margin")
@@ -183,10 +186,11 @@ def _received(flows: DataFrame) -> DataFrame:
 
 
 def _fit_to_both(cells: DataFrame, received: DataFrame, rounds: int) -> DataFrame:
-    """Add `deliveries`: `to_sent`, adjusted in turn to the totals of each side, receivers last.
+    """Add `deliveries`: `to_sent`, adjusted in turn to the totals of senders and of receivers.
 
-    Each difference is divided in proportion to variance, so that certain cells do not change. If
-    errors were independent, this would be the least-squares solution for both sides.
+    The last adjustment is to the totals of receivers. Each difference is divided in proportion to
+    variance, so that cells without an error do not change. If errors were independent, this would
+    be the least-squares solution for both sides.
     """
     receivers = Window.partitionBy("destination", "address")
     senders = Window.partitionBy("origin_container", "margin")
